@@ -68,14 +68,20 @@ type runFlags struct {
 func (s *runFlags) define(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.plan, "plan", "", "`FILE` plan with the commands, JSON or YAML; - for standard input")
+	s.defineConfigured(cmd)
+	s.defineCommon(cmd)
+	s.defineInternal(f)
+}
+
+// defineConfigured adds the flags of what run and mcp read before they make a gate.
+func (s *runFlags) defineConfigured(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.StringVar(&s.workspace, "workspace", ".", "`DIR` directory with the code of the pull request; it is never written to")
 	f.BoolVar(&s.observe, "observe", false, "only record what --policy and --granting policies would deny; the default policy still denies")
 	s.configured = true
 	f.StringVar(&s.config, "config", "", "`FILE` configuration, or none (default: .github/fumehood.yml of the workspace, if it is there)")
 	f.StringVar(&s.setup, "setup", "", "`MODE` auto or none: whether to install the dependencies first (default: as configured, or auto)")
 	f.StringVar(&s.cache, "cache", "", "`BOOL` whether to keep compiled standard libraries on this host (default: as configured, or true)")
-	s.defineCommon(cmd)
-	s.defineInternal(f)
 	cli.Directories(cmd, "workspace")
 	cli.Values(cmd, "setup", "auto", "none")
 	cli.Values(cmd, "cache", "true", "false")
@@ -95,12 +101,18 @@ func (s *runFlags) defineInternal(f *pflag.FlagSet) {
 func (s *runFlags) defineCommon(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&s.timeout, "timeout", 0, "`DURATION` stop the run after this time, for example 10m")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
+	cli.NoFiles(cmd, "timeout")
+	s.defineGate(cmd)
+}
+
+// defineGate adds the flags of the gate and of its reports.
+func (s *runFlags) defineGate(cmd *cobra.Command) {
 	s.policies.define(cmd)
 	cli.Group(cmd, "Run flags", s.defineSandbox)
 	cli.Group(cmd, "Report flags", s.defineReport)
 	s.export.define(cmd)
 	cmd.Flags().Lookup("tools").DefValue = "" // PATH differs from machine to machine
-	cli.NoFiles(cmd, "timeout", "resolver", "credential", "mask")
+	cli.NoFiles(cmd, "resolver", "credential", "mask")
 	cli.Directories(cmd, "artifacts", "mount", "tools")
 	cli.Values(cmd, "rootfs", "host", "dir:")
 }

@@ -57,7 +57,7 @@ func (c *Invocation) prepare(root *cobra.Command) {
 		cmd.InitDefaultHelpFlag()
 		cmd.Flags().Lookup("help").Usage = "print this help"
 		cmd.Flags().VisitAll(name)
-		if cmd.HasSubCommands() {
+		if cmd.HasSubCommands() && cmd.RunE == nil {
 			c.group(cmd)
 		}
 	})

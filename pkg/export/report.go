@@ -20,7 +20,7 @@ func Report(r proposal.Report, o Options, each func(Decision) error) (Story, err
 		if x.Entry < 0 { // there was no log
 			x.Entry = int64(i) + 1
 		}
-		s := Step{Entry: x.Entry, Proposal: x.Proposal, Analysis: x.Analysis, Decision: x.Decision, Approved: x.Approval != nil,
+		s := Step{Entry: x.Entry, Proposal: x.Proposal, Analysis: x.Analysis, Decision: x.Decision, Approved: x.Approved(),
 			Result: x.Result, Begun: r.Run.Start, Decided: r.Run.Start}
 		if x.Result != nil && x.Result.Status != proposal.NotRun {
 			s.Started, s.Ended = at, at.Add(milliseconds(x.Result.WallMS))

@@ -46,8 +46,8 @@ type Options struct {
 	// source, if empty.
 	Runsc string
 
-	// Setup is run before a plan's commands, in the same sandbox: see FindSetup. A Session
-	// has none. It must not come from a pull request.
+	// Setup is run before a plan's commands, in the same sandbox: see FindSetup. In a Session
+	// it is run by SetUp. It must not come from a pull request.
 	Setup setup.Setup
 	// Limits are requested for a plan's commands that request none.
 	Limits *proposal.Limits

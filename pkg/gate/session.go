@@ -11,7 +11,6 @@ import (
 	"errors"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -32,7 +31,8 @@ type SessionOptions struct {
 	// never raise what policy grants.
 	Limits proposal.Limits
 	// Network are the entries (see proposal.Proposal) that policy may grant to commands.
-	// A proposal that needs another is denied.
+	// A proposal that needs another is denied. What policy grants to Options.Setup is not
+	// granted to other commands.
 	Network []string
 	// Proposer names the proposer in the report; untrusted text.
 	Proposer string
@@ -65,6 +65,7 @@ type Session struct {
 	turn   chan struct{} // holds one token during a call
 	idle   *time.Timer
 	o      SessionOptions
+	setup  []proposal.Proposal // that SetUp has not run yet
 
 	once   sync.Once
 	done   chan struct{} // closed when report and err are set
@@ -99,18 +100,18 @@ func busy(message, hint string) error {
 }
 
 func (g *Gate) begin(ctx context.Context, o SessionOptions) (*Session, error) {
-	limits, err := g.sessionLimits(ctx, o.Limits)
+	bounds, err := g.sessionBounds(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	o.Idle = cmp.Or(o.Idle, DefaultIdle)
-	s := &Session{gate: g, o: o, turn: make(chan struct{}, 1), done: make(chan struct{})}
+	s := &Session{gate: g, o: o, turn: make(chan struct{}, 1), done: make(chan struct{}), setup: g.o.Planned(proposal.Plan{}).Proposals}
 	s.run = &run{gate: g, sandbox: g.sandbox, budget: cmp.Or(o.Lifetime, DefaultLifetime)}
 	s.run.sandbox.Files = maps.Clone(s.run.sandbox.Files)
 	maps.Copy(s.run.sandbox.Files, sandbox.InterpreterFiles())
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	if err = s.run.open(s.ctx, o.described()); err == nil {
-		s.inner, err = s.run.hood.Open(s.run.info, hood.Bounds{Limits: limits, Network: o.Network})
+		s.inner, err = s.run.hood.Open(s.run.info, bounds)
 	}
 	if err != nil {
 		s.cancel()
@@ -146,21 +147,51 @@ func (o SessionOptions) described() proposal.Plan {
 	return p
 }
 
-// sessionLimits fills the zero fields of wanted with what policy grants a command that
-// requests nothing.
-func (g *Gate) sessionLimits(ctx context.Context, wanted proposal.Limits) (proposal.Limits, error) {
-	wanted = wanted.Under(g.o.Ceiling)
-	if !wanted.Open() {
-		return wanted, nil
-	}
+// sessionBounds returns what the sandbox and the gateway of a session are created for. The
+// zero fields of o.Limits become the maximum of what policy grants to the set-up and to a
+// command that requests nothing.
+func (g *Gate) sessionBounds(ctx context.Context, o SessionOptions) (hood.Bounds, error) {
+	b := hood.Bounds{Limits: o.Limits.Under(g.o.Ceiling), Network: o.Network}
 	records, err := g.Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{{ID: "session", Argv: []string{"true"}}}})
 	if err != nil {
-		return wanted, err
+		return b, err
 	}
-	if d := records[0].Decision; d.Effect == proposal.Allow && d.Grant != nil {
-		return wanted.Or(d.Grant.Limits), nil
+	setup := len(records) - 1
+	b.SetupNetwork = hood.Granted(records[:setup])
+	if _, any := hood.Largest(records[setup:]); any {
+		most, _ := hood.Largest(records)
+		b.Limits = b.Limits.Or(most)
+		return b, nil
 	}
-	return wanted, &proposal.StopError{Code: "session.limits", Message: "policy grants no limits to a command that requests none", Hint: "set every field of SessionOptions.Limits"}
+	if !b.Limits.Open() {
+		return b, nil
+	}
+	return b, &proposal.StopError{Code: "session.limits", Message: "policy grants no limits to a command that requests none", Hint: "set every field of SessionOptions.Limits"}
+}
+
+// SetUp decides and runs the commands of Options.Setup that have not run in this session,
+// in order, and calls each, which may be nil, with each Record. Their failures are values,
+// as for Do. Call it before the first Do; a session whose caller does not has no set-up.
+func (s *Session) SetUp(ctx context.Context, each func(proposal.Record)) error {
+	for {
+		var record proposal.Record
+		done := false
+		err := s.call(ctx, func(ctx context.Context) (err error) {
+			if done = len(s.setup) == 0; done {
+				return nil
+			}
+			p := s.setup[0]
+			s.setup = s.setup[1:]
+			record, err = s.inner.Do(ctx, p)
+			return err
+		})
+		if err != nil || done {
+			return err
+		}
+		if each != nil {
+			each(record)
+		}
+	}
 }
 
 // Do decides p, writes the decision to the log, and runs p if it is allowed. If ctx
@@ -175,17 +206,49 @@ func (g *Gate) sessionLimits(ctx context.Context, wanted proposal.Limits) (propo
 // turn: either p was not accepted (session.proposal), or the session is over, and every
 // later call fails too.
 func (s *Session) Do(ctx context.Context, p proposal.Proposal) (record proposal.Record, err error) {
+	return s.decided(ctx, p, func(ctx context.Context, p proposal.Proposal) (proposal.Record, error) { return s.inner.Do(ctx, p) })
+}
+
+// DoApproved is Do for a proposal that the caller's client approves, see
+// proposal.ClientApproval: if policy asks about p, it runs. a is what Asked returned for p,
+// with Client and Time. If it no longer applies, nothing runs (approval.void).
+//
+// The caller answers for the client: this method cannot know whether anyone was asked.
+func (s *Session) DoApproved(ctx context.Context, p proposal.Proposal, a proposal.ClientApproval) (proposal.Record, error) {
+	return s.decided(ctx, p, func(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
+		return s.inner.DoApproved(ctx, p, a)
+	})
+}
+
+// Asked returns what an approval of p must be bound to now: see DoApproved. p's ID does
+// not matter.
+func (s *Session) Asked(ctx context.Context, p proposal.Proposal) (asked proposal.ClientApproval, err error) {
+	_, err = s.decided(ctx, p, func(_ context.Context, p proposal.Proposal) (proposal.Record, error) {
+		asked = s.inner.Asked(p)
+		return proposal.Record{}, nil
+	})
+	return asked, err
+}
+
+// decided calls f, when it is its turn, with p as it is decided.
+func (s *Session) decided(ctx context.Context, p proposal.Proposal, f func(context.Context, proposal.Proposal) (proposal.Record, error)) (record proposal.Record, err error) {
 	p, err = taken(p)
 	if err != nil {
 		return record, s.gate.redactor.Error(err)
 	}
-	p.Cwd = path.Join(s.gate.o.Subject.Cwd, p.Cwd)
+	p = proposed(InDirectory(proposal.Plan{Proposals: []proposal.Proposal{p}}, s.gate.o.Subject.Cwd), s.gate.o.Limits).Proposals[0]
 	err = s.call(ctx, func(ctx context.Context) (err error) {
-		record, err = s.inner.Do(ctx, p)
+		record, err = f(ctx, p)
 		return err
 	})
 	return record, err
 }
+
+// ID returns the run's id, as the report has it.
+func (s *Session) ID() string { return s.run.info.ID }
+
+// Log returns the path of the audit log.
+func (s *Session) Log() string { return s.run.files.audit }
 
 // taken returns p as it would be read from a plan.
 func taken(p proposal.Proposal) (proposal.Proposal, error) {

@@ -83,9 +83,9 @@ func markAll(records []proposal.Record, err error) {
 	}
 }
 
-// largest returns the maximum of each limit over all grants, for which the run's
+// Largest returns the maximum of each limit over all grants, for which the run's
 // one sandbox must be created.
-func largest(records []proposal.Record) (proposal.Limits, bool) {
+func Largest(records []proposal.Record) (proposal.Limits, bool) {
 	var bounds proposal.Limits
 	found := false
 	for _, r := range records {

@@ -245,14 +245,14 @@ func (s *Session) record(from int) error {
 
 // execute runs the allowed proposals in plan order.
 func (s *Session) execute(ctx context.Context) error {
-	limits, any := largest(s.records)
+	limits, any := Largest(s.records)
 	if !any {
 		for i := range s.records {
 			s.h.reportStep(s.records, i)
 		}
 		return nil
 	}
-	if err := s.start(ctx, limits, grantedTo(s.records)); err != nil {
+	if err := s.start(ctx, limits, Granted(s.records)); err != nil {
 		markAll(s.records, err)
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// grantedTo returns the network entries granted to commands that will run.
-func grantedTo(records []proposal.Record) (granted []string) {
+// Granted returns the network entries granted to commands that will run.
+func Granted(records []proposal.Record) (granted []string) {
 	for _, r := range records {
 		if r.Runnable() && r.Decision.Grant != nil {
 			granted = append(granted, r.Decision.Grant.Network...)

@@ -23,6 +23,9 @@ type Bounds struct {
 	// Network are the entries that commands may be granted. A proposal that is granted any
 	// other is denied (session.network).
 	Network []string
+	// SetupNetwork are further entries that only proposals of proposal.OriginSetup may be
+	// granted.
+	SetupNetwork []string
 }
 
 // A Session decides and runs proposals of one run as they come, each recorded on disk
@@ -36,6 +39,8 @@ type Session struct {
 	runner   Runner            // nil until first needed
 	deadline time.Time
 	stopped  error // the reason that nothing more runs
+
+	changing int // commands that ran and files that were put, which approvals are bound to
 
 	changes map[string]proposal.Change // of the workspace, by path
 	omitted int
@@ -77,14 +82,35 @@ func (h *Hood) Open(run proposal.Run, b Bounds) (*Session, error) {
 // either p was not accepted (session.proposal), or the session is over, and then every
 // later call returns the same error.
 func (s *Session) Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
+	return s.do(ctx, p, nil)
+}
+
+// Asked returns what an approval of p by the session's client must be bound to, at this
+// moment: everything of it except for Client and Time.
+func (s *Session) Asked(p proposal.Proposal) proposal.ClientApproval {
+	return proposal.ClientApproval{Session: s.run.ID, Proposal: p.Digest(), Policy: s.run.Policy, After: s.changing}
+}
+
+// DoApproved is Do for a proposal that the session's client approves. If policy asks about
+// p, it runs; denied stays denied. An approval of another proposal, policy or session, or
+// after which the session has run something, is refused (approval.void): nothing runs, and
+// the session continues.
+func (s *Session) DoApproved(ctx context.Context, p proposal.Proposal, a proposal.ClientApproval) (proposal.Record, error) {
+	return s.do(ctx, p, &a)
+}
+
+func (s *Session) do(ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval) (proposal.Record, error) {
 	if s.stopped != nil {
 		return proposal.Record{}, s.stopped
 	}
 	if err := s.acceptable(p); err != nil {
 		return proposal.Record{}, err
 	}
+	if a != nil && !a.Covers(s.Asked(p)) {
+		return proposal.Record{}, errVoid
+	}
 	i := len(s.records)
-	err := s.decideOne(ctx, p)
+	err := s.decideOne(ctx, p, a)
 	if err == nil && s.records[i].Runnable() {
 		err = s.runOne(ctx, i)
 	}
@@ -98,6 +124,9 @@ func (s *Session) Do(ctx context.Context, p proposal.Proposal) (proposal.Record,
 	s.records[i].Result = withoutStreams(record.Result)
 	return record, err
 }
+
+var errVoid = &proposal.StopError{Code: "approval.void", Message: "the approval is for another command, policy or session, or the session has run something since",
+	Hint: "propose the command again and approve it then"}
 
 // acceptable refuses proposals that the log could not distinguish.
 func (s *Session) acceptable(p proposal.Proposal) error {
@@ -122,11 +151,14 @@ func (s *Session) acceptable(p proposal.Proposal) error {
 }
 
 // decideOne decides p and records the decision. It adds a Record of p on every return.
-func (s *Session) decideOne(ctx context.Context, p proposal.Proposal) error {
+func (s *Session) decideOne(ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval) error {
 	i := len(s.records)
 	records, err := s.h.Check(context.WithoutCancel(ctx), proposal.Plan{Proposals: []proposal.Proposal{p}})
 	if err == nil {
 		s.confine(&records[0])
+		if records[0].Decision.Effect == proposal.Ask {
+			records[0].ClientApproval = a
+		}
 	}
 	s.records = append(s.records, records...)
 	unprobed(s.records)
@@ -145,7 +177,8 @@ func (s *Session) confine(r *proposal.Record) {
 	}
 	lower(g, s.bounds.Limits)
 	for _, entry := range g.Network {
-		if !slices.Contains(s.bounds.Network, entry) {
+		setup := r.Proposal.Origin == proposal.OriginSetup && slices.Contains(s.bounds.SetupNetwork, entry)
+		if !setup && !slices.Contains(s.bounds.Network, entry) {
 			r.Decision = proposal.Denied("session.network", fmt.Sprintf("the session was not opened for the network entry %q", entry),
 				"open a session that names it, or propose the command without it")
 			return
@@ -155,6 +188,7 @@ func (s *Session) confine(r *proposal.Record) {
 
 // runOne runs the allowed record i.
 func (s *Session) runOne(ctx context.Context, i int) error {
+	s.changing++
 	if err := s.ready(ctx); err != nil {
 		markAll(s.records[i:], err)
 		return err
@@ -167,7 +201,9 @@ func (s *Session) ready(ctx context.Context) error {
 	if s.runner != nil {
 		return nil
 	}
-	return s.start(context.WithoutCancel(ctx), s.bounds.Limits, s.bounds.Network)
+	network := slices.Concat(s.bounds.Network, s.bounds.SetupNetwork)
+	slices.Sort(network)
+	return s.start(context.WithoutCancel(ctx), s.bounds.Limits, slices.Compact(network))
 }
 
 // Close ends the session: its sandbox, its network and its log. The error says why the

@@ -59,6 +59,9 @@ func (s *Session) transfer(ctx context.Context, kind string, move func(ctx conte
 	if len(s.report.Transfers) >= MaxTransfers {
 		return t, proposal.Result{}, &proposal.StopError{Code: "session.full", Message: fmt.Sprintf("the session has reached its limit of %d transfers", MaxTransfers), Hint: "open another session"}
 	}
+	if kind == proposal.TransferPut {
+		s.changing++
+	}
 	name := fmt.Sprintf("~%d", len(s.report.Transfers)+1) // no proposal ID contains a tilde
 	r, err := s.moved(context.WithoutCancel(ctx), name, move)
 	if err == nil {

@@ -151,6 +151,8 @@ func (r reviewer) checkSubject(l PlanRun) error {
 		return malformed("its commit, pull request or repository does not match the run")
 	case run.Fork != r.fork && (run.Fork != "" || len(l.Report.Records) > 0):
 		return malformed("its source repository does not match GitHub's data")
+	case run.Session:
+		return malformed("it is the report of a session")
 	case run.Approval != nil && !l.local && !r.request.approves(*run.Approval):
 		return malformed("it has an approval that no person gave")
 	}

@@ -50,7 +50,9 @@ type Decision struct {
 	Proposal proposal.Proposal `json:"proposal"`
 	Analysis proposal.Analysis `json:"analysis"`
 	Decision proposal.Decision `json:"decision"`
-	Approved bool              `json:"approved,omitempty"` // by the approval in the "run" entry
+	Approved bool              `json:"approved,omitempty"` // by the approval in the "run" entry, or by Client
+	// Client is the session's client's approval; nil if there is none.
+	Client *proposal.ClientApproval `json:"client_approval,omitempty"`
 	// Redacted counts the secrets that were replaced in Proposal, Analysis and Decision. If
 	// there are any, deciding the proposal again is deciding about another text.
 	Redacted []proposal.Redaction `json:"redacted,omitempty"`
@@ -101,7 +103,7 @@ type End struct {
 
 // NewDecision returns the entry of what was decided about r.
 func NewDecision(r proposal.Record) Decision {
-	return Decision{r.Proposal.ID, r.Proposal, r.Analysis, r.Decision, r.Approval != nil, r.Redacted}
+	return Decision{r.Proposal.ID, r.Proposal, r.Analysis, r.Decision, r.Approved(), r.ClientApproval, r.Redacted}
 }
 
 // NewStart returns the entry of a start of r: again for the second run.

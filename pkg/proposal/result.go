@@ -256,6 +256,9 @@ type Record struct {
 	Entry int64 `json:"entry"`
 	// Approval is set if policy asked and a person has approved.
 	Approval *Approval `json:"approval,omitempty"`
+	// ClientApproval is set if policy asked and the program that uses the session has
+	// approved, which does not prove that a person did.
+	ClientApproval *ClientApproval `json:"client_approval,omitempty"`
 	// Cause is why the command could not run, if that is not the pull request's fault:
 	// see package diagnose. Such a record still counts as failed.
 	Cause *Cause `json:"cause,omitempty"`
@@ -266,8 +269,11 @@ type Record struct {
 
 // Runnable reports whether r may run: policy allows it, or asked and it was approved.
 func (r Record) Runnable() bool {
-	return r.Decision.Effect == Allow || r.Decision.Effect == Ask && r.Approval != nil
+	return r.Decision.Effect == Allow || r.Decision.Effect == Ask && r.Approved()
 }
+
+// Approved reports whether a person or the session's client has approved r.
+func (r Record) Approved() bool { return r.Approval != nil || r.ClientApproval != nil }
 
 // ReportSchema is the value of a report's "schema" field.
 const ReportSchema = "fumehood.report/v1"

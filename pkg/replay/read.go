@@ -312,7 +312,7 @@ func (p *Past) report(f *os.File, path string, o Options) error {
 			p.left(path, rec.Proposal.ID, why)
 			continue
 		}
-		d := Act{Proposal: rec.Proposal, Analysis: o.Parse(rec.Proposal), Decision: rec.Decision, Approved: rec.Approval != nil}
+		d := Act{Proposal: rec.Proposal, Analysis: o.Parse(rec.Proposal), Decision: rec.Decision, Approved: rec.Approved()}
 		if rec.Result != nil && rec.Result.Status != proposal.NotRun {
 			d.Ran = true
 			if seen := rec.Result.Observations; seen != nil {

@@ -119,6 +119,9 @@ func reasons(r proposal.Record, l level) []string {
 	if r.Approval != nil {
 		items = append(items, approved(*r.Approval))
 	}
+	if r.ClientApproval != nil {
+		items = append(items, "<li>approved by the client "+code(r.ClientApproval.Client, 60)+", not by a known person</li>")
+	}
 	if r.Decision.Effect != proposal.Allow {
 		items = append(items, refusals(r, l)...)
 	}

@@ -30,7 +30,7 @@ var (
 // A prober records the first fault.
 type prober struct {
 	first *fault
-	bare  bool // the output of commands is withheld
+	bare  bool // the output of commands is withheld, or left out as of a session
 }
 
 func (p *prober) require(ok bool, path, format string, args ...any) {
@@ -57,7 +57,7 @@ func (p *prober) count(path string, numbers ...int64) {
 
 // checkFacts checks a report for properties that every report of fumehood has.
 func checkFacts(r proposal.Report) *fault {
-	p := &prober{bare: r.Withheld != nil}
+	p := &prober{bare: r.Withheld != nil || r.Run.Session}
 	p.require(r.Schema == proposal.ReportSchema, "schema", "is not %q", proposal.ReportSchema)
 	p.run(r.Run, r.Error != nil)
 	ids := map[string]bool{}
@@ -84,7 +84,7 @@ func checkFacts(r proposal.Report) *fault {
 // run checks the conditions of a run. A run that stopped may lack some of them.
 func (p *prober) run(r proposal.Run, stopped bool) {
 	p.match(runGrammar, r.ID, "run.id", stopped)
-	p.match(digestGrammar, r.PlanDigest, "run.plan_digest", stopped)
+	p.match(digestGrammar, r.PlanDigest, "run.plan_digest", stopped || r.Session)
 	p.match(digestGrammar, r.Policy, "run.policy_digest", stopped)
 	p.policies(r.Policies)
 	p.match(fullSHA, r.HeadSHA, "run.head_sha", true)
@@ -107,6 +107,16 @@ func (p *prober) approval(a proposal.Approval, path string) {
 	p.match(digestGrammar, a.Policy, path+".policy_digest", false)
 }
 
+// clientApproval checks an approval by the client of a session. A plan's report has none.
+func (p *prober) clientApproval(r proposal.Record, path string, run proposal.Run) {
+	a := *r.ClientApproval
+	p.require(run.Session && r.Approval == nil, path, "is not of a session")
+	p.require(a.Client != "" && len(a.Client) <= 300, path+".client", "has an invalid format")
+	p.match(digestGrammar, a.Proposal, path+".proposal_digest", false)
+	p.require(a.Session == run.ID && a.Policy == run.Policy && run.ID != "" && run.Policy != "", path, "is for another session or policy")
+	p.count(path+".after", int64(a.After))
+}
+
 func (p *prober) record(r proposal.Record, path string, report proposal.Report) {
 	p.proposal(r.Proposal, path+".proposal")
 	p.analysis(r.Analysis, path+".analysis")
@@ -117,6 +127,9 @@ func (p *prober) record(r proposal.Record, path string, report proposal.Report) 
 		p.approval(*r.Approval, path+".approval")
 		p.require(r.Approval.Covers(report.Run), path+".approval", "is for another commit, plan or policy")
 		p.require(report.Run.Approval != nil && report.Run.Approval.Equal(*r.Approval), path+".approval", "is not the run's")
+	}
+	if r.ClientApproval != nil {
+		p.clientApproval(r, path+".client_approval", report.Run)
 	}
 	if r.Result == nil {
 		p.require(!r.Runnable() || report.Error != nil, path+".result", "is missing although the command was allowed")
@@ -198,7 +211,7 @@ func (p *prober) decision(r proposal.Record, path string) {
 	p.require(d.Effect <= strongest, path+".effect", "is weaker than its reasons")
 	p.require(d.Effect == proposal.Deny || len(r.Analysis.Unknowns) == 0, path+".effect", "allows a command that could not be analyzed")
 	p.require(d.Effect == proposal.Deny || r.Proposal.Invalid == nil, path+".effect", "allows an invalid proposal")
-	p.require(r.Approval == nil || d.Effect == proposal.Ask, path+".effect", "has an approval but needs none")
+	p.require(!r.Approved() || d.Effect == proposal.Ask, path+".effect", "has an approval but needs none")
 }
 
 // typed checks the parts of a reason that are addressed to the proposer.

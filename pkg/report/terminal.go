@@ -69,6 +69,9 @@ func plainReason(r proposal.Record) []string {
 	if r.Approval != nil {
 		lines = append(lines, "approved by "+text.Inline(r.Approval.By, 60))
 	}
+	if r.ClientApproval != nil {
+		lines = append(lines, "approved by the client "+text.Inline(r.ClientApproval.Client, 60)+", not by a known person")
+	}
 	for _, reason := range r.Decision.Reasons {
 		if reason.Observed {
 			lines = append(lines, "would be "+effects[reason.Effect]+": "+text.Inline(reason.Rule+": "+reason.Message, 300))

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/mcpserver"
+	"github.com/fumehood/fumehood/pkg/policy/manual"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/report"
+)
+
+// mcpFlags are the flags of mcp, in addition to those that run has, too.
+type mcpFlags struct {
+	runFlags
+	http, tokens, approver string
+	network                cli.List
+}
+
+func (c *invocation) mcpCommand() *cobra.Command {
+	var s mcpFlags
+	cmd := &cobra.Command{
+		Use:     "mcp [flags]",
+		GroupID: groupRun,
+		Short:   "Serve AI agents over the Model Context Protocol",
+		Long: `Serve an AI agent over the Model Context Protocol (MCP): tools that decide commands and code
+by policy, run the allowed ones in one gVisor sandbox, and read and write its files. Without
+--http, the protocol is on standard input and output, and everything else on standard error.
+The workspace is never written to. The audit log of a session is sealed when it ends.
+
+Exit codes: 0 the client has gone, 2 a flag is invalid, 3 the server could not start`,
+		Example: `  fumehood mcp --workspace ~/src/pr
+  fumehood mcp --network api.example.com --hosts ./policy
+  fumehood mcp --http 127.0.0.1:8931 --token-file token
+  fumehood mcp config claude > .mcp.json`,
+		Args: cli.NoArgs,
+		RunE: c.Run(func([]string) int { return c.serveMCP(&s) }),
+	}
+	f := cmd.Flags()
+	f.StringVar(&s.http, "http", "", "`ADDRESS` serve MCP's streamable HTTP at this loopback address, for example 127.0.0.1:8931")
+	f.StringVar(&s.tokens, "token-file", "", "`FILE` bearer tokens for --http, one a line; only its owner may read it")
+	f.StringVar(&s.approver, "approver", "none", "`WHO` none, or elicit: ask the client's user about commands that policy asks about. A client that answers by itself can approve them")
+	f.Var(&s.network, "network", "`ENTRY` host, host:port or registry:NAME that policy may grant to commands; may be repeated")
+	s.defineConfigured(cmd)
+	s.defineGate(cmd)
+	cli.Values(cmd, "approver", "none", "elicit")
+	cli.NoFiles(cmd, "http", "network")
+	cmd.AddCommand(c.mcpConfigCommand())
+	return cmd
+}
+
+// misuse returns why the flags contradict each other, or "".
+func (s *mcpFlags) misuse() string {
+	switch {
+	case s.approver != "none" && s.approver != "elicit":
+		return "--approver must be none or elicit"
+	case s.setup != "" && s.setup != "auto" && s.setup != "none":
+		return "--setup must be auto or none"
+	case (s.http == "") != (s.tokens == ""):
+		return "--http needs --token-file, and --token-file needs --http"
+	case s.http != "" && s.approver == "elicit":
+		return "--approver elicit needs a client on standard input, without --http"
+	case s.http != "" && s.artifacts+s.auditFile+s.report+s.markdown+s.export.decisions != "":
+		return "--http has many sessions: --artifacts, --audit, --report, --markdown and --decisions name one"
+	}
+	return ""
+}
+
+func (c *invocation) serveMCP(s *mcpFlags) int {
+	if why := s.misuse(); why != "" {
+		return c.Misuse(why)
+	}
+	if err := errors.Join(s.export.check(), s.readMasks(nil)); err != nil {
+		return c.MisuseOf(err)
+	}
+	serve, err := c.transport(s)
+	if err != nil {
+		return c.Stop(err)
+	}
+	first, err := c.open(&s.runFlags) // what is wrong with the flags is reported before there is a client
+	if err != nil {
+		return c.Stop(s.early.Error(err))
+	}
+	defer first.Close()
+	return c.Exit(exitOK, serve(mcpserver.New(mcpserver.Options{
+		Gate: func(context.Context) (mcpserver.Gate, error) {
+			if s.http == "" {
+				return mcpserver.Of(first), nil
+			}
+			g, err := c.open(&s.runFlags)
+			if err != nil {
+				return nil, s.early.Error(err)
+			}
+			return mcpserver.Of(g), nil
+		},
+		Approver: mcpserver.Approver(s.approver), Network: s.network, Version: fumehoodVersion(),
+		Rules: func() (string, error) { return c.rulesPage(s) },
+		Ended: func(r proposal.Report, err error) { c.sessionEnded(s, r, err) },
+	})))
+}
+
+// transport returns a function that serves a server's clients.
+func (c *invocation) transport(s *mcpFlags) (func(*mcpserver.Server) error, error) {
+	if s.http == "" {
+		return func(server *mcpserver.Server) error { return server.Stdio(c.Ctx, c.Stdin, c.Stdout) }, nil
+	}
+	tokens, err := mcpserver.ReadTokens(s.tokens)
+	if err != nil {
+		return nil, err
+	}
+	l, err := mcpserver.Listen(c.Ctx, s.http)
+	if err != nil {
+		return nil, err
+	}
+	return func(server *mcpserver.Server) error {
+		c.Note(fmt.Sprintf("serving MCP at http://%s", l.Addr()))
+		return server.HTTP(c.Ctx, l, tokens)
+	}, nil
+}
+
+func (c *invocation) rulesPage(s *mcpFlags) (string, error) {
+	rules, err := c.rules(&docsFlags{policies: s.policies})
+	if err != nil {
+		return "", err
+	}
+	var page bytes.Buffer
+	err = manual.Write(&page, rules)
+	return page.String(), err
+}
+
+// sessionEnded writes the files that flags name, and prints where the log is.
+func (c *invocation) sessionEnded(s *mcpFlags, r proposal.Report, err error) {
+	if r.Audit != nil {
+		err = errors.Join(err, report.WriteFiles(r, s.report, s.markdown), c.exportTo(&s.export, r.Audit.File, r.Audit))
+		t := r.Totals
+		c.Note(fmt.Sprintf("session ended: %d proposed, %d denied, %d need approval, %d succeeded, %d failed; log %s, key %s",
+			t.Proposed, t.Denied, t.Asked, t.Succeeded, t.Failed, r.Audit.File, r.Audit.Key))
+	}
+	if err != nil {
+		c.WarnOf(err)
+	}
+}
+
+func (c *invocation) mcpConfigCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "config CLIENT",
+		Short: "Print the configuration for an MCP client",
+		Long: `Print the configuration with which an MCP client starts fumehood in the current directory:
+` + strings.Join(mcpserver.Clients(), ", ") + `. Commands run as root, so the configuration uses sudo
+if the current user is not root.`,
+		Example: `  fumehood mcp config claude > .mcp.json
+  fumehood mcp config codex >> ~/.codex/config.toml`,
+		Args:      cli.Args(1, "a client"),
+		ValidArgs: mcpserver.Clients(),
+		RunE: c.Run(func(args []string) int {
+			text, err := mcpserver.ClientConfig(args[0], os.Geteuid() != 0)
+			if err != nil {
+				return c.MisuseOf(err)
+			}
+			return c.Exit(exitOK, c.Print([]byte(text), nil))
+		}),
+	}
+}

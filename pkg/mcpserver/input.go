@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package mcpserver
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A proposed is what run and check take: the fields of a plan's proposal.
+type proposed struct {
+	Command string            `json:"command,omitempty" jsonschema:"shell text; or give argv"`
+	Argv    []string          `json:"argv,omitempty" jsonschema:"program and arguments, without a shell"`
+	Cwd     string            `json:"cwd,omitempty" jsonschema:"directory, relative to the workspace"`
+	Env     map[string]string `json:"env,omitempty"`
+	Stdin   string            `json:"stdin,omitempty"`
+	Timeout string            `json:"timeout,omitempty" jsonschema:"for example 90s or 10m"`
+	Limits  map[string]any    `json:"limits,omitempty" jsonschema:"cpus, memory, pids, disk, files, output as in a plan, for example {\"memory\": \"2GiB\"}"`
+	Network []string          `json:"network,omitempty" jsonschema:"hosts that it needs, host or host:port; policy decides"`
+	Outputs []string          `json:"outputs,omitempty" jsonschema:"workspace files or globs to export"`
+	Why     string            `json:"why,omitempty" jsonschema:"what you want to find out"`
+}
+
+// A snippet is what run_code takes.
+type snippet struct {
+	Language string `json:"language" jsonschema:"python, javascript, bash or sh"`
+	Code     string `json:"code"`
+	Context  string `json:"context,omitempty" jsonschema:"a name space of its own for python or javascript; main if left out"`
+	Timeout  string `json:"timeout,omitempty" jsonschema:"for example 90s or 10m"`
+	Why      string `json:"why,omitempty" jsonschema:"what you want to find out"`
+}
+
+// A question is what check takes.
+type question struct {
+	proposed
+	Commands []string `json:"commands,omitempty" jsonschema:"several shell texts, each decided alone"`
+	Language string   `json:"language,omitempty" jsonschema:"of code"`
+	Code     string   `json:"code,omitempty" jsonschema:"a snippet instead of a command"`
+}
+
+// document returns a proposal of a plan with the fields of args that are set.
+func document(id string, args any) (map[string]json.RawMessage, error) {
+	data, err := json.Marshal(args)
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, err
+	}
+	if text, given := fields["command"]; given {
+		fields["run"] = text
+		delete(fields, "command")
+	}
+	delete(fields, "commands")
+	delete(fields, "context")
+	fields["id"], err = json.Marshal(id)
+	return fields, err
+}
+
+// decode reads tool arguments as strictly as a plan. Its error is a *proposal.StopError that
+// says which argument is wrong, and why.
+func decode(id string, args any) (proposal.Proposal, error) {
+	fields, err := document(id, args)
+	if err != nil {
+		return proposal.Proposal{}, invalid("the arguments are not JSON")
+	}
+	data, err := json.Marshal(map[string]any{"schema": proposal.PlanSchema, "proposals": []any{fields}})
+	if err != nil {
+		return proposal.Proposal{}, invalid("the arguments are not JSON")
+	}
+	p, problems := plan.Decode(data, "arguments.json")
+	if problems = append(problems, p.Refused()...); len(problems) > 0 {
+		return proposal.Proposal{}, invalid(argument(problems[0]))
+	}
+	return p.Proposals[0], nil
+}
+
+func invalid(message string) error {
+	return &proposal.StopError{Code: "mcp.arguments", Message: "invalid arguments: " + message, Hint: "fix them and call the tool again; nothing ran"}
+}
+
+// argument names a problem's place as the tool's caller knows it.
+func argument(p proposal.Problem) string {
+	path := strings.TrimPrefix(strings.TrimPrefix(p.Path, "proposals[0]"), ".")
+	if rest, is := strings.CutPrefix(path, "run"); is && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+		path = "command" + rest
+	}
+	if path == "" {
+		return strings.ReplaceAll(p.Message, "run (shell text)", "command (shell text)")
+	}
+	return path + ": " + p.Message
+}
