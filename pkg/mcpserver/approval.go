@@ -13,6 +13,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -56,12 +57,18 @@ type questions struct {
 	now   func() time.Time
 	after time.Duration
 
-	mu    sync.Mutex
-	codes map[string]string // by the state's nonce
+	mu   sync.Mutex
+	open map[string]pending // by the state's nonce
+}
+
+// A pending question waits for its answer.
+type pending struct {
+	code string
+	time time.Time
 }
 
 func newQuestions() *questions {
-	q := &questions{now: time.Now, after: answerAfter, codes: map[string]string{}}
+	q := &questions{now: time.Now, after: answerAfter, open: map[string]pending{}}
 	_, _ = rand.Read(q.key[:]) // never fails
 	return q
 }
@@ -77,8 +84,9 @@ type state struct {
 func (q *questions) sign(asked proposal.ClientApproval) (signed, code string, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.codes) >= maxAsked {
-		return "", "", &proposal.StopError{Code: "approval.busy", Message: fmt.Sprintf("%d questions wait for an answer", maxAsked), Hint: "end the session and begin again"}
+	maps.DeleteFunc(q.open, func(_ string, p pending) bool { return q.now().Sub(p.time) > answerWithin })
+	if len(q.open) >= maxAsked {
+		return "", "", &proposal.StopError{Code: "approval.busy", Message: fmt.Sprintf("%d questions wait for an answer", maxAsked), Hint: fmt.Sprintf("answer them, or wait %s", answerWithin)}
 	}
 	x := state{Nonce: rand.Text(), Time: q.now(), Asked: asked}
 	data, err := json.Marshal(x)
@@ -86,7 +94,7 @@ func (q *questions) sign(asked proposal.ClientApproval) (signed, code string, er
 		return "", "", err
 	}
 	code = rand.Text()[:6]
-	q.codes[x.Nonce] = code
+	q.open[x.Nonce] = pending{code, x.Time}
 	return base64.RawURLEncoding.EncodeToString(data) + "." + base64.RawURLEncoding.EncodeToString(q.mac(data)), code, nil
 }
 
@@ -99,8 +107,8 @@ func (q *questions) mac(data []byte) []byte {
 // maxState is the maximum length of a state: longer ones are not ours.
 const maxState = 4096
 
-// open returns a state that this server signed.
-func (q *questions) open(signed string) (x state, ok bool) {
+// read returns a state that this server signed.
+func (q *questions) read(signed string) (x state, ok bool) {
 	payload, mac, _ := strings.Cut(signed, ".")
 	if len(signed) > maxState {
 		return x, false
@@ -119,13 +127,13 @@ func (q *questions) open(signed string) (x state, ok bool) {
 // take uses up a state. It returns what the question was about if answer approves it, or
 // why it does not.
 func (q *questions) take(signed string, answer any) (proposal.ClientApproval, string) {
-	x, ok := q.open(signed)
+	x, ok := q.read(signed)
 	if !ok {
 		return x.Asked, "the state was not made by this connection"
 	}
 	q.mu.Lock()
-	code, open := q.codes[x.Nonce]
-	delete(q.codes, x.Nonce)
+	asked, open := q.open[x.Nonce]
+	delete(q.open, x.Nonce)
 	q.mu.Unlock()
 	age := q.now().Sub(x.Time)
 	switch {
@@ -133,7 +141,7 @@ func (q *questions) take(signed string, answer any) (proposal.ClientApproval, st
 		return x.Asked, "the question was answered before"
 	case age > answerWithin || age < 0:
 		return x.Asked, "the question has expired"
-	case !accepts(answer, code):
+	case !accepts(answer, asked.code):
 		return x.Asked, "the question was not answered with its code"
 	case age < q.after:
 		return x.Asked, "the answer came sooner than a person can read the question"
