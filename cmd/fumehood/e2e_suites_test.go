@@ -56,7 +56,7 @@ func suites() []suite {
 		{name: "golang.org/x/mod", fetch: goModule("golang.org/x/mod@v0.42.0"), goModules: true,
 			run: "go test -count=1 -v ./modfile ./module ./semver ./sumdb/note ./sumdb/tlog", lines: goLines, least: 300},
 		{name: "python3-toolz", fetch: debianPackage("python3-toolz", "usr/lib/python3/dist-packages"),
-			run: "python3 -m pytest -v toolz", lines: pyLines, least: 150},
+			run: "/usr/bin/python3 -m pytest -v toolz", lines: pyLines, least: 150},
 		{name: "@fastify/merge-json-schemas", fetch: npmPackage("@fastify/merge-json-schemas@0.2.0"),
 			run: "node --test --test-reporter=tap", lines: nodeLines, least: 100},
 	}

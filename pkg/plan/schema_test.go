@@ -5,6 +5,7 @@ package plan
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestFieldsAreTheTypes(t *testing.T) {
 		inType, inTable := map[string]string{}, map[string]string{}
 		for i := range typ.NumField() {
 			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
-			if name != "-" && name != "origin" && name != "invalid" { // which no plan can have
+			if name != "-" && !slices.Contains([]string{"origin", "context", "invalid"}, name) { // which no plan can have
 				inType[name] = kindOf(typ.Field(i).Type)
 			}
 		}

@@ -57,7 +57,7 @@ func TestHostileAnswers(t *testing.T) {
 
 func TestHostileReady(t *testing.T) {
 	for name, text := range map[string]string{
-		"other version": "ready 4 \"Linux\"\n",
+		"other version": "ready 99 \"Linux\"\n",
 		"not quoted":    "ready 3 Linux\n",
 		"nothing":       "",
 		"noise":         "panic: runtime error\n",

@@ -254,10 +254,19 @@ func checkObject(n *Node, s *Shape, path string, ps *Problems) {
 		s.checkMember(m, path, ps)
 	}
 	for _, f := range s.Fields {
-		if _, given := first[f.Name]; f.Required && !given {
+		if _, given := first[f.Name]; f.Required && !given && !s.misspelt(n, f.Name) {
 			ps.Add(n.At, path, "the field %q is missing%s", f.Name, f.hint())
 		}
 	}
+}
+
+// misspelt reports whether n has an unknown field that was meant to be the field name, which
+// is reported with this suggestion.
+func (s *Shape) misspelt(n *Node, name string) bool {
+	return slices.ContainsFunc(n.Members, func(m Member) bool {
+		known := slices.ContainsFunc(s.Fields, func(f Field) bool { return f.Name == m.Name })
+		return !known && Nearest(m.Name, []string{name}) != ""
+	})
 }
 
 // demands reports whether s has a required field, whose absence is reported anyway.
