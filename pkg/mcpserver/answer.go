@@ -115,9 +115,26 @@ func (s *session) addResult(x *ran, r proposal.Record) {
 	if s.used() && result.NewSandbox {
 		x.Notes = append(x.Notes, "this command began in a new sandbox: files written before it, installed dependencies included, are lost; end_session begins again with them")
 	}
+	x.Notes = append(x.Notes, refusedPrograms(result.Observations)...)
 	if r.Cause != nil {
 		x.Notes = append(x.Notes, "could not run: "+short(r.Cause.Reason))
 	}
+}
+
+// maxRefused is how many refused programs an answer names.
+const maxRefused = 5
+
+// refusedPrograms names the programs that a command tried to start and policy refused.
+func refusedPrograms(o *proposal.Observations) (notes []string) {
+	if o == nil {
+		return nil
+	}
+	for _, p := range o.Programs {
+		if p.Refused > 0 && len(notes) < maxRefused {
+			notes = append(notes, fmt.Sprintf("policy refused the program %s: %s", short(p.Name), short(p.Rule)))
+		}
+	}
+	return notes
 }
 
 // stream returns what to show of a stream, and adds its resource to x if that is not all.

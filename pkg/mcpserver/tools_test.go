@@ -268,7 +268,8 @@ func TestRunCodeShows(t *testing.T) {
 		{Forms: map[string]string{"image/png": base64.StdEncoding.EncodeToString([]byte("png")), "text/plain": "<Figure>"}},
 		{Value: true, Forms: map[string]string{"text/html": "<b>\x1b"}},
 		{Forms: map[string]string{"image/png": base64.StdEncoding.EncodeToString(make([]byte, maxImage))}},
-	}, Exception: &proposal.Exception{Name: "ValueError", Value: "x", Traceback: "line 1\nValueError: x\n"}}
+	}, Exception: &proposal.Exception{Name: "ValueError", Value: "x", Traceback: "line 1\nValueError: x\n"},
+		Observations: &proposal.Observations{Programs: []proposal.Program{{Name: "python3", Runs: 1}, {Name: "curl", Refused: 1, Rule: "exec.network"}}}}
 	cs := start(t, w, Options{}, mcp.ClientOptions{})
 	r := call(t, cs, "run_code", snippet{Language: "python", Code: "x"})
 	image, is := r.Content[1].(*mcp.ImageContent)
@@ -276,7 +277,7 @@ func TestRunCodeShows(t *testing.T) {
 		t.Errorf("%+v, context %q", r.Content, w.context)
 	}
 	got := words(r)
-	for _, want := range []string{"result:\n```\n<Figure>", "<b>⟨ESC⟩", "too large to show", "exception:\n```\nline 1\nValueError: x"} {
+	for _, want := range []string{"result:\n```\n<Figure>", "<b>⟨ESC⟩", "too large to show", "exception:\n```\nline 1\nValueError: x", "note: policy refused the program curl: exec.network"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
