@@ -244,8 +244,9 @@ func TestMCPClaudeCode(t *testing.T) {
 	d.checkConversation(t)
 }
 
+// Codex kills the server a moment after it has closed its standard input, so nothing else runs
+// meanwhile that could make the end of the session slow.
 func TestMCPCodex(t *testing.T) {
-	t.Parallel()
 	d, model := newClientDesk(t), newStubModel(t)
 	out := string(d.shell(t, `export CODEX_HOME=$HOME/codex && mkdir -p "$CODEX_HOME" && {
 		printf 'model_provider = "stub"\nmodel = "stub"\n[features]\nshell_tool = false\n[model_providers.stub]\nname = "stub"\nbase_url = "`+model+`/v1"\nwire_api = "responses"\n'
