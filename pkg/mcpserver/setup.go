@@ -23,6 +23,7 @@ type setup struct {
 	mu    sync.Mutex
 	begun bool
 	count int
+	left  bool     // a command other than a service has run
 	notes []string // of failures and of what is lost, for the first answer
 }
 
@@ -52,6 +53,7 @@ func (u *setup) ended(r proposal.Record) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.count++
+	u.left = u.left || r.Proposal.Origin != proposal.OriginService
 	command := text.Inline(r.Analysis.Canonical, 80)
 	switch {
 	case !r.Runnable():
@@ -76,10 +78,11 @@ func (u *setup) progress() string {
 	return fmt.Sprintf("installing dependencies, %d commands done", u.count)
 }
 
+// ran reports whether something of it may be in the workspace, as nothing of a service is.
 func (u *setup) ran() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.count > 0
+	return u.left
 }
 
 // take returns the failures that no answer has had yet.
