@@ -37,7 +37,7 @@ func readySuites() []readySuite {
 	}
 	return []readySuite{
 		npmSuite("minimist@1.2.8", "npx tape 'test/**/*.js'", 100, true),
-		npmSuite("qs@6.14.0", "npx tape 'test/**/*.js'", 500, false),
+		npmSuite("deep-equal@2.2.3", "npx tape 'test/**/*.js'", 500, false),
 		goSuite("github.com/spf13/cobra@v1.9.1", "go test -count=1 -v ./...", 300, true),
 		goSuite("github.com/stretchr/testify@v1.11.1", "go test -count=1 -v ./...", 500, false),
 		goSuite("go.uber.org/zap@v1.27.0", "go test -count=1 -v ./...", 500, false),
