@@ -41,7 +41,7 @@ func readySuites() []readySuite {
 		goSuite("github.com/spf13/cobra@v1.9.1", "go test -count=1 -v ./...", 300, true),
 		goSuite("github.com/stretchr/testify@v1.11.1", "go test -count=1 -v ./...", 500, false),
 		goSuite("go.uber.org/zap@v1.27.0", "go test -count=1 -v ./...", 500, false),
-		goSuite("github.com/prometheus/client_golang@v1.23.2", "go test -count=1 -v ./prometheus/...", 300, false),
+		goSuite("github.com/sirupsen/logrus@v1.9.3", "go test -count=1 -v ./...", 80, false),
 	}
 }
 
