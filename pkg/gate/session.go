@@ -12,12 +12,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/interpreter"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox"
@@ -270,22 +269,17 @@ func taken(p proposal.Proposal) (proposal.Proposal, error) {
 	return p, nil
 }
 
-// contexts are the languages that keep state, and contextName the names of contexts.
-var (
-	contexts    = []string{"python", "javascript"}
-	contextName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
-)
-
 // stateful checks a proposal with a Context: its code runs in a process that is already there,
 // so it cannot have what only a new process has.
 func stateful(p proposal.Proposal) error {
+	_, keeps := interpreter.LanguageOf(p.Language)
 	why := ""
 	switch {
 	case p.Context == "":
 		return nil
-	case p.Code == "" || !slices.Contains(contexts, p.Language):
+	case p.Code == "" || !keeps:
 		why = "a context needs code in python or javascript"
-	case !contextName.MatchString(p.Context):
+	case !interpreter.ValidContext(p.Context):
 		why = "a context has up to 64 letters, digits, '.', '_' and '-'"
 	case len(p.Env) > 0 || p.Stdin != "" || p.Cwd != "" || p.Fresh || len(p.Network) > 0:
 		why = "code in a context cannot have env, stdin, cwd, network or a new sandbox"

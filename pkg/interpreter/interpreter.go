@@ -369,12 +369,12 @@ func (i *Interpreter) Interrupt() (bool, error) {
 
 var contextName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// CreateContext adds a context. Its name has up to 64 letters, digits, ".", "_" and "-".
+// CreateContext adds a context, with a name that ValidContext accepts.
 func (i *Interpreter) CreateContext(name string) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	switch {
-	case !contextName.MatchString(name):
+	case !ValidContext(name):
 		return invalid(fmt.Sprintf("invalid name of a context: %q", name), "use up to 64 letters, digits, '.', '_' and '-'")
 	case i.contexts[name]:
 		return invalid(fmt.Sprintf("the context %q exists", name), "use another name")

@@ -4,6 +4,8 @@ package interpreter
 
 import (
 	_ "embed"
+	"maps"
+	"slices"
 )
 
 // A Language is one that there is a program for.
@@ -36,11 +38,27 @@ func (p Program) Argv(path string) []string {
 	return []string{p.Interpreter, path}
 }
 
+var programs = map[Language]Program{
+	Python: {"repl.py", pythonText, "python3"},
+	Node:   {"repl.mjs", nodeText, "node"},
+}
+
 // ProgramOf returns the program of a language. It reports false if there is none.
 func ProgramOf(l Language) (Program, bool) {
-	p, found := map[Language]Program{
-		Python: {"repl.py", pythonText, "python3"},
-		Node:   {"repl.mjs", nodeText, "node"},
-	}[l]
+	p, found := programs[l]
 	return p, found
 }
+
+// Programs returns all programs.
+func Programs() []Program { return slices.Collect(maps.Values(programs)) }
+
+// LanguageOf returns the language that a proposal calls name. It reports false if there is
+// no program for it.
+func LanguageOf(name string) (Language, bool) {
+	l, found := map[string]Language{"python": Python, "javascript": Node}[name]
+	return l, found
+}
+
+// ValidContext reports whether a context can have this name: up to 64 letters, digits, ".",
+// "_" and "-".
+func ValidContext(name string) bool { return contextName.MatchString(name) }

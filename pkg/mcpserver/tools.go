@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/fumehood/fumehood/pkg/interpreter"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -167,8 +168,8 @@ func (c *client) runCode(ctx context.Context, req *mcp.CallToolRequest, s *sessi
 	if err != nil {
 		return nil, nil, err
 	}
-	switch stateful := p.Language == "python" || p.Language == "javascript"; {
-	case stateful:
+	switch _, keeps := interpreter.LanguageOf(p.Language); {
+	case keeps:
 		p.Context = cmp.Or(in.Context, defaultContext)
 	case in.Context != "":
 		return nil, nil, invalid("context: only python and javascript keep state; files persist")

@@ -58,7 +58,13 @@ func (r Root) GoCache(ctx context.Context, s Search, cache string, notice func(s
 			return "", err
 		}
 	}
-	return dir, used(dir)
+	if no := s.trusted(dir); no != nil { // a cache that others can write to is not the toolchain's
+		return "", errors.New(no.reason)
+	}
+	if err := used(dir); err != nil {
+		return "", err
+	}
+	return dir, nil
 }
 
 // A goToolchain compiles its standard library.

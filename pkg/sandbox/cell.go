@@ -24,15 +24,11 @@ const (
 	cellGrace        = 2 * time.Second
 )
 
-// languages are the interpreters of proposals' languages.
-var languages = map[string]interpreter.Language{"python": interpreter.Python, "javascript": interpreter.Node}
-
 // InterpreterFiles are the files that interpreters are, by path inside. A root file system
 // for sessions has them: see Options.Files.
 func InterpreterFiles() map[string][]byte {
 	files := map[string][]byte{}
-	for _, language := range languages {
-		p, _ := interpreter.ProgramOf(language)
+	for _, p := range interpreter.Programs() {
 		files[programPath(p)] = p.Text
 	}
 	return files
@@ -44,10 +40,16 @@ func programPath(p interpreter.Program) string { return path.Join("/.fumehood", 
 // so that what the kernel sees it do belongs to a command.
 type resident struct {
 	*interpreter.Interpreter
-	s      *instance
-	pid    int32
-	conn   *control.Conn
-	status chan syscall.WaitStatus // holds how it ended
+	s     *instance
+	pid   int32
+	conn  *control.Conn
+	ended chan ending // holds how it ended
+}
+
+// An ending is how a process ended, or why that is not known.
+type ending struct {
+	status syscall.WaitStatus
+	err    error
 }
 
 // cell runs c's code in the interpreter of its language, after starting that if there is none.
@@ -57,13 +59,16 @@ func (c *command) cell(ctx context.Context) (proposal.Result, error) {
 	go c.stderr.run()
 	c.measure()
 	inner, cancel := c.until(ctx)
-	status, err := c.execute(inner)
+	how, err := c.execute(inner)
 	cancel()
 	_ = errors.Join(c.stdout.write.Close(), c.stderr.write.Close())
 	if err != nil {
 		return c.notStarted(err)
 	}
-	return c.finish(ctx, status, nil)
+	if c.s.dead() && how.err == nil {
+		how.err = errors.New("the sandbox ended") // whatever the interpreter's last words were
+	}
+	return c.finish(ctx, how.status, how.err)
 }
 
 // until returns a context that ends when the command must.
@@ -85,12 +90,12 @@ func (c *command) until(ctx context.Context) (context.Context, context.CancelFun
 	return inner, cancel
 }
 
-// execute returns the cell's outcome as a wait status. An error means that no interpreter
+// execute returns the cell's outcome as that of a process. An error means that no interpreter
 // could be started, or that the code is not accepted.
-func (c *command) execute(ctx context.Context) (syscall.WaitStatus, error) {
+func (c *command) execute(ctx context.Context) (ending, error) {
 	r, err := c.resident(ctx)
 	if err != nil {
-		return 0, err
+		return ending{}, err
 	}
 	outcome, err := r.Execute(ctx, interpreter.Cell{Context: c.x.Cell.Context, Code: c.x.Cell.Code}, c.show)
 	c.displaysOmitted = outcome.ResultsOmitted
@@ -98,16 +103,16 @@ func (c *command) execute(ctx context.Context) (syscall.WaitStatus, error) {
 	var refused *proposal.StopError
 	switch {
 	case errors.As(err, &refused) && refused.Code == "interpreter.cell":
-		return 0, err
+		return ending{}, err
 	case errors.As(err, &died), refused != nil:
 		return r.end(), nil
 	case outcome.Error != nil:
 		c.exception = &proposal.Exception{Name: outcome.Error.Name, Value: outcome.Error.Value, Traceback: outcome.Error.Traceback}
-		return 1 << 8, nil
+		return ending{status: 1 << 8}, nil
 	case err != nil:
-		return 1 << 8, nil
+		return ending{status: 1 << 8}, nil
 	}
-	return 0, nil
+	return ending{}, nil
 }
 
 // show takes what a cell shows.
@@ -145,34 +150,24 @@ func (c *command) resident(ctx context.Context) (*resident, error) {
 // startInterpreter starts the interpreter as the command's first program, which the exec
 // gate decides.
 func (c *command) startInterpreter(ctx context.Context) (*resident, error) {
-	p, known := interpreter.ProgramOf(languages[c.x.Cell.Language])
-	if !known {
+	language, known := interpreter.LanguageOf(c.x.Cell.Language)
+	p, found := interpreter.ProgramOf(language)
+	if !known || !found {
 		return nil, errors.New("there is no interpreter for " + c.x.Cell.Language)
 	}
-	starter := &command{s: c.s, x: c.x}
-	starter.x.Text, starter.x.Argv, starter.x.Launches = "", p.Argv(programPath(p)), false
-	program, argv, started, err := c.s.gate.first(starter)
+	r := &resident{s: c.s, ended: make(chan ending, 1)}
+	in, out, err := r.exec(c, p.Argv(programPath(p)))
 	if err != nil {
-		return nil, err
-	}
-	r := &resident{s: c.s, status: make(chan syscall.WaitStatus, 1)}
-	if r.conn, err = control.Dial(c.s.socket()); err != nil {
-		return nil, err
-	}
-	in, out, err := r.exec(control.Process{Path: program, Argv: argv, Env: c.env(), Dir: c.dir(),
-		UID: uint32(c.s.layout.UID), GID: uint32(c.s.layout.GID)}, started)
-	if err != nil {
-		_ = r.conn.Close()
 		return nil, err
 	}
 	go func() { // a connection cannot be closed during a call
-		status, _ := r.conn.Wait(c.s.id, r.pid)
-		r.status <- status
+		status, err := r.conn.Wait(c.s.id, r.pid)
+		r.ended <- ending{status, err}
 		_ = r.conn.Close()
 	}()
 	ctx, cancel := context.WithTimeout(ctx, interpreterStart)
 	defer cancel()
-	r.Interpreter, err = interpreter.Start(ctx, in, out, interpreter.Options{Language: languages[c.x.Cell.Language], Grace: cellGrace,
+	r.Interpreter, err = interpreter.Start(ctx, in, out, interpreter.Options{Language: language, Grace: cellGrace,
 		Interrupt: func() error { return c.s.init.interrupt(sweepGrace, r.pid) }})
 	if err != nil {
 		return nil, err
@@ -181,34 +176,57 @@ func (c *command) startInterpreter(ctx context.Context) (*resident, error) {
 	return r, nil
 }
 
-// exec starts the process p with pipes.
-func (r *resident) exec(p control.Process, started func(int)) (in, out *os.File, err error) {
-	stdin, in, err := os.Pipe()
+// exec starts argv with pipes, which it makes first: between the gate's decision and the
+// start, the kernel's events wait.
+func (r *resident) exec(c *command, argv []string) (in, out *os.File, err error) {
+	files, err := openPipes()
 	if err != nil {
 		return nil, nil, err
 	}
-	defer stdin.Close()
-	out, stdout, err := os.Pipe()
-	if err != nil {
-		return nil, nil, errors.Join(err, in.Close())
+	defer func() {
+		closed := files[:3] // the process has its own now
+		if err != nil {
+			closed = files[:]
+		}
+		for _, f := range closed {
+			_ = f.Close()
+		}
+	}()
+	if r.conn, err = control.Dial(r.s.socket()); err != nil {
+		return nil, nil, err
 	}
-	defer stdout.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	starter := &command{s: c.s, x: c.x}
+	starter.x.Text, starter.x.Argv, starter.x.Launches = "", argv, false
+	program, argv, started, err := r.s.gate.first(starter)
 	if err == nil {
-		defer null.Close()
-		p.Stdin, p.Stdout, p.Stderr = stdin, stdout, null
-		r.pid, err = r.conn.Exec(r.s.id, p)
+		r.pid, err = r.conn.Exec(r.s.id, control.Process{Path: program, Argv: argv, Env: c.env(), Dir: c.dir(),
+			UID: uint32(r.s.layout.UID), GID: uint32(r.s.layout.GID), Stdin: files[0], Stdout: files[1], Stderr: files[2]})
 		started(int(r.pid))
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, in.Close(), out.Close())
+		return nil, nil, errors.Join(err, r.conn.Close())
 	}
-	return in, out, nil
+	return files[3], files[4], nil
+}
+
+// openPipes returns a process's stdin, stdout and stderr, of which the last goes nowhere, and
+// the other ends of the first two.
+func openPipes() (files [5]*os.File, err error) {
+	var errs [3]error
+	files[0], files[3], errs[0] = os.Pipe()
+	files[4], files[1], errs[1] = os.Pipe()
+	files[2], errs[2] = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err = errors.Join(errs[:]...); err != nil {
+		for _, f := range files {
+			_ = f.Close() // some are nil, which Close accepts
+		}
+	}
+	return files, err
 }
 
 // end forgets an interpreter that ended, or that does not stop, kills what is left of it and of
 // the command, and returns how it ended.
-func (r *resident) end() syscall.WaitStatus {
+func (r *resident) end() ending {
 	for language, other := range r.s.interpreters {
 		if other == r {
 			delete(r.s.interpreters, language)
@@ -219,10 +237,10 @@ func (r *resident) end() syscall.WaitStatus {
 		_, _ = r.s.init.sweep(sweepGrace)
 	}
 	select {
-	case status := <-r.status:
-		return status
+	case how := <-r.ended:
+		return how
 	case <-time.After(drainGrace):
-		return syscall.WaitStatus(syscall.SIGKILL)
+		return ending{err: errors.New("cannot determine how the interpreter ended")}
 	}
 }
 
