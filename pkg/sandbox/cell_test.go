@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sandbox
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+func cellOf(id, code string) proposal.Execution {
+	return proposal.Execution{ID: id, Cell: &proposal.Cell{Language: "python", Context: "main", Code: code}, Grant: proposal.Grant{Limits: testLimits()}}
+}
+
+// The sandbox's kernel is killed from outside while a cell runs: the result is not certain,
+// and never a success or an exit code.
+func TestCellCrash(t *testing.T) {
+	t.Parallel()
+	o := testOptions(t)
+	o.Files = InterpreterFiles()
+	r := testRunner(t, o)
+	if result, err := r.Run(t.Context(), cellOf("x", "x = 1")); err != nil || !result.Succeeded() {
+		t.Fatalf("%v, %+v", err, result)
+	}
+	cgroup := r.current.cgroup
+	once(t, o, "y", "running", func() { cgroup.kill() })
+	result, err := r.Run(t.Context(), cellOf("y", "import time\nprint('running', flush=True)\ntime.sleep(1000)"))
+	var stopped *proposal.StopError
+	if !errors.As(err, &stopped) || stopped.Code != "sandbox.crashed" || result.Status != proposal.SandboxFailed {
+		t.Errorf("%v, %s", err, result.Status)
+	}
+}
+
+// A start that fails before the gate has decided, or after it, leaves the sandbox usable.
+func TestCellWithoutInterpreter(t *testing.T) {
+	t.Parallel()
+	r := testRunner(t, testOptions(t)) // without the programs' files
+	for range 2 {
+		if result, err := r.Run(t.Context(), cellOf("x", "1")); err != nil || result.Succeeded() || result.Detail == "" {
+			t.Errorf("%v, %s %d %q", err, result.Status, result.ExitCode, result.Detail)
+		}
+	}
+	if result := runText(t, r, "echo on"); !result.Succeeded() {
+		t.Errorf("%s %s", result.Status, result.Detail)
+	}
+}
