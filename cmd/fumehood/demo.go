@@ -15,6 +15,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/demotools"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/report/progress"
+	"github.com/fumehood/fumehood/pkg/rootfs"
 	"github.com/fumehood/fumehood/testdata/demo"
 )
 
@@ -66,7 +67,7 @@ func (c *invocation) runDemo(s *runFlags) int {
 
 // writeDemo writes the pull request and its repository's policy below dir.
 func (s *runFlags) writeDemo(dir string) error {
-	s.workspace, s.steps, s.buildCache = filepath.Join(dir, "billing"), true, demotools.BuildCache()
+	s.workspace, s.steps, s.buildCache = filepath.Join(dir, "billing"), true, rootfs.UserGoCache()
 	policy := filepath.Join(dir, "policy")
 	s.policies.Restricting = append(s.policies.Restricting, policy)
 	if err := demo.WritePolicy(policy); err != nil {

@@ -20,7 +20,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/fumehood/fumehood/pkg/demotools"
+	"github.com/fumehood/fumehood/pkg/rootfs"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
@@ -89,7 +89,7 @@ func TestScript(t *testing.T) {
 		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("FUMEHOOD_CACHE", cache)
-			env.Setenv("GOCACHE", demotools.BuildCache())
+			env.Setenv("GOCACHE", rootfs.UserGoCache())
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
 			env.Setenv("REPO", repo)
 			env.Setenv("PATH", env.Getenv("PATH")+":/usr/local/go/bin:/usr/sbin:/sbin")

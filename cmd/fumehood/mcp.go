@@ -84,8 +84,8 @@ func (c *invocation) serveMCP(s *mcpFlags) int {
 	if err := errors.Join(s.export.check(), s.readMasks(nil)); err != nil {
 		return c.MisuseOf(err)
 	}
-	serve, err := c.transport(s)
-	if err != nil {
+	clients := mcpserver.Transport{HTTP: s.http, TokenFile: s.tokens, In: c.Stdin, Out: c.Stdout, Serving: func(addr string) { c.Note("serving MCP at " + addr) }}
+	if err := clients.Open(c.Ctx); err != nil {
 		return c.Stop(err)
 	}
 	first, err := c.open(&s.runFlags) // what is wrong with the flags is reported before there is a client
@@ -93,7 +93,7 @@ func (c *invocation) serveMCP(s *mcpFlags) int {
 		return c.Stop(s.early.Error(err))
 	}
 	defer first.Close()
-	return c.Exit(exitOK, serve(mcpserver.New(mcpserver.Options{
+	return c.Exit(exitOK, clients.Serve(c.Ctx, mcpserver.New(mcpserver.Options{
 		Gate: func(context.Context) (mcpserver.Gate, error) {
 			if s.http == "" {
 				return mcpserver.Of(first), nil
@@ -108,25 +108,6 @@ func (c *invocation) serveMCP(s *mcpFlags) int {
 		Rules: func() (string, error) { return c.rulesPage(s) },
 		Ended: func(r proposal.Report, err error) { c.sessionEnded(s, r, err) },
 	})))
-}
-
-// transport returns a function that serves a server's clients.
-func (c *invocation) transport(s *mcpFlags) (func(*mcpserver.Server) error, error) {
-	if s.http == "" {
-		return func(server *mcpserver.Server) error { return server.Stdio(c.Ctx, c.Stdin, c.Stdout) }, nil
-	}
-	tokens, err := mcpserver.ReadTokens(s.tokens)
-	if err != nil {
-		return nil, err
-	}
-	l, err := mcpserver.Listen(c.Ctx, s.http)
-	if err != nil {
-		return nil, err
-	}
-	return func(server *mcpserver.Server) error {
-		c.Note(fmt.Sprintf("serving MCP at http://%s", l.Addr()))
-		return server.HTTP(c.Ctx, l, tokens)
-	}, nil
 }
 
 func (c *invocation) rulesPage(s *mcpFlags) (string, error) {

@@ -17,7 +17,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
-	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/trial"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report/progress"
@@ -139,25 +138,9 @@ func (c *invocation) trialOf(o *testFlags) (trial.Options, int, bool) {
 		}
 		options.Only = only
 	}
-	beside, err := o.policies.layers(c.Ctx)
-	if err != nil {
+	var err error
+	if options.Tried, options.Beside, err = o.policies.Tried(c.Ctx, o.folders, o.shipped); err != nil {
 		return options, c.Stop(err), false
-	}
-	folders := o.policies // for the key of bundles
-	folders.Granting, folders.Organisation, folders.Hosts, folders.Restricting = nil, nil, nil, o.folders
-	tried, err := folders.layers(c.Ctx)
-	if err != nil {
-		return options, c.Stop(err), false
-	}
-	if options.Tried, options.Beside = tried, beside; len(tried) == 0 && !o.shipped {
-		options.Tried, options.Beside = beside, nil
-	}
-	if o.shipped {
-		l, err := policy.Shipped()
-		if err != nil {
-			return options, c.Stop(err), false
-		}
-		options.Tried = append(options.Tried, l)
 	}
 	if len(options.Tried) == 0 {
 		return options, c.Misuse("policy test needs a directory or --default"), false

@@ -17,7 +17,6 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/cli"
-	"github.com/fumehood/fumehood/pkg/demotools"
 	"github.com/fumehood/fumehood/pkg/egress"
 	"github.com/fumehood/fumehood/pkg/egress/registry"
 	"github.com/fumehood/fumehood/pkg/gate"
@@ -26,6 +25,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/redact"
 	"github.com/fumehood/fumehood/pkg/report/progress"
+	"github.com/fumehood/fumehood/pkg/rootfs"
 )
 
 // runFlags are the flags of run and demo.
@@ -61,7 +61,7 @@ type runFlags struct {
 	early           *redact.Redactor // before there is a gate, without policy
 	export          exportFlags
 	steps           bool   // print a line for each command on a pipe, too; for demo
-	buildCache      string // a host directory to show at demotools.BuildCacheInside, or ""; for demo
+	buildCache      string // a host directory to show at rootfs.GoCacheInside, or ""; for demo
 }
 
 // define adds the flags of run.
@@ -255,7 +255,7 @@ func (s *runFlags) secrets() (o gate.Options, err error) {
 func (s *runFlags) mounted() ([]gate.Mount, error) {
 	var list []gate.Mount
 	if s.buildCache != "" {
-		list = append(list, gate.Mount{Source: s.buildCache, Target: demotools.BuildCacheInside,
+		list = append(list, gate.Mount{Source: s.buildCache, Target: rootfs.GoCacheInside,
 			Note: "Go's build cache " + s.buildCache + " on the host is readable inside, so that the demo's Go test takes seconds"})
 	}
 	for _, text := range s.mounts {

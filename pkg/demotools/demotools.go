@@ -6,13 +6,9 @@
 package demotools
 
 import (
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -44,27 +40,3 @@ func toolOf(q proposal.Proposal) string {
 	first, _, _ := strings.Cut(q.Run, " ")
 	return first
 }
-
-// BuildCache returns the host's Go build cache, which holds what "go run" compiled, or "".
-// With it the demo's Go test takes a second; without it Go compiles its standard library
-// inside the sandbox. A file system that may not show root's files to the unprivileged
-// user inside would stop the run, so only those that do are used.
-func BuildCache() string {
-	dir := os.Getenv("GOCACHE")
-	if user, err := os.UserCacheDir(); dir == "" && err == nil {
-		dir = filepath.Join(user, "go-build")
-	}
-	dir, err := filepath.EvalSymlinks(dir)
-	var in unix.Statfs_t
-	if err != nil || !filepath.IsAbs(dir) || unix.Statfs(dir, &in) != nil {
-		return ""
-	}
-	if !slices.Contains([]int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC}, in.Type) {
-		return ""
-	}
-	return dir
-}
-
-// BuildCacheInside is where the go command looks for it in a sandbox. What it writes is
-// thrown away.
-const BuildCacheInside = "/home/fumehood/.cache/go-build"

@@ -111,7 +111,7 @@ func (g *Gate) prepare(ctx context.Context) error {
 		g.o.notice("warning: " + text)
 	}
 	if g.sandbox, err = g.sandboxOptions(); err == nil && goCache != "" {
-		g.sandbox.Trees = append(g.sandbox.Trees, sandbox.Bind{Source: goCache, Target: goCacheInside})
+		g.sandbox.Trees = append(g.sandbox.Trees, sandbox.Bind{Source: goCache, Target: rootfs.GoCacheInside})
 	}
 	return err
 }

@@ -57,14 +57,11 @@ func Toolchains(ctx context.Context, root rootfs.Root, search rootfs.Search) []p
 	return root.Toolchains(ctx, search, filepath.Join(dir, "versions.json"))
 }
 
-// goCacheInside is where the go command looks for its build cache. What it writes is discarded.
-const goCacheInside = "/home/fumehood/.cache/go-build"
-
 // goCache returns the host's directory with Go's compiled standard library, if commands can
 // use one. Without it they compile what they need.
 func (g *Gate) goCache(ctx context.Context, search rootfs.Search) string {
 	dir, err := install.CacheDir()
-	mounted := slices.ContainsFunc(g.o.MountsUnsafe, func(m Mount) bool { return m.Target == goCacheInside })
+	mounted := slices.ContainsFunc(g.o.MountsUnsafe, func(m Mount) bool { return m.Target == rootfs.GoCacheInside })
 	if err != nil || !g.o.Cache || !g.o.usesGo() || mounted {
 		return ""
 	}

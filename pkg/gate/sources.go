@@ -118,3 +118,27 @@ func (r localRepository) ReadDir(ctx context.Context, commit, path string, wante
 	}
 	return files, unfit, err
 }
+
+// Tried returns the layers that a test of policies is about, and those that decide beside
+// them: the directories, read with s's key, and the shipped policy if shipped is set, beside
+// s's own policies; without either of them s's own policies alone.
+func (s Sources) Tried(ctx context.Context, directories []string, shipped bool) (tried, beside []policy.Layer, err error) {
+	own, err := s.Read(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.Granting, s.Organisation, s.Hosts, s.Restricting = nil, nil, nil, directories
+	list, err := s.Read(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	tried = Layers(list)
+	if shipped {
+		l, err := policy.Shipped()
+		return append(tried, l), Layers(own), err
+	}
+	if len(tried) == 0 {
+		return Layers(own), nil, nil
+	}
+	return tried, Layers(own), nil
+}

@@ -260,6 +260,7 @@ func fieldsOf(p proposal.Proposal) (list [][2]string) {
 	add("command", p.Run)
 	words("argv", p.Argv)
 	add(p.Language+" code", p.Code)
+	add("with the state of the context", p.Context)
 	add("directory", p.Cwd)
 	words("variables", p.Env)
 	add("input", p.Stdin)

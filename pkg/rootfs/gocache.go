@@ -210,6 +210,24 @@ func prune(all string) {
 	}
 }
 
+// GoCacheInside is where the go command looks for its build cache in a sandbox. What it
+// writes there is thrown away.
+const GoCacheInside = "/home/fumehood/.cache/go-build"
+
+// UserGoCache returns this user's own Go build cache, or "" if a sandbox cannot show it. It
+// may hold what other programs and projects compiled: it is for demonstrations.
+func UserGoCache() string {
+	dir := os.Getenv("GOCACHE")
+	if user, err := os.UserCacheDir(); dir == "" && err == nil {
+		dir = filepath.Join(user, "go-build")
+	}
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil || !filepath.IsAbs(dir) || !showsRootsFiles(dir) {
+		return ""
+	}
+	return dir
+}
+
 // showsRootsFiles reports whether the unprivileged user of the sandbox can read root's
 // files on the file system of dir. Others, such as those of the network, may not show them.
 func showsRootsFiles(dir string) bool {

@@ -5,9 +5,11 @@
 package question
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/explain"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -55,5 +57,46 @@ func TestSubject(t *testing.T) {
 		if (err != nil) != (want < 0) || err == nil && len(docs) != want {
 			t.Errorf("%s: %d documents, %v", point, len(docs), err)
 		}
+	}
+}
+
+// Arguments that contradict each other are refused, in the words of the flags.
+func TestArguments(t *testing.T) {
+	for want, a := range map[string]Arguments{
+		"":                          {Command: "ls", Cwd: "x"},
+		"name one thing":            {},
+		"name one thing to decide":  {Command: "ls", Plan: "p"},
+		"--id goes with --plan":     {Command: "ls", ID: "a"},
+		"--code needs --language":   {Code: "f"},
+		"--language goes with":      {Command: "ls", Language: "python"},
+		"go with a command":         {Over: []string{"exec={}"}, Phase: "run"},
+		"set them in the plan":      {Plan: "p", Network: []string{"x"}},
+		"--argv needs a program":    {IsArgv: true},
+		"go with a command, not wi": {Trigger: "f", Env: []string{"A=1"}},
+	} {
+		if err := a.Check(); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", a, err, want)
+		}
+	}
+}
+
+func TestArgumentsSubject(t *testing.T) {
+	files := map[string]string{"code": "print(1)", "pr": `{"actor": {"permission": "read"}}`, "large": strings.Repeat("x", plan.MaxDocument+1)}
+	read := func(name string) ([]byte, error) { return []byte(files[name]), nil }
+	if s, err := (Arguments{Code: "code", Language: "python"}).Subject(read); err != nil || s.Proposals[0].Code != "print(1)" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if s, err := (Arguments{Trigger: "pr", Over: []string{"exec={}"}}).Subject(read); err != nil || len(s.Inputs) != 2 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if _, err := (Arguments{Code: "large", Language: "sh"}).Subject(read); err == nil || !strings.Contains(err.Error(), "larger than 1 MiB") {
+		t.Errorf("%v", err)
+	}
+	p := proposal.Plan{Proposals: []proposal.Proposal{{ID: "a"}, {ID: "b"}}}
+	if s, err := OfPlan(p, "b"); err != nil || len(s.Proposals) != 1 || s.Proposals[0].ID != "b" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if _, err := OfPlan(p, "c"); err == nil {
+		t.Error("a proposal that the plan lacks was found")
 	}
 }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+)
+
+// A Transport says where a server's clients are: at the other end of In and Out, or, if HTTP
+// is not "", at that address of the loopback interface with a token of the file TokenFile.
+type Transport struct {
+	HTTP, TokenFile string
+	In              io.Reader
+	Out             io.Writer
+	// Serving is called with the address when a server over HTTP is about to serve.
+	Serving func(addr string)
+
+	listener net.Listener
+	tokens   Tokens
+}
+
+// Open reads the tokens and listens, so that what is wrong with them is an error before there
+// is a Server. Its error is a *proposal.StopError.
+func (t *Transport) Open(ctx context.Context) (err error) {
+	if t.HTTP == "" {
+		return nil
+	}
+	if t.tokens, err = ReadTokens(t.TokenFile); err != nil {
+		return err
+	}
+	t.listener, err = Listen(ctx, t.HTTP)
+	return err
+}
+
+// Serve serves s's clients until ctx ends, or the only one has gone. t must be open.
+func (t *Transport) Serve(ctx context.Context, s *Server) error {
+	if t.HTTP == "" {
+		return s.Stdio(ctx, t.In, t.Out)
+	}
+	if t.Serving != nil {
+		t.Serving(fmt.Sprintf("http://%s", t.listener.Addr()))
+	}
+	return s.HTTP(ctx, t.listener, t.tokens)
+}
