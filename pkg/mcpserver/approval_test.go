@@ -7,7 +7,9 @@ package mcpserver
 import (
 	"context"
 	"encoding/base64"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -285,4 +287,28 @@ func FuzzState(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A question shows every part of a proposal that decides what runs: a part that a person does
+// not see must not be approved.
+func TestQuestionShowsAll(t *testing.T) {
+	hidden := []string{"ID", "Why", "Needs", "Phase", "Expect", "Fresh", "Origin", "Invalid"} // decide nothing that runs, or no tool can give them
+	p := proposal.Proposal{Run: "part-Run", Argv: []string{"part-Argv"}, Code: "part-Code", Language: "part-Language", Cwd: "part-Cwd",
+		Env: map[string]string{"A": "part-Env"}, Stdin: "part-Stdin", Timeout: proposal.Duration(77 * time.Second), Limits: &proposal.Limits{Pids: 77},
+		Network: []string{"part-Network"}, Outputs: []string{"part-Outputs"}, Context: "part-Context"}
+	words, whole := described(proposal.Record{}, p)
+	if !whole {
+		t.Error("a short question is not whole")
+	}
+	of := reflect.TypeFor[proposal.Proposal]()
+	for i := range of.NumField() {
+		name := of.Field(i).Name
+		want := map[string]string{"Timeout": "1m17s", "Limits": `"pids":77`}[name]
+		if want == "" {
+			want = "part-" + name
+		}
+		if !slices.Contains(hidden, name) && !strings.Contains(words, want) {
+			t.Errorf("the question lacks %s:\n%s", name, words)
+		}
+	}
 }
