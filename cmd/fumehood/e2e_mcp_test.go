@@ -120,15 +120,15 @@ func (d mcpDesk) shell(t *testing.T, script string) []byte {
 }
 
 // decided returns the effects in the only log of the desk, which is sealed soon after the
-// client has ended.
-func (d mcpDesk) decided(t *testing.T) (effects []string) {
+// client has ended, or in one of the accepted states.
+func (d mcpDesk) decided(t *testing.T, accepted ...audit.State) (effects []string) {
 	t.Helper()
 	var summary audit.Summary
 	for begin := time.Now(); !summary.Complete() && time.Since(begin) < 20*time.Second; time.Sleep(100 * time.Millisecond) {
 		effects, summary = d.readLog(t)
 	}
-	if !summary.Complete() {
-		t.Error("the log is not sealed")
+	if !summary.Complete() && !slices.Contains(accepted, summary.State) {
+		t.Errorf("the log is %v", summary)
 	}
 	return effects
 }
@@ -161,9 +161,9 @@ func (d mcpDesk) readLog(t *testing.T) (effects []string, summary audit.Summary)
 }
 
 // checkConversation checks the log of a client that made mcpSteps.
-func (d mcpDesk) checkConversation(t *testing.T) {
+func (d mcpDesk) checkConversation(t *testing.T, accepted ...audit.State) {
 	t.Helper()
-	if diff := cmp.Diff(mcpDecisions, d.decided(t)); diff != "" {
+	if diff := cmp.Diff(mcpDecisions, d.decided(t, accepted...)); diff != "" {
 		t.Errorf("decisions (-want +got):\n%s", diff)
 	}
 }
@@ -244,8 +244,8 @@ func TestMCPClaudeCode(t *testing.T) {
 	d.checkConversation(t)
 }
 
-// Codex kills the server a moment after it has closed its standard input, so nothing else runs
-// meanwhile that could make the end of the session slow.
+// Codex kills the server a moment after it has closed its standard input: if the end of the
+// session takes longer, the log verifies as cut off.
 func TestMCPCodex(t *testing.T) {
 	d, model := newClientDesk(t), newStubModel(t)
 	out := string(d.shell(t, `export CODEX_HOME=$HOME/codex && mkdir -p "$CODEX_HOME" && {
@@ -254,7 +254,7 @@ func TestMCPCodex(t *testing.T) {
 	if !strings.Contains(out, "DONE") {
 		t.Errorf("output: %s", out)
 	}
-	d.checkConversation(t)
+	d.checkConversation(t, audit.Unsealed)
 }
 
 func TestMCPLangChain(t *testing.T) {
