@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/iotest"
+	"time"
 )
 
 // asNobody calls f with an ordinary user's rights even if the tests run as root: on Linux
@@ -103,6 +104,53 @@ func TestFaultyDisk(t *testing.T) {
 				t.Errorf("%+v, %v", sum, err)
 			}
 		})
+	}
+}
+
+// slow holds back each sync until it may go on.
+type slow struct {
+	file
+	sync chan error
+}
+
+func (s slow) Sync() error { return errors.Join(<-s.sync, s.file.Sync()) }
+
+// An entry of Write is in the file before it is on disk. The next Append waits for it, and a
+// sync that fails in the background ends the log.
+func TestWrite(t *testing.T) {
+	for _, test := range []struct {
+		sync error
+		next func(*Log) error
+	}{
+		{nil, func(l *Log) error { _, err := l.Append("x", 2); return err }},
+		{nil, func(l *Log) error { _, err := l.Seal(); return err }},
+		{syscall.EIO, func(l *Log) error { _, err := l.Append("x", 2); return err }},
+		{syscall.EIO, func(l *Log) error { _, err := l.Seal(); return err }},
+	} {
+		l := create(t)
+		disk := slow{l.f, make(chan error, 3)}
+		l.f = disk
+		if n, err := l.Write("x", 1); n != 0 || err != nil {
+			t.Fatal(n, err)
+		}
+		sum, err := Verify(bytes.NewReader(read(t, l.Path())), Trust{Key: l.Key(), Checkpoint: l.Checkpoint()})
+		if err != nil || sum.Entries != 1 || sum.State != Unsealed {
+			t.Errorf("before the sync: %+v, %v", sum, err)
+		}
+		done := make(chan error)
+		go func() { done <- test.next(l) }()
+		select {
+		case err := <-done:
+			t.Errorf("the next call did not wait for the disk: %v", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+		disk.sync <- test.sync
+		disk.sync <- nil
+		if err := <-done; (err != nil) != (test.sync != nil) {
+			t.Errorf("after a sync with %v: %v", test.sync, err)
+		} else if err != nil {
+			wantStop(t, err, "audit.not-writable")
+		}
 	}
 }
 

@@ -49,9 +49,11 @@
 // # What it promises
 //
 // Append returns after its entry and a checkpoint over it were written in one write
-// and reached the disk (fsync). So every acknowledged entry is signed, and killing the
-// process at any moment leaves a log whose signed part holds every acknowledged entry,
-// followed by at most one torn, never acknowledged write. Verify distinguishes how a
+// and reached the disk (fsync), with everything before them. Write returns after the same
+// write, and the fsync follows at once. So every acknowledged entry is signed, and killing
+// the process at any moment leaves a log whose signed part holds every acknowledged entry,
+// followed by at most one torn, never acknowledged write. If the host crashes, that is so
+// for what Append acknowledged; entries of Write after that can be missing or torn. Verify distinguishes how a
 // log ends: sealed (complete), unsealed (ends after a checkpoint) or torn (unsigned
 // bytes after the last checkpoint). Every other departure from the format is a
 // VerifyError that names the first wrong line.

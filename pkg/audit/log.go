@@ -47,6 +47,8 @@ type Log struct {
 	size       int64
 	digest     hash.Hash // of all bytes written
 	checkpoint string
+	unsynced   bool          // there are entries of Write that no sync has begun for
+	syncing    chan struct{} // closed when the sync in the background has ended; or nil
 }
 
 var (
@@ -100,7 +102,7 @@ func (l *Log) head() []byte {
 
 // begin writes the header and a checkpoint for no entries.
 func (l *Log) begin() error {
-	if err := l.write(l.head(), l.tree, false); err != nil {
+	if err := l.write(l.head(), l.tree, false, true); err != nil {
 		return err
 	}
 	if err := syncDir(l.path); err != nil {
@@ -136,24 +138,67 @@ func (l *Log) Checkpoint() string {
 // Append adds one entry: v, as canonical JSON, under kind. When it returns without
 // error the entry and a checkpoint over it are on disk, and the entry's number is
 // returned. An action that must be recorded may happen only after that.
-func (l *Log) Append(kind string, v any) (int64, error) {
+func (l *Log) Append(kind string, v any) (int64, error) { return l.add(kind, v, true) }
+
+// Write is Append for an entry on which no action depends: it returns when the entry is in
+// the file, where it survives the end of this process. A crash of the host can undo that for
+// the moment until the entry is on disk, and then the log ends before it. That it cannot be
+// brought to disk is an error of the next call. Later entries are on disk only with it.
+func (l *Log) Write(kind string, v any) (int64, error) { return l.add(kind, v, false) }
+
+func (l *Log) add(kind string, v any, durable bool) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if durable {
+		l.settle()
+	}
 	if l.dead != nil {
 		return -1, l.dead
 	}
-	if l.dead = l.append(kind, v); l.dead != nil {
-		return -1, l.dead
+	line, after, err := l.next(kind, v)
+	if err == nil {
+		err = l.write(line, after, false, durable)
+	}
+	if l.dead = err; err != nil {
+		return -1, err
 	}
 	return l.tree.size - 1, nil
 }
 
-func (l *Log) append(kind string, v any) error {
-	line, after, err := l.next(kind, v)
-	if err != nil {
-		return err
+// settle waits for the sync in the background, which must not get the error that belongs
+// to the caller's.
+func (l *Log) settle() {
+	for l.syncing != nil {
+		done := l.syncing
+		l.mu.Unlock()
+		<-done
+		l.mu.Lock()
 	}
-	return l.write(line, after, false)
+}
+
+// syncLater brings to disk what was written, in the background.
+func (l *Log) syncLater() {
+	l.unsynced = true
+	if l.syncing != nil {
+		return
+	}
+	done := make(chan struct{})
+	l.syncing = done
+	go func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		defer close(done)
+		for l.unsynced {
+			l.unsynced = false
+			l.mu.Unlock()
+			err := l.f.Sync()
+			l.mu.Lock()
+			if err != nil && l.dead == nil {
+				l.dead = writeError(l.path, err)
+			}
+		}
+		l.syncing = nil
+	}()
 }
 
 // next returns the line of a new entry and the tree that includes it.
@@ -179,10 +224,11 @@ func (l *Log) next(kind string, v any) ([]byte, tree, error) {
 func (l *Log) Seal() (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.settle()
 	if l.dead != nil {
 		return "", l.dead
 	}
-	if l.dead = l.write(nil, l.tree, true); l.dead != nil {
+	if l.dead = l.write(nil, l.tree, true, true); l.dead != nil {
 		return "", l.dead
 	}
 	l.dead = errSealed
@@ -193,6 +239,7 @@ func (l *Log) Seal() (string, error) {
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.settle()
 	if l.dead == errClosed {
 		return nil
 	}
@@ -203,9 +250,9 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// write writes lines, followed by a checkpoint for after, to disk in one write. It
-// updates the state only when all of it has reached the disk.
-func (l *Log) write(lines []byte, after tree, sealed bool) error {
+// write writes lines, followed by a checkpoint for after, in one write. It updates the state
+// only when all of it has reached the disk or, if it need not be durable, the file.
+func (l *Log) write(lines []byte, after tree, sealed, durable bool) error {
 	if err := unchanged(l.path, l.f, l.size); err != nil {
 		return err
 	}
@@ -216,7 +263,12 @@ func (l *Log) write(lines []byte, after tree, sealed bool) error {
 	if _, err := l.f.Write(all); err != nil {
 		return writeError(l.path, err)
 	}
-	if err := l.f.Sync(); err != nil {
+	if durable {
+		err = l.f.Sync()
+	} else {
+		l.syncLater()
+	}
+	if err != nil {
 		return writeError(l.path, err)
 	}
 	l.tree, l.size, l.checkpoint = after, l.size+int64(len(all)), signed

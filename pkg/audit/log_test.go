@@ -143,7 +143,7 @@ func TestLogIsSealedAndVerifies(t *testing.T) {
 	}
 	data := read(t, l.Path())
 	want := Summary{State: Sealed, Origin: testOrigin, Key: l.Key(), KeyTrusted: true, Entries: 150}
-	for _, known := range []string{"", before, seal} {
+	for _, known := range []string{"", before, seal, strings.TrimSuffix(before, "\n"), strings.TrimSuffix(seal, "\n")} {
 		wantSummary(t, data, Trust{Key: l.Key(), Checkpoint: known}, want)
 	}
 	want.KeyTrusted = false
@@ -306,7 +306,11 @@ func TestConcurrentAppends(t *testing.T) {
 	for g := range 8 {
 		wg.Go(func() {
 			for i := range 20 {
-				n, err := l.Append("x", g*100+i)
+				add := l.Append
+				if i%2 == 1 {
+					add = l.Write
+				}
+				n, err := add("x", g*100+i)
 				if err != nil {
 					t.Error(err)
 				}

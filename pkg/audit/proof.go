@@ -177,7 +177,7 @@ func CheckProof(proof []byte, trust Trust) (Proved, error) {
 	if err != nil {
 		return Proved{}, fmt.Errorf("invalid proof: %v", err)
 	}
-	if trust.Checkpoint != "" && p.signed != trust.Checkpoint {
+	if trust.Checkpoint != "" && p.signed != trust.checkpoint() {
 		return Proved{}, errors.New("invalid proof: it is for another checkpoint")
 	}
 	entry.N = p.n

@@ -62,6 +62,11 @@ func TestProofChangedAnywhere(t *testing.T) {
 	if _, err := CheckProof(proof, Trust{Key: "nonsense"}); err == nil {
 		t.Error("accepted with a malformed key")
 	}
+	if proved, err := CheckProof(proof, Trust{Key: key}); err != nil {
+		t.Error(err)
+	} else if _, err := CheckProof(proof, Trust{Key: key, Checkpoint: strings.TrimSuffix(proved.Checkpoint, "\n")}); err != nil {
+		t.Errorf("its checkpoint without the last newline: %v", err)
+	}
 	if got, err := CheckProof(proof, Trust{Key: key, Checkpoint: "other\n"}); err == nil || got.Size != 0 {
 		t.Errorf("accepted for another checkpoint: %+v, %v", got, err)
 	}

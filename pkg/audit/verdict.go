@@ -2,7 +2,10 @@
 
 package audit
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // A State is how a log ends. The zero State vouches for nothing.
 type State int
@@ -33,8 +36,17 @@ type Trust struct {
 	// completely new log is then not detected, and Summary.KeyTrusted is false.
 	Key string
 	// Checkpoint is a signed note of the log, for example from the report, or
-	// "". A log that does not contain it was truncated or forked.
+	// "". A log that does not contain it was truncated or forked. The newline that
+	// ends it, which a shell's $(…) removes, may be missing.
 	Checkpoint string
+}
+
+// checkpoint returns the signed note, or "".
+func (t Trust) checkpoint() string {
+	if t.Checkpoint == "" {
+		return ""
+	}
+	return strings.TrimSuffix(t.Checkpoint, "\n") + "\n"
 }
 
 // A Summary describes a log. With an error its numbers show how far

@@ -65,7 +65,7 @@ type pending struct {
 func newVerifier(r io.Reader, trust Trust) *verifier {
 	v := &verifier{in: lines{r: bufio.NewReaderSize(r, 64<<10)}, trust: trust, digest: sha256.New(), subject: -1}
 	if trust.Checkpoint != "" {
-		v.known = checkpointLine(trust.Checkpoint)
+		v.known = checkpointLine(trust.checkpoint())
 	}
 	return v
 }

@@ -5,7 +5,8 @@
 //
 // The entries of a run are, in order: "run" (proposal.Run); a "decision" for each
 // proposal; for each proposal that runs a "start", any number of "events" and a
-// "result"; and "end". A log with a start and no result was cut off while that command
+// "result"; a "transfer" (proposal.Transfer) with the digest of the report's Differences, if
+// it has any; and "end". A log with a start and no result was cut off while that command
 // ran. Where a command is run a second time, an "attempt" and a second "start" follow the
 // events of the first run, and the events of the second run are numbered from 0 again.
 //
@@ -13,10 +14,17 @@
 // proposals before it, and a "transfer" (proposal.Transfer) is written where a file went
 // in or out.
 //
+// The "events" and the "result" of a command in the background, which its "start" says, may
+// come at any later place before "end", between the entries of others.
+//
 // An "events" entry holds what gVisor's kernel and the gateway saw since the entry
 // before it, in order. It is written when a batch is full or a quarter of a second old,
 // and always before the result. So the log of a killed fumehood lacks at most the last
 // moment of the command that was running, and a log with a result lacks nothing.
+//
+// Nothing runs before its decision and its start are on disk (Append). Events and results
+// need not be on disk before the next thing happens (Write): after a crash of the host, a log
+// may end with the start of a command that had just ended.
 //
 // # Allow-lists
 //
@@ -36,6 +44,10 @@ import "github.com/fumehood/fumehood/pkg/proposal"
 type Log interface {
 	// Append returns when the entry is on disk, with its number.
 	Append(kind string, v any) (int64, error)
+	// Write returns when the entry is in the file, with its number: the end of this process
+	// does not lose it, a crash of the host soon after can. The next Append brings it to
+	// disk, too.
+	Write(kind string, v any) (int64, error)
 }
 
 // An Entry is one entry of an audit log as a reader of it has it.
@@ -63,6 +75,8 @@ type Start struct {
 	ID       string `json:"id"`
 	Decision int64  `json:"decision"` // number of the decision's entry
 	Again    bool   `json:"again,omitempty"`
+	// Background says that other entries may come between those of this command.
+	Background bool `json:"background,omitempty"`
 }
 
 // Events is an "events" entry.
@@ -108,7 +122,7 @@ func NewDecision(r proposal.Record) Decision {
 
 // NewStart returns the entry of a start of r: again for the second run.
 func NewStart(r proposal.Record, again bool) Start {
-	return Start{ID: r.Proposal.ID, Decision: r.Entry, Again: again}
+	return Start{ID: r.Proposal.ID, Decision: r.Entry, Again: again, Background: r.Background}
 }
 
 // NewResult returns the entry of r's Result, which must not be nil. It leaves out the

@@ -15,7 +15,13 @@ type Analysis struct {
 	Unknowns  []Unknown `json:"unknowns"` // if not empty, the text cannot be analyzed and is denied
 	// Snippets are what pkg/snippet found in the code that the text contains.
 	Snippets []Snippet `json:"snippets,omitempty"`
+	// Begins is the byte of Canonical at which the proposal's own Code begins. What is before it
+	// is that of Proposal.Earlier.
+	Begins int `json:"begins,omitempty"`
 }
+
+// Own returns the part of Canonical that is the proposal's own, without the earlier cells.
+func (a Analysis) Own() string { return a.Canonical[min(max(a.Begins, 0), len(a.Canonical)):] }
 
 // A Command is one simple command: a program with its arguments, its assignments
 // and its redirections. Wrapped commands (timeout 5 go test) appear twice: as

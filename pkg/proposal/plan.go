@@ -53,6 +53,7 @@ type Proposal struct {
 	Fresh    bool              `json:"fresh,omitempty"`   // request a new sandbox
 	Origin   string            `json:"origin,omitempty"`  // OriginSetup, OriginService, or "" for the proposer; never read from a plan
 	Context  string            `json:"context,omitempty"` // of Code: run it with the state of earlier Code in the same context; only in sessions
+	Earlier  *Earlier          `json:"earlier,omitempty"` // of Code of bash with a Context: what it was decided after; set by the session, never read from a plan
 	Invalid  *Invalid          `json:"invalid,omitempty"` // set by the reader of a plan: the proposal never runs
 }
 
@@ -63,6 +64,24 @@ type Invalid struct {
 	// Text is what the plan has in place of a proposal, for people: not longer than the
 	// plan, and untrusted.
 	Text string `json:"text"`
+}
+
+// Earlier is what the shell of a context has run. Code for that context is decided as the end
+// of the script that begins with it, and only the Code runs.
+type Earlier struct {
+	Cells int    `json:"cells"` // at least one
+	Text  string `json:"text"`  // of the cells, as they ran, each ended by a newline
+}
+
+// Words says that a cell was decided together with earlier ones; "" for nil.
+func (e *Earlier) Words() string {
+	switch {
+	case e == nil:
+		return ""
+	case e.Cells == 1:
+		return "after 1 earlier cell of this context"
+	}
+	return fmt.Sprintf("after %d earlier cells of this context", e.Cells)
 }
 
 // MaxInvalid is the maximum number of Problems of an Invalid; further ones are left out.
@@ -115,6 +134,15 @@ func (p Proposal) Form() string {
 	default:
 		return "code"
 	}
+}
+
+// ShellText returns the whole text that is decided: that of the earlier cells of the context,
+// and the Run or Code of p.
+func (p Proposal) ShellText() string {
+	if p.Earlier == nil {
+		return p.Run + p.Code
+	}
+	return p.Earlier.Text + p.Code
 }
 
 // RunsShell reports whether the sandbox's shell runs p's text.

@@ -3,10 +3,13 @@
 package proposal
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -26,12 +29,50 @@ type Execution struct {
 	// Service means that the command starts a server: it runs as a user that no other
 	// command has, and if it succeeds, what it started lives until its sandbox ends.
 	Service bool
+	// Setup means that a Diff leaves out what the command changes.
+	Setup bool
 	// Cell, if not nil, is code for an interpreter that keeps its state from cell to cell.
 	// The first cell of a language starts it. Text and Argv are not used.
 	Cell *Cell
 	// Again reports that this is the second run of the same command, whose files get
 	// different names.
 	Again bool
+	// Output, if set, receives what the command prints, as it comes and not redacted. It must
+	// not block, keeps nothing of a Chunk's Data, and may be called concurrently.
+	Output func(Chunk)
+}
+
+// A Process is a command that runs in the background.
+type Process interface {
+	// Done is closed when the command has ended and its Result is known.
+	Done() <-chan struct{}
+	// Result waits until Done is closed. An error means that it is not certain what happened.
+	Result() (Result, error)
+	// Interrupt sends SIGINT to every process of the command, as Ctrl-C does. It does nothing
+	// if the command has ended.
+	Interrupt() error
+	// Kill kills the command. by, a Killed constant, is in the Result. It does not wait.
+	Kill(by string)
+}
+
+// The streams of a Chunk.
+const (
+	ChunkStdout  = "stdout"
+	ChunkStderr  = "stderr"
+	ChunkDisplay = "display"
+)
+
+// A Chunk is a part of what a running command prints or a cell shows.
+type Chunk struct {
+	Stream string // a Chunk constant
+	Data   []byte // of stdout or stderr: any part of it, not only whole lines
+	// Display is what a cell showed, for ChunkDisplay.
+	Display *Display
+	// Dropped is how many bytes, or displays, of the stream came before this chunk and were
+	// not passed on, because the receiver was too slow. The command's Result has them.
+	Dropped int64
+	// Withheld is why nothing of the stream is passed on from here: the rule and its message.
+	Withheld string
 }
 
 // A Cell is a piece of code with the state of the cells before it.
@@ -39,6 +80,9 @@ type Cell struct {
 	Language string // as in Proposal
 	Context  string // a name space of its own
 	Code     string
+	// Earlier is what the shell of the context must have run so far, for a language in which the
+	// Code was decided together with it.
+	Earlier string
 }
 
 // A Display is something that a cell showed, or the value of its last expression, in
@@ -114,18 +158,21 @@ func (s *Status) UnmarshalText(text []byte) error {
 
 // A Result is the outcome of one Execution.
 type Result struct {
-	Status   Status   `json:"status"`
-	ExitCode int      `json:"exit_code"`        // if Exited; also the exit code if a limit was reached, else -1
-	Signal   string   `json:"signal,omitempty"` // "SIGSEGV", if Signaled
-	Limit    string   `json:"limit,omitempty"`  // the limit reached, with its value: "wall 2m0s"
-	Detail   string   `json:"detail,omitempty"` // what failed, for SandboxFailed and NotRun
-	WallMS   int64    `json:"wall_ms"`
-	CPUMS    int64    `json:"cpu_ms"`            // of the whole sandbox while the command ran
-	PeakMem  Bytes    `json:"peak_memory_bytes"` // of the whole sandbox while the command ran
-	Stdout   Stream   `json:"stdout"`
-	Stderr   Stream   `json:"stderr"`
-	Outputs  []Output `json:"outputs"`
-	Changes  Changes  `json:"changes"`
+	Status   Status `json:"status"`
+	ExitCode int    `json:"exit_code"`        // if Exited; also the exit code if a limit was reached, else -1
+	Signal   string `json:"signal,omitempty"` // "SIGSEGV", if Signaled
+	Limit    string `json:"limit,omitempty"`  // the limit reached, with its value: "wall 2m0s"
+	Detail   string `json:"detail,omitempty"` // what failed, for SandboxFailed and NotRun
+	// Killed is who ended the command, if it was not the command itself, a signal or its own
+	// limit: a Killed constant.
+	Killed  string   `json:"killed,omitempty"`
+	WallMS  int64    `json:"wall_ms"`
+	CPUMS   int64    `json:"cpu_ms"`            // of the whole sandbox while the command ran
+	PeakMem Bytes    `json:"peak_memory_bytes"` // of the whole sandbox while the command ran
+	Stdout  Stream   `json:"stdout"`
+	Stderr  Stream   `json:"stderr"`
+	Outputs []Output `json:"outputs"`
+	Changes Changes  `json:"changes"`
 	// NewSandbox reports that the sandbox was started for this command and contains
 	// nothing of earlier ones: for the first command, a fresh one, or one after a
 	// sandbox that had to be killed.
@@ -146,6 +193,55 @@ type Result struct {
 	// Retried is the first run, if a runtime crashed in it. Everything else is then
 	// from the second run, and there is no third.
 	Retried *Attempt `json:"retried,omitempty"`
+}
+
+// Who ended a command: see Result.Killed.
+const (
+	KilledInterrupted = "interrupted" // the run, or the call that waited for the command
+	KilledCaller      = "caller"      // Process.Kill
+	KilledIdle        = "idle"        // the session, which was idle for too long
+	KilledClosed      = "closed"      // the session, which was closed
+	KilledBudget      = "budget"      // the time for all commands together; the Status is TimedOut
+	KilledConnect     = "connect"     // the command's own shell connected to the network
+	KilledSandbox     = "sandbox"     // the sandbox, which had to be ended because of another command
+	KilledRun         = "run"         // the run or session, which had to stop: its error says why
+)
+
+// Killers are the Killed constants.
+var Killers = []string{KilledInterrupted, KilledCaller, KilledIdle, KilledClosed, KilledBudget, KilledConnect, KilledSandbox, KilledRun}
+
+// details are what a Result's Detail says about who killed the command.
+var details = map[string]string{
+	KilledInterrupted: "the run was interrupted", KilledCaller: "killed by the session's caller", KilledIdle: "the session was idle for too long",
+	KilledClosed: "the session was closed", KilledSandbox: "its sandbox was ended because of another command", KilledRun: "the run stopped",
+}
+
+// KilledDetail returns what a Detail says about a Killed constant.
+func KilledDetail(by string) string { return details[by] }
+
+// KilledBy returns the Killed constant for a context's cause.
+func KilledBy(cause error) string {
+	var stop *StopError
+	if !errors.As(cause, &stop) {
+		return KilledInterrupted
+	}
+	known := map[string]string{"session.idle": KilledIdle, "session.closed": KilledClosed, "run.cancelled": KilledInterrupted, "run.timeout": KilledInterrupted}
+	return cmp.Or(known[stop.Code], KilledRun)
+}
+
+// Ended says what ended the command, with one stable name: "exit", "signal", "time",
+// "memory", "processes", "disk", "output", "events", "not-run", "unknown" if fumehood or the
+// sandbox failed, or who killed it: a Killed constant.
+func (r Result) Ended() string {
+	switch {
+	case r.Killed != "":
+		return r.Killed
+	case r.Status == OutputLimit && strings.HasPrefix(r.Limit, "events "):
+		return "events"
+	}
+	name := map[Status]string{Exited: "exit", Signaled: "signal", TimedOut: "time", OutOfMemory: "memory",
+		ProcessLimit: "processes", DiskLimit: "disk", OutputLimit: "output", NotRun: "not-run"}[r.Status]
+	return cmp.Or(name, "unknown")
 }
 
 // Succeeded reports whether the command exited with 0 within its limits.
@@ -262,6 +358,8 @@ type Record struct {
 	// Cause is why the command could not run, if that is not the pull request's fault:
 	// see package diagnose. Such a record still counts as failed.
 	Cause *Cause `json:"cause,omitempty"`
+	// Background says that the command was proposed to run beside others, in a session.
+	Background bool `json:"background,omitempty"`
 	// Redacted counts what was replaced by markers in Proposal, Analysis and Decision.
 	// The original text was decided, and it ran.
 	Redacted []Redaction `json:"redacted,omitempty"`
@@ -291,6 +389,9 @@ type Report struct {
 	Withheld *Reason `json:"withheld,omitempty"`
 	// Transfers are the files that the caller of a session moved into and out of the workspace.
 	Transfers []Transfer `json:"transfers,omitempty"`
+	// Differences are how the commands of a plan left the workspace, nil if they changed no
+	// file, or the run stopped. A session's report has none: see Transfers.
+	Differences *Differences `json:"differences,omitempty"`
 }
 
 // Kinds of a Transfer.
@@ -298,17 +399,19 @@ const (
 	TransferPut  = "put"
 	TransferTake = "take"
 	TransferList = "list"
+	TransferDiff = "diff"
 )
 
 // A Transfer is a file that went in or out between two commands of a session, or a list
-// of names that went out.
+// of names or a Diff that went out.
 type Transfer struct {
 	Kind  string `json:"kind"`
 	After int    `json:"after"` // number of earlier proposals
-	// Output is the file. For a list, its Path is the pattern. For a file that was put,
+	// Output is the file. For a list, its Path is the pattern. For a Diff it is Diff.Patch,
+	// whose Path are the paths that were asked for. For a file that was put,
 	// SHA256 is empty if it looks as if it contains a secret.
 	Output Output `json:"output"`
-	Names  int    `json:"names,omitempty"` // number of names in a list
+	Names  int    `json:"names,omitempty"` // number of names in a list, or of files in a Diff
 }
 
 // A Run describes the conditions of a run.

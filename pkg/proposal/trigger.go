@@ -6,7 +6,7 @@ package proposal
 // decision point fumehood.trigger. Every field is a fact from an API, never a
 // claim in a comment.
 type Trigger struct {
-	Command string      `json:"command"` // "run", "approve", "rerun", "explain" or "help"
+	Command string      `json:"command"` // "run", "approve", "rerun", "review", "explain" or "help"
 	Event   string      `json:"event"`   // GitHub's event name
 	Actor   Actor       `json:"actor"`
 	PR      TriggerPR   `json:"pr"`

@@ -4,6 +4,7 @@ package redact
 
 import (
 	"context"
+	"slices"
 
 	"github.com/fumehood/fumehood/pkg/internal/secrets"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -27,6 +28,9 @@ func (u *Redactor) Whole(ctx context.Context, r proposal.Report) (proposal.Repor
 			}
 		}
 	}
+	if r.Differences != nil {
+		t.Found, size = proposal.AddRedactions(t.Found, r.Differences.Patch.Redacted), size+r.Differences.Patch.Bytes
+	}
 	for _, kind := range []string{proposal.OutgoingReport, proposal.OutgoingComment} {
 		d, err := u.ask(ctx, proposal.Outgoing{Kind: kind, Size: size}, t)
 		if err != nil {
@@ -48,8 +52,8 @@ func (u *Redactor) Whole(ctx context.Context, r proposal.Report) (proposal.Repor
 	return r, nil
 }
 
-// strip removes everything that commands printed from r. The log binds the digests of
-// the output.
+// strip removes everything that commands printed and wrote from r. The log binds the digests
+// of the output and of the differences.
 func strip(r proposal.Report) proposal.Report {
 	records := r.Records
 	r.Records = make([]proposal.Record, len(records))
@@ -65,6 +69,14 @@ func strip(r proposal.Report) proposal.Report {
 			rec.Result = &result
 		}
 		r.Records[i] = rec
+	}
+	if r.Differences != nil {
+		d := *r.Differences
+		d.Files = slices.Clone(d.Files)
+		for i := range d.Files {
+			d.Files[i].Text = ""
+		}
+		r.Differences = &d
 	}
 	return r
 }

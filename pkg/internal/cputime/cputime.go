@@ -12,6 +12,7 @@ package cputime
 import (
 	"context"
 	"runtime"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -41,32 +42,50 @@ func (c Clock) Stop() time.Duration {
 func Within(ctx context.Context, limit time.Duration, work func(context.Context)) {
 	clock := Start()
 	defer clock.Stop()
-	thread := ofThread(unix.Gettid())
 	ctx, cancel := context.WithCancel(ctx)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		watch(ctx, thread, clock.began+limit)
-		cancel()
-	}()
+	defer cancel()
+	w := &watcher{thread: ofThread(unix.Gettid()), end: clock.began + limit, cancel: cancel}
+	w.start(limit)
+	defer w.stop()
 	work(ctx)
-	cancel()
-	<-watched // the thread's clock must not be read once the thread may be gone
 }
 
-// watch returns when clock has reached end, or ctx has ended.
-func watch(ctx context.Context, clock int32, end time.Duration) {
-	for {
-		left := end - read(clock)
-		if left <= 0 {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(max(left, time.Millisecond)): // never faster than the wall clock
-		}
+// A watcher looks at the clock of a thread when it may have reached end. No other goroutine
+// runs before that: most work is shorter than the start of one.
+type watcher struct {
+	thread int32
+	end    time.Duration
+	cancel func()
+
+	mu    sync.Mutex
+	over  bool // the thread may be gone
+	timer *time.Timer
+}
+
+func (w *watcher) start(after time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timer = time.AfterFunc(after, w.look)
+}
+
+func (w *watcher) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over {
+		return
 	}
+	if left := w.end - read(w.thread); left > 0 {
+		w.timer.Reset(max(left, time.Millisecond)) // never faster than the wall clock
+		return
+	}
+	w.cancel()
+}
+
+func (w *watcher) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	w.timer.Stop()
 }
 
 // ofThread returns the ID of another thread's clock, as pthread_getcpuclockid(3) does.

@@ -187,6 +187,9 @@ func DurationOf(n *Node) proposal.Duration {
 	return proposal.Duration(d)
 }
 
+// IntOf returns the value of a checked whole number, or 0 without one.
+func IntOf(n *Node) int { return int(amount(n)) }
+
 // SizeOf converts a checked size; nil means 0.
 func SizeOf(n *Node) proposal.Bytes { return proposal.Bytes(amount(n)) }
 

@@ -177,9 +177,10 @@ func (l *lens) end(tell func(span)) {
 	}
 }
 
-// pending returns the first offset that may belong to an incomplete find, or end.
-func (l *lens) pending(end int64) int64 {
-	if d := int64(l.words.nodes[l.state].depth); d > 0 {
+// pending returns the first offset that may belong to an incomplete find of more than least
+// letters, or end.
+func (l *lens) pending(end, least int64) int64 {
+	if d := int64(l.words.nodes[l.state].depth); d > least {
 		end = min(end, l.ring[(l.seen-d)&int64(len(l.ring)-1)])
 	}
 	if l.parts > 0 {

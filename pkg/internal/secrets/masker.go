@@ -15,6 +15,7 @@ type masker struct {
 	lenses []*lens
 	rules  func(*word) (rule, text string) // a find's name in counts, and its replacement
 	count  func(rule, form string)
+	least  int64 // letters of an incomplete find that need not be held back
 
 	held  []byte // not written yet
 	base  int64  // offset of its first byte
@@ -35,9 +36,12 @@ func (m *masker) Write(p []byte) (int, error) {
 	m.end += int64(len(p))
 	safe := m.end
 	for _, l := range m.lenses {
-		safe = l.pending(safe)
+		safe = l.pending(safe, m.least)
 	}
-	return len(p), m.flush(safe - 1) // the byte before a find in base64 may hold part of it
+	if last := safe - 1 - m.base; last >= 0 && alphabet[m.held[last]] != 0 {
+		safe-- // the byte before a find in base64 may hold part of it
+	}
+	return len(p), m.flush(safe)
 }
 
 // Close writes the rest.

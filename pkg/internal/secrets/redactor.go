@@ -117,7 +117,7 @@ func (r *Redactor) Begun(text string) int {
 	begun := end
 	for _, l := range r.lenses(false) {
 		l.read([]byte(text), 0, func(span) {})
-		begun = min(begun, l.pending(end))
+		begun = min(begun, l.pending(end, 0))
 	}
 	if end-begun < minBegun {
 		begun = end

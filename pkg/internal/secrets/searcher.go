@@ -32,7 +32,9 @@ type searcher struct {
 	count   func(rule, form string)
 
 	patience time.Duration // processor time for a short stream
+	live     bool          // text is written as soon as it can be: see Live
 	held     []byte
+	done     int           // bytes at the beginning of held that are written already
 	size     int64         // total bytes written
 	spent    time.Duration // processor time used so far
 	spoil    bool          // the time is up
@@ -51,12 +53,15 @@ func (s *searcher) Write(p []byte) (int, error) {
 			}
 		}
 	}
+	if s.live && !s.spoil {
+		return n, s.release()
+	}
 	return n, nil
 }
 
 // Close searches and writes the rest.
 func (s *searcher) Close() error {
-	if s.spoil || len(s.held) == 0 {
+	if s.spoil || len(s.held) == s.done {
 		return nil
 	}
 	return s.advance(len(s.held))
@@ -72,12 +77,15 @@ func (s *searcher) advance(end int) error {
 		return err
 	}
 	var out bytes.Buffer
-	at := 0
+	at := s.done
 	for _, f := range spans {
-		if f.start >= end {
+		if f.start = max(f.start, s.done); f.start >= end {
 			break
 		}
-		if f.end > end && f.start > 0 && end < len(s.held) {
+		if f.end <= s.done {
+			continue
+		}
+		if f.end > end && f.start > s.done && end < len(s.held) {
 			end = f.start
 			break
 		}
@@ -90,7 +98,11 @@ func (s *searcher) advance(end int) error {
 		out.Write(s.held[at:end])
 		at = end
 	}
-	s.held = append(s.held[:0], s.held[at:]...)
+	kept := at
+	if s.live {
+		kept = max(0, at-context)
+	}
+	s.held, s.done = append(s.held[:0], s.held[kept:]...), at-kept
 	_, err := s.to.Write(out.Bytes())
 	return err
 }

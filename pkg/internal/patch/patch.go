@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package patch writes the difference of two files as git diff does, so that git apply reads it.
+package patch
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Side is a file or symlink before or after, with its content or its target.
+type Side struct {
+	*proposal.FileState
+	Content []byte
+	Hidden  bool // the content is not shown
+}
+
+// State returns what is known of a side; nil if there is none.
+func (s *Side) State() *proposal.FileState {
+	if s == nil {
+		return nil
+	}
+	return s.FileState
+}
+
+// Text returns the difference of two sides of path, of which one may be nil. Sides that are
+// neither a file nor a symlink are left out. It takes time O(n log n).
+func Text(path string, before, after *Side) string {
+	before, after = before.known(), after.known()
+	switch {
+	case before == nil && after == nil:
+		return ""
+	case before != nil && after != nil && before.Type != after.Type:
+		return section(path, before, nil) + section(path, nil, after)
+	}
+	return section(path, before, after)
+}
+
+func (s *Side) known() *Side {
+	if s == nil || s.Type != "file" && s.Type != "symlink" {
+		return nil
+	}
+	return s
+}
+
+// mode returns the mode of git's trees, which know only whether a file is executable.
+func (s *Side) mode() string {
+	switch {
+	case s.Type == "symlink":
+		return "120000"
+	case s.Mode&0o111 != 0:
+		return "100755"
+	}
+	return "100644"
+}
+
+func section(path string, before, after *Side) string {
+	var b strings.Builder
+	from, to := Quote("a/"+path), Quote("b/"+path)
+	fmt.Fprintf(&b, "diff --git %s %s\n", from, to)
+	switch {
+	case before == nil:
+		fmt.Fprintf(&b, "new file mode %s\n", after.mode())
+		from, before = "/dev/null", &Side{Hidden: after.Hidden}
+	case after == nil:
+		fmt.Fprintf(&b, "deleted file mode %s\n", before.mode())
+		to, after = "/dev/null", &Side{Hidden: before.Hidden}
+	case before.mode() != after.mode():
+		fmt.Fprintf(&b, "old mode %s\nnew mode %s\n", before.mode(), after.mode())
+	}
+	if before.Hidden || after.Hidden {
+		fmt.Fprintf(&b, "Binary files %s and %s differ\n", from, to)
+		return b.String()
+	}
+	if hunks := hunks(before.Content, after.Content); len(hunks) > 0 {
+		fmt.Fprintf(&b, "--- %s%s\n+++ %s%s\n%s", from, tab(from), to, tab(to), hunks)
+	}
+	return b.String()
+}
+
+// hunks returns the difference without its header of three lines.
+func hunks(before, after []byte) []byte {
+	text := diff.Diff("a", before, "b", after)
+	for range 3 {
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	return text
+}
+
+// tab ends a name with a space, as git does for programs that look for a date after it.
+func tab(name string) string {
+	if strings.Contains(name, " ") && name[0] != '"' {
+		return "\t"
+	}
+	return ""
+}
+
+// Quote returns name as git writes it: in double quotes with octal escapes if it has
+// characters that are not printable, a quote or a backslash.
+func Quote(name string) string {
+	if utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) || r == '"' || r == '\\' }) {
+		return name
+	}
+	var b strings.Builder
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ' || c >= 0x7f:
+			fmt.Fprintf(&b, "\\%03o", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return `"` + b.String() + `"`
+}
