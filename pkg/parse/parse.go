@@ -86,6 +86,9 @@ func present[T any](list []T) []T {
 func analyzeCode(p proposal.Proposal) proposal.Analysis {
 	switch p.Language {
 	case "bash", "sh":
+		if p.Earlier != nil {
+			return analyzeCell(p)
+		}
 		return analyzeText(p, p.Code)
 	case "python":
 		return analyzeArgv(p, []string{"python3", "-c", p.Code})

@@ -36,6 +36,12 @@ var (
 	unknownComment   = unknownKind{"nested-comment", "a comment in this quoted script can be parsed in two ways", "leave comments out of quoted scripts"}
 )
 
+// About cells of a context, whose texts are read together.
+var (
+	unknownLongContext = unknownKind{"too-long", "the text and the earlier cells of its context together are longer than 16 KiB", "use a new context, which begins without variables"}
+	unknownManyContext = unknownKind{"too-many", "the text and the earlier cells of its context together contain more than 256 commands", "use a new context, which begins without variables"}
+)
+
 // About programs and scripts.
 var (
 	unknownProgram       = unknownKind{"dynamic-program", "the name of the program is known only when it runs", "name the program literally"}

@@ -50,6 +50,9 @@ func (m *merger) typed(p proposal.Proposal, a proposal.Analysis) []proposal.Reas
 		if s, ok := spanOf(a, *r); ok {
 			r.Span = ownSpan(p, a, s)
 		}
+		if p.Earlier != nil && a.Canonical != "" && r.Span != nil { // else only the new code was read
+			placeInCell(p, r)
+		}
 	}
 	return m.reasons
 }

@@ -109,6 +109,17 @@ func ownSpan(p proposal.Proposal, a proposal.Analysis, s proposal.Span) *proposa
 	return &found
 }
 
+// placeInCell makes the place of r one of the new cell's code, or says that it is none.
+func placeInCell(p proposal.Proposal, r *proposal.Reason) {
+	begins := len(p.Earlier.Text)
+	if r.Span.Start < begins {
+		r.Span, r.Message = nil, "in an earlier cell of the context: "+r.Message
+		return
+	}
+	own := spanIn(p.Code, r.Span.Start-begins, r.Span.End-begins)
+	r.Span = &own
+}
+
 // spanIn is the Span of text[start:end].
 func spanIn(text string, start, end int) proposal.Span {
 	line := strings.Count(text[:start], "\n") + 1

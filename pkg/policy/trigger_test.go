@@ -33,7 +33,7 @@ func trigger(t testing.TB, e *policy.Engine, in proposal.Trigger) proposal.Decis
 // TestTriggerMatrix holds who may do what, whatever the rules are called.
 func TestTriggerMatrix(t *testing.T) {
 	e := shipped(t)
-	all := []string{"run", "rerun", "approve", "explain", "help"}
+	all := []string{"run", "rerun", "review", "approve", "explain", "help"}
 	ask := []string{"explain", "help"}
 	for name, c := range map[string]struct {
 		change func(*proposal.Trigger)
@@ -47,8 +47,8 @@ func TestTriggerMatrix(t *testing.T) {
 		"stranger":          {func(t *proposal.Trigger) { t.Actor.Permission = "none" }, nil},
 		"author":            {func(t *proposal.Trigger) { t.Actor.Permission, t.Actor.Author = "read", true }, ask},
 		"author of a fork":  {func(t *proposal.Trigger) { t.Actor.Permission, t.Actor.Author, t.PR.Fork = "none", true, true }, ask},
-		"author who writes": {func(t *proposal.Trigger) { t.Actor.Author = true }, []string{"run", "rerun", "explain", "help"}},
-		"author who is all": {func(t *proposal.Trigger) { t.Actor.Permission, t.Actor.Author = "admin", true }, []string{"run", "rerun", "explain", "help"}},
+		"author who writes": {func(t *proposal.Trigger) { t.Actor.Author = true }, []string{"run", "rerun", "review", "explain", "help"}},
+		"author who is all": {func(t *proposal.Trigger) { t.Actor.Permission, t.Actor.Author = "admin", true }, []string{"run", "rerun", "review", "explain", "help"}},
 		"writer on a fork":  {func(t *proposal.Trigger) { t.PR.Fork = true }, all},
 		"triager on a fork": {func(t *proposal.Trigger) { t.PR.Fork, t.Actor.Permission = true, "triage" }, ask},
 		"unknown role":      {func(t *proposal.Trigger) { t.Actor.Permission = "" }, nil},

@@ -15,14 +15,25 @@ modules contains o.value if {
 	some o in input.command.options
 	o.name in {"-m", "--module"}
 	not input.command.tool in {"pytest", "py.test"}
+	not page_server
+}
+
+# page_server is true for a server of the workspace's files on localhost, such as for a
+# browser. Unlike http.server in general, it runs no script of the workspace (--cgi).
+page_server if {
+	input.command.program == "python3"
+	input.command.static
+	regex.match(`^-m\nhttp\.server(\n\d{1,5})?(\n(-b|--bind)\n(127\.0\.0\.1|localhost|::1)|\n(-d|--directory)\n(/tmp/|/workspace/|\./)?\w[\w-]*(\.[\w-]+)*(/\w[\w-]*(\.[\w-]+)*)*/?)+(\n\d{1,5})?$`, concat("\n", input.command.argv))
+	some word in input.command.argv
+	word in {"-b", "--bind"}
 }
 
 # METADATA
 # title: Modules that fetch, publish, serve or hide code are denied
 # custom:
 #   rule: code.module
-#   match: ["python3 -m twine upload dist/*", "python3 -m telnetlib x", "coverage run -m http.server", "python3 -m pydoc -b", "ruby -run -e httpd .", "python3 setup.py upload", "python3 setup.py install", "perl -MLWP::Simple -e 1", "ruby -rsocket -e 1", "python3 -m runpy x", "python3 -mhttp.server", "poetry run python -m http.server"]
-#   not_match: ["python3 -m pytest", "python3 -m pip install -e .", "python3 -m pip list", "python3 setup.py build_ext --inplace", "perl -MJSON::PP -e 1", "python3 -m json.tool x.json"]
+#   match: ["python3 -m twine upload dist/*", "python3 -m telnetlib x", "coverage run -m http.server", "python3 -m pydoc -b", "ruby -run -e httpd .", "python3 setup.py upload", "python3 setup.py install", "perl -MLWP::Simple -e 1", "ruby -rsocket -e 1", "python3 -m runpy x", "python3 -mhttp.server", "poetry run python -m http.server", "python3 -m http.server 8000 --directory dist", "python3 -m http.server --cgi --bind 127.0.0.1", "python3 -m http.server --bind 0.0.0.0", "python3 -m http.server --bind 127.0.0.1 --directory /etc"]
+#   not_match: ["python3 -m pytest", "python3 -m pip install -e .", "python3 -m pip list", "python3 setup.py build_ext --inplace", "perl -MJSON::PP -e 1", "python3 -m json.tool x.json", "python3 -m http.server 8000 --bind 127.0.0.1", "python3 -m http.server -b localhost -d dist/site 8080"]
 deny contains lib.denial("code.module", sprintf("%s %s fetches, publishes, serves or hides code", [input.command.program, word]), "build, test and check the repository") if {
 	input.command.program in lib.runners
 	some word in modules

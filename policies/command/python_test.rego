@@ -17,3 +17,10 @@ test_python_an_environment_elsewhere if denied("python3 -m venv /opt/x") == {"co
 test_python_an_address if denied("python3 -m pip install https://x.example/a.whl") == {"code.package", "code.url"}
 
 test_python_a_package_by_uv if denied("uv pip install x") == {"code.package", "code.publish"}
+
+test_python_a_server_of_pages if {
+	denied("python3 -m http.server 8000 --bind 127.0.0.1 --directory dist") == set()
+	every text in {"python3 -m http.server --bind 127.0.0.1 --bind 0.0.0.0", "python3 -m http.server --cgi --bind localhost", "python3 -m http.server --bind 127.0.0.1 -d ../x", "python3 -m http.server --bind \"$X\"", "python3 -m pty --bind localhost"} {
+		"code.module" in denied(text)
+	}
+}

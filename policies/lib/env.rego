@@ -64,11 +64,14 @@ plain_flags := {
 	"PYTEST_ADDOPTS": `^(-q|-v+|-x|-s|-ra|-n\s?\w+|--tb=\w+|-p no:\w+|--color=\w+|--maxfail=\d+|--durations=\d+|\s)*$`, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": `^1$`, "PIP_NO_INDEX": `^1$`, "PIP_DISABLE_PIP_VERSION_CHECK": `^1$`, "PIP_NO_INPUT": `^1$`,
 	"GIT_PAGER": `^cat$`, "PAGER": `^cat$`, "GIT_TERMINAL_PROMPT": `^0$`, "GIT_OPTIONAL_LOCKS": `^0$`, "GIT_CONFIG_NOSYSTEM": `^1$`, "GIT_CONFIG_GLOBAL": `^/dev/null$`, "GIT_CONFIG_SYSTEM": `^/dev/null$`, "GIT_AUTHOR_DATE": `^[\w:+. -]*$`, "GIT_COMMITTER_DATE": `^[\w:+. -]*$`, "GIT_LITERAL_PATHSPECS": `^1$`,
 	"ASAN_OPTIONS": sanitizer, "UBSAN_OPTIONS": sanitizer, "TSAN_OPTIONS": sanitizer, "LSAN_OPTIONS": sanitizer, "MSAN_OPTIONS": sanitizer,
+	"CHROME_BIN": browser_path, "CHROME_PATH": browser_path, "PUPPETEER_EXECUTABLE_PATH": browser_path, "PUPPETEER_SKIP_DOWNLOAD": `^(1|true)$`, "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": `^1$`,
 	"MALLOC_ARENA_MAX": `^\d+$`, "MALLOC_CHECK_": `^\d$`, "MALLOC_PERTURB_": `^\d+$`,
 	"CMAKE_BUILD_TYPE": `^\w+$`, "CTEST_OUTPUT_ON_FAILURE": `^\w+$`, "CMAKE_BUILD_PARALLEL_LEVEL": `^\d+$`, "CTEST_PARALLEL_LEVEL": `^\d+$`, "RUSTC_BOOTSTRAP": `^[01]$`, "DOTNET_NOLOGO": `^\w+$`,
 	"MAVEN_OPTS": java_flags, "JAVA_OPTS": java_flags, "GRADLE_OPTS": java_flags, "MAVEN_ARGS": `^(-B|-q|-o|--no-transfer-progress|-ntp|\s)*$`, "JAVA_TOOL_OPTIONS": java_flags, "RUBYOPT": `^(-W[0-2:a-z_-]*|-w|\s)*$`, "PERL_HASH_SEED": `^\d+$`, "BUNDLE_FROZEN": `^\w+$`, "BUNDLE_DEPLOYMENT": `^\w+$`, "RAILS_ENV": `^\w+$`, "DOTNET_SKIP_FIRST_TIME_EXPERIENCE": `^\w+$`,
 	"NPM_CONFIG_LOGLEVEL": `^\w+$`, "npm_config_loglevel": `^\w+$`, "NPM_CONFIG_OFFLINE": `^true$`, "npm_config_offline": `^true$`, "NPM_CONFIG_FUND": `^\w+$`, "NPM_CONFIG_AUDIT": `^\w+$`, "TS_NODE_TRANSPILE_ONLY": `^(true|1)$`, "TS_NODE_FILES": `^(true|1)$`,
 }
+
+browser_path := `^/usr/bin/(chromium(-browser|-headless-shell)?|google-chrome(-stable)?)$`
 
 rust_flags := `^\s*((-D|-W|-A|-F|--cap-lints|--cfg|--deny|--warn)[ =]?[\w:=",()-]+(\s+|$)|-C\s?(target-cpu|opt-level|debuginfo|debug-assertions|overflow-checks|instrument-coverage|target-feature|codegen-units|panic|lto|force-frame-pointers|strip)(=[\w+,.-]+)?(\s+|$)|-Z\s?sanitizer=\w+(\s+|$)|-g(\s+|$)|-O(\s+|$))*$`
 
@@ -106,6 +109,7 @@ steering := [
 	{"pattern": `^(GO|GCCGO|FC$|F77$|CGO|CC$|CXX$|CPP$|LD$|AR$|AS$|NM$|CFLAGS|CXXFLAGS|CPPFLAGS|LDFLAGS|MAKE|MFLAGS$|GNUMAKE|RUST|CARGO|CMAKE_|CTEST_|GCC_|COMPILER_|LIBRARY_|CPATH|C_INCLUDE|CPLUS_|OBJC_|DEPENDENCIES_|SUNPRO_|CCACHE|DISTCC|PKG_CONFIG|BAZEL|NINJA|MESON|VALGRIND)`, "why": "controls a build tool"},
 	{"pattern": `^(TAR_|GZIP$|BZIP|XZ_|ZSTD|ZIPOPT|UNZIP|ZIPINFO|LZ|GREP_|RIPGREP|FZF|ACK|AG_|JQ_|YQ_|SQLITE|AWK|GAWK|POSIX|OPENSSL|SSL_|KRB|CURL|WGET|RSYNC|DOCKER|KUBE|HELM|TF_|AWS|AZURE|GOOGLE|GH_|GITHUB_|RUNNER_|ACTIONS_)`, "why": "controls a tool or carries a credential"},
 	{"pattern": `^(R_|RSTUDIO|JULIA|TCL|TK_|ERL|ELIXIR|MIX_|HEX_|REBAR|GHC|CABAL|STACK_|OCAML|CAML|OPAM|DUNE_|SBT|SCALA|KOTLIN|ANT_|JAVAC|JRE|GROOVY|ZIG_|NIM|SWIFT|DENO_|BUN_|TS_|TSX_|ESLINT|BABEL|JEST|MOCHA|VITE|WEBPACK|NX_|TURBO_|NVM_|N_PREFIX|COREPACK|ESBUILD|PLAYWRIGHT|PUPPETEER|ELECTRON|COMPOSER|PHP|XDEBUG|SYMFONY|HARNESS|PROVE|SPEC_|RSPEC|RAKE|IRB|TOX_|NOX_|POETRY|PDM_|UV_|HATCH|CONDA|MYPY|RUFF|FLAKE8|PYLINT|BLACK|ISORT|COVERAGE|SETUPTOOLS|DISTUTILS|WERKZEUG|FLASK_APP|CELERY|JUPYTER|IPYTHON|MPL|NUMBA|SEMGREP|SHELLCHECK|SHFMT|STATICCHECK|GOLANGCI|BUF_|PROTOC|PRE_COMMIT|VIRTUALENV)`, "why": "controls a tool that loads code"},
+	{"pattern": `^(CHROM|DBUS_|VK_|LIBGL|GTK_|FONTCONFIG_)`, "why": "controls a browser or its libraries"},
 	{"pattern": `(PATH|_OPTS?|OPTIONS|FLAGS|_ARGS|_CMD|COMMAND|_EXEC|_EXE|_BIN|_CONF|_RC|RCFILE|PRELOAD|_LIB|LIBS|_MODULES|PLUGINS?|LOADER|WRAPPER|COMPILER|LAUNCHER|_SHELL|EDITOR|PAGER|HOOKS?|_BINARY|_PROGRAM|_PYTHON|_PERL|_RUBY|_NODE|INTERPRETER|REGISTRY|MIRROR|_INDEX|INIT|STARTUP|PROFILE_USER|BASHRC|CALLBACK|HANDLER)$`, "why": "by its name controls a tool"},
 	{"pattern": `(?i)(proxy|token|secret|password|credential)`, "why": "carries a credential or a proxy"},
 ]

@@ -6,7 +6,7 @@ package fumehood.trigger
 #   rule: trigger.command
 #   match: [{command: deploy}, {command: ""}, {command: Run}]
 #   not_match: [{command: run}, {command: help}]
-deny contains {"rule": "trigger.command", "message": "unknown command", "suggestion": "use run, approve, rerun, explain or help", "text": input.command} if {
+deny contains {"rule": "trigger.command", "message": "unknown command", "suggestion": "use run, approve, rerun, review, explain or help", "text": input.command} if {
 	not input.command in starting | asking
 }
 

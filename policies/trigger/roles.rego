@@ -8,7 +8,7 @@ writers := {"admin", "maintain", "write"}
 
 readers := writers | {"triage"}
 
-starting := {"run", "rerun", "approve"}
+starting := {"run", "rerun", "review", "approve"}
 
 asking := {"explain", "help"}
 

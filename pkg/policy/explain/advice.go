@@ -74,7 +74,7 @@ func NewAdviser(e *policy.Engine, analyze func(proposal.Proposal) proposal.Analy
 // or, if there is none, for each command the nearest example of another use of its
 // program. Code that is not shell gets none: no example is similar to it.
 func (v *Adviser) Advise(ctx context.Context, p proposal.Proposal, a proposal.Analysis, d proposal.Decision) proposal.Decision {
-	if d.Effect == proposal.Allow || len(a.Snippets) > 0 || facts.OwnText(p, a) == "" {
+	if d.Effect == proposal.Allow || p.Earlier != nil || len(a.Snippets) > 0 || facts.OwnText(p, a) == "" {
 		return d
 	}
 	d.Reasons = slices.Clone(d.Reasons)

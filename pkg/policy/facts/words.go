@@ -59,7 +59,7 @@ func OwnText(p proposal.Proposal, a proposal.Analysis) string {
 	case p.Form() == "run":
 		return p.Run
 	case p.Form() == "code" && (p.Language == "bash" || p.Language == "sh"):
-		return p.Code
+		return p.ShellText()
 	case p.Form() == "argv":
 		return a.Canonical
 	}

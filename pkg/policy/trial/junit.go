@@ -3,102 +3,43 @@
 package trial
 
 import (
-	"encoding/xml"
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
+
+	"github.com/fumehood/fumehood/pkg/internal/junit"
 )
-
-// junitSuites is JUnit's format as CI systems read it.
-type junitSuites struct {
-	XMLName  xml.Name     `xml:"testsuites"`
-	Name     string       `xml:"name,attr"`
-	Tests    int          `xml:"tests,attr"`
-	Failures int          `xml:"failures,attr"`
-	Errors   int          `xml:"errors,attr"`
-	Time     string       `xml:"time,attr"`
-	Suites   []junitSuite `xml:"testsuite"`
-}
-
-type junitSuite struct {
-	Name     string      `xml:"name,attr"`
-	File     string      `xml:"file,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Errors   int         `xml:"errors,attr"`
-	Skipped  int         `xml:"skipped,attr"`
-	Time     string      `xml:"time,attr"`
-	Cases    []junitCase `xml:"testcase"`
-	us       int64
-}
-
-type junitCase struct {
-	Name      string        `xml:"name,attr"`
-	ClassName string        `xml:"classname,attr"`
-	File      string        `xml:"file,attr"`
-	Line      int           `xml:"line,attr"`
-	Time      string        `xml:"time,attr"`
-	Skipped   *struct{}     `xml:"skipped"`
-	Error     *junitMessage `xml:"error"`
-	Failure   *junitMessage `xml:"failure"`
-	Output    string        `xml:"system-out,omitempty"`
-}
-
-type junitMessage struct {
-	Message string `xml:"message,attr"`
-	Type    string `xml:"type,attr"`
-	Text    string `xml:",chardata"`
-}
 
 // JUnit writes r for CI systems: one test suite for each file, one test case for each test.
 func (r Report) JUnit(w io.Writer) error {
-	all := junitSuites{Name: "fumehood policy test", Time: seconds(r.WallMS * 1000)}
+	var suites []junit.Suite
 	at := map[string]int{}
 	for _, t := range r.Tests {
 		key := t.Layer + "/" + t.File
 		i, known := at[key]
 		if !known {
-			i = len(all.Suites)
+			i = len(suites)
 			at[key] = i
-			all.Suites = append(all.Suites, junitSuite{Name: visible(key), File: visible(t.File)})
+			suites = append(suites, junit.Suite{Name: key, File: t.File})
 		}
-		all.Suites[i].add(t)
+		suites[i].Add(t.junit(), float64(t.WallUS)/1e6)
 	}
-	for i := range all.Suites {
-		s := &all.Suites[i]
-		s.Time = seconds(s.us)
-		all.Tests, all.Failures, all.Errors = all.Tests+s.Tests, all.Failures+s.Failures, all.Errors+s.Errors
-	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(all); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return junit.Write(w, "fumehood policy test", suites, float64(r.WallMS)/1e3)
 }
 
-func (s *junitSuite) add(t Result) {
-	c := junitCase{Name: visible(t.Name), ClassName: visible(t.Layer + "." + t.Kind), File: visible(t.File), Line: t.Line, Time: seconds(t.WallUS), Output: visible(t.Print)}
-	s.Tests, s.us = s.Tests+1, s.us+t.WallUS
-	message := &junitMessage{Message: visible(t.Message), Type: string(t.Status), Text: visible(t.details())}
+func (t Result) junit() junit.Case {
+	c := junit.Case{Name: t.Name, ClassName: t.Layer + "." + t.Kind, File: t.File, Line: t.Line, Output: t.Print}
+	message := &junit.Message{Message: t.Message, Type: string(t.Status), Text: t.details()}
 	switch t.Status {
 	case Passed:
 	case Skipped:
-		c.Skipped = &struct{}{}
-		s.Skipped++
+		c.Skipped = &junit.Skipped{}
 	case Failed:
 		c.Failure = message
-		s.Failures++
 	default:
 		c.Error = message
-		s.Errors++
 	}
-	s.Cases = append(s.Cases, c)
+	return c
 }
 
 // details are the lines besides Message.
@@ -128,16 +69,4 @@ func (t Result) details() string {
 	}
 	line("hint", t.Hint)
 	return b.String()
-}
-
-func seconds(us int64) string { return fmt.Sprintf("%.3f", float64(us)/1e6) }
-
-// visible escapes characters that hide or reorder others on terminals and pages.
-func visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
-			return r
-		}
-		return '\ufffd'
-	}, text)
 }

@@ -110,7 +110,34 @@ func (m *machine) compile(language string) error {
 }
 
 func (m *machine) start(ctx context.Context) (api.Module, error) {
-	return m.runtime.InstantiateModule(ctx, m.compiled, wazero.NewModuleConfig().WithName(""))
+	return m.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(allocate)), m.compiled, wazero.NewModuleConfig().WithName(""))
+}
+
+// A memory is a machine's memory. Its bytes are used again after it is freed, all of them
+// zero: a text needs some megabytes, which would be garbage after each.
+type memory struct{ bytes []byte }
+
+var memories = sync.Pool{New: func() any { return &memory{make([]byte, 0, usualMemory)} }}
+
+// usualMemory is enough for most texts. No larger memory is kept.
+const usualMemory = 4 << 20
+
+func allocate(_, _ uint64) experimental.LinearMemory { return memories.Get().(*memory) }
+
+func (m *memory) Reallocate(size uint64) []byte {
+	if more := int(size) - len(m.bytes); more > 0 {
+		m.bytes = append(m.bytes, make([]byte, more)...)
+	}
+	return m.bytes
+}
+
+func (m *memory) Free() {
+	if cap(m.bytes) > usualMemory {
+		return
+	}
+	clear(m.bytes)
+	m.bytes = m.bytes[:0]
+	memories.Put(m)
 }
 
 // names reads the names that the grammar uses; they come from our own module.

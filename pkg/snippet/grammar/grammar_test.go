@@ -214,3 +214,23 @@ func BenchmarkParse(b *testing.B) {
 		})
 	}
 }
+
+// A machine's memory has nothing of the text before.
+func TestMemoryIsZero(t *testing.T) {
+	for _, size := range []uint64{1 << 16, 3 << 20, 8 << 20, 1 << 16} {
+		m := allocate(0, 0)
+		bytes := m.Reallocate(1 << 16)
+		bytes[0] = 1
+		if bytes = m.Reallocate(size); len(bytes) != int(size) || bytes[0] != 1 {
+			t.Fatalf("%d bytes, the first is %d", len(bytes), bytes[0])
+		}
+		bytes[0] = 0
+		for i, b := range bytes {
+			if b != 0 {
+				t.Fatalf("byte %d of %d is %d", i, size, b)
+			}
+			bytes[i] = 0xff
+		}
+		m.Free()
+	}
+}
