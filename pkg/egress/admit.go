@@ -175,9 +175,15 @@ func (a *attempt) inside() string {
 	return a.to.String()
 }
 
+// datagramAnswer is how long the record of a datagram waits for policy's answer, even if its
+// command ends meanwhile: a program that is refused may end at once.
+const datagramAnswer = 2 * time.Second
+
 func (w *way) tellDatagram(d datagram) {
 	defer d.span.open.Done()
-	answer, err := w.control.ask(d.span.ctx, d.egress)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.span.ctx), datagramAnswer)
+	defer cancel()
+	answer, err := w.control.ask(ctx, d.egress)
 	if err != nil || answer.Effect == proposal.Allow {
 		answer = proposal.EgressDecision{Rules: []string{}} // it never passes
 	}

@@ -7,6 +7,7 @@ package gate
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -191,7 +192,11 @@ func (g *Gate) Warnings() []string {
 func (g *Gate) warn(texts ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.warnings = append(g.warnings, texts...)
+	for _, text := range texts {
+		if !slices.Contains(g.warnings, text) { // an engine repeats its own
+			g.warnings = append(g.warnings, text)
+		}
+	}
 }
 
 // Files returns the paths that runs have created on the host: artifacts and logs,

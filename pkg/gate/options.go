@@ -7,10 +7,12 @@ package gate
 import (
 	"context"
 	"net/netip"
+	"time"
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/egress/registry"
 	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/redact"
@@ -86,6 +88,9 @@ type Options struct {
 	// nil for no calls.
 	Notice func(string)
 
+	// Health counts sandboxes and commands, such as a *health.Metrics; nil for no calls.
+	Health Health
+
 	// Cache keeps on this host, from run to run, what its toolchains alone determine: Go's
 	// compiled standard library, which commands of a Go module find in their build cache.
 	Cache bool
@@ -95,6 +100,20 @@ type Options struct {
 	// MountsUnsafe are directories of the host that commands can read. Writes to them
 	// are discarded.
 	MountsUnsafe []Mount
+}
+
+// Health counts what a Gate does. Its methods are called from any goroutine and must be fast.
+type Health interface {
+	// Started is called when a sandbox has started, or it or its session could not because
+	// of err, with the time that took, and Ended when one that started is gone.
+	Started(took time.Duration, err error)
+	Ended()
+	// Ready is called when the first sandbox of a session has started, with the time from
+	// SessionOptions.Requested, except for the time between Open and the first command.
+	Ready(took time.Duration)
+	// Log returns what a run's entries are written to instead of log. Each Append must
+	// return what log's Append does.
+	Log(log journal.Log) journal.Log
 }
 
 // A Policy is one layer of policy.

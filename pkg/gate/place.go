@@ -29,7 +29,7 @@ func runID() string {
 func newPlace(o Options, id string) (place, error) {
 	p := place{o.Artifacts, o.AuditFile}
 	if p.artifacts == "" {
-		state, err := stateHome()
+		state, err := StateHome()
 		if err != nil {
 			return p, placeError("fumehood/"+id, err)
 		}
@@ -47,8 +47,8 @@ func newPlace(o Options, id string) (place, error) {
 	return p, nil
 }
 
-// stateHome returns the user's state directory.
-func stateHome() (string, error) {
+// StateHome returns the directory that has the user's state, below "fumehood".
+func StateHome() (string, error) {
 	if state := os.Getenv("XDG_STATE_HOME"); state != "" {
 		return state, nil
 	}

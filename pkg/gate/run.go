@@ -9,10 +9,12 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/policy/explain"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/redact"
@@ -30,6 +32,7 @@ type run struct {
 	hood     *hood.Hood
 	budget   time.Duration // for all commands; hood.DefaultBudget if 0
 	files    place
+	opened   time.Duration // in which the session was opened
 }
 
 // Run decides every proposal of plan, writes the decisions to a new log, runs what is
@@ -129,16 +132,34 @@ func (r *run) wire(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	log := r.counted()
 	r.network = &network{o: g.o, engine: g.engine, observer: observer, sandbox: &r.sandbox}
 	r.hood, err = hood.New(hood.Parts{
-		Parse: Analyze, Policy: g.engine, Log: r.log, Now: time.Now, Progress: g.o.Progress,
-		Ceiling: g.o.Ceiling, Budget: r.budget, Observer: observer, Network: r.network, Redactor: r.redactor, Advise: explain.NewAdviser(g.engine, Analyze).Advise, Begin: lineage.Begin,
+		Parse: Analyze, Policy: g.engine, Log: log, Now: time.Now, Progress: g.o.Progress,
+		Ceiling: g.o.Ceiling, Budget: r.budget, Observer: observer, Network: r.network, Redactor: r.redactor, Advise: explain.NewAdviser(g.engine, Analyze).Advise, Begin: lineage.Begin, End: lineage.End,
 		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
 			r.sandbox.Limits = l
 			return sandbox.New(r.sandbox)
 		},
 	})
 	return err
+}
+
+// counted has Options.Health count the run's sandboxes, and returns the log to write to.
+func (r *run) counted() journal.Log {
+	h := r.gate.o.Health
+	if h == nil {
+		return r.log
+	}
+	var first sync.Once
+	r.sandbox.Ended = h.Ended
+	r.sandbox.Started = func(took time.Duration, err error) {
+		h.Started(took, err)
+		if err == nil && r.opened > 0 {
+			first.Do(func() { h.Ready(r.opened + took) })
+		}
+	}
+	return h.Log(r.log)
 }
 
 // seal ends the log and adds to the report how to verify it.

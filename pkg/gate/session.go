@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -37,6 +38,9 @@ type SessionOptions struct {
 	Proposer string
 	// Idle is how long a session without calls stays open; DefaultIdle if 0.
 	Idle time.Duration
+	// Requested is when the caller needed the session, for Options.Health; when Open was
+	// called if zero.
+	Requested time.Time
 	// Lifetime is how long after the first command others may start; DefaultLifetime if 0.
 	Lifetime time.Duration
 }
@@ -49,8 +53,9 @@ const (
 
 // A Session is one sandbox, one log and one policy for proposals that come one after the
 // other. Files that a command leaves in the workspace, HOME and /tmp are there for the
-// next; its processes are not. Its methods are safe for concurrent use: each waits until
-// earlier calls have returned, so none may be called from Options.Progress.
+// next; its processes are not. Start runs commands in the background, beside others. Its
+// methods are safe for concurrent use: each waits until earlier calls have returned, so none
+// may be called from Options.Progress.
 //
 // If a command had to be killed together with its sandbox, or a proposal sets Fresh, the
 // files written before are lost: the Result's NewSandbox says so.
@@ -60,7 +65,7 @@ type Session struct {
 	inner *hood.Session
 
 	ctx    context.Context // ends when the session closes
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	turn   chan struct{} // holds one token during a call
 	idle   *time.Timer
 	o      SessionOptions
@@ -83,12 +88,18 @@ func (g *Gate) Open(ctx context.Context, o SessionOptions) (*Session, error) {
 	if err := g.runnable(); err != nil {
 		return nil, err
 	}
+	if o.Requested.IsZero() {
+		o.Requested = time.Now()
+	}
 	if !g.running.TryLock() {
 		return nil, busy("this gate is running a plan", "wait until it ends, or make another gate")
 	}
 	s, err := g.begin(ctx, o)
 	if err != nil {
 		g.running.Unlock()
+		if g.o.Health != nil {
+			g.o.Health.Started(time.Since(o.Requested), errors.Join(err, ctx.Err()))
+		}
 		return nil, g.redactor.Error(err)
 	}
 	return s, nil
@@ -108,12 +119,12 @@ func (g *Gate) begin(ctx context.Context, o SessionOptions) (*Session, error) {
 	s.run = &run{gate: g, sandbox: g.sandbox, budget: cmp.Or(o.Lifetime, DefaultLifetime)}
 	s.run.sandbox.Files = maps.Clone(s.run.sandbox.Files)
 	maps.Copy(s.run.sandbox.Files, sandbox.InterpreterFiles())
-	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	if err = s.run.open(s.ctx, o.described()); err == nil {
 		s.inner, err = s.run.hood.Open(s.run.info, bounds)
 	}
 	if err != nil {
-		s.cancel()
+		s.cancel(err)
 		s.run.close()
 		return nil, err
 	}
@@ -121,6 +132,7 @@ func (g *Gate) begin(ctx context.Context, o SessionOptions) (*Session, error) {
 	g.session = s // before anything can close it
 	g.mu.Unlock()
 	s.idle = time.NewTimer(o.Idle)
+	s.run.opened = time.Since(o.Requested)
 	go s.watch(ctx)
 	return s, nil
 }
@@ -197,8 +209,12 @@ func (s *Session) SetUp(ctx context.Context, each func(proposal.Record)) error {
 // ends, the command is killed, its Result says so, and the session continues.
 //
 // Code with a Context runs in an interpreter that keeps its state for later code of the same
-// language and context; the first such code starts it. If the code does not stop when it must,
+// language and context; the first such code starts it. It has p's Env while it runs. If the code does not stop when it must,
 // or the interpreter ends, its state is lost, and the next code starts another.
+//
+// Code of bash or sh in a Context is decided as the end of a script that begins with all code
+// that the context's shell has run, see proposal.Earlier: a question about that is asked again. Every
+// code of the Context must have the same Env. A shell that is interrupted ends.
 //
 // p is checked like a proposal of a plan. Denied, failed and killed commands are values
 // in the Record. An error is a *proposal.StopError, or ctx's while p waited for its
@@ -206,6 +222,22 @@ func (s *Session) SetUp(ctx context.Context, each func(proposal.Record)) error {
 // later call fails too.
 func (s *Session) Do(ctx context.Context, p proposal.Proposal) (record proposal.Record, err error) {
 	return s.decided(ctx, p, func(ctx context.Context, p proposal.Proposal) (proposal.Record, error) { return s.inner.Do(ctx, p) })
+}
+
+// WithOutput returns a context for a Session's Do, DoApproved and SetUp: f receives what the
+// command prints and a cell shows, as it comes, one Chunk at a time.
+//
+// Every Chunk was searched for secrets; what looks like one is replaced even where policy
+// allows it in the Result. A line is passed on when it is complete, an incomplete one when it
+// ends in a blank or when the command has ended. Of a masked value one letter, and of text
+// that looks like a secret and contains blanks a part, may be passed on before the rest is
+// written. If policy withholds the stream, it ends there: see Chunk.Withheld.
+//
+// A slow f does not slow down the command: up to 1 MiB waits, the rest is dropped and counted
+// in Chunk.Dropped. The Record has all of it. f is not called after Do has returned; Do waits
+// for it for at most ten seconds. f must not call the Session.
+func WithOutput(ctx context.Context, f func(proposal.Chunk)) context.Context {
+	return hood.WithOutput(ctx, f)
 }
 
 // DoApproved is Do for a proposal that the caller's client approves, see
@@ -249,13 +281,16 @@ func (s *Session) ID() string { return s.run.info.ID }
 // Log returns the path of the audit log.
 func (s *Session) Log() string { return s.run.files.audit }
 
+// Artifacts returns the directory with the files that Take and Diff have copied.
+func (s *Session) Artifacts() string { return s.run.files.artifacts }
+
 // taken returns p as it would be read from a plan.
 func taken(p proposal.Proposal) (proposal.Proposal, error) {
 	if err := stateful(p); err != nil {
 		return p, err
 	}
 	needs, name := p.Needs, p.Context
-	p.Needs, p.Context = nil, "" // the session checks them
+	p.Needs, p.Context, p.Earlier = nil, "", nil // the session checks and sets them
 	document, err := json.Marshal(map[string]any{"schema": "fumehood.plan/v1", "proposals": []proposal.Proposal{p}})
 	if err != nil {
 		return p, err
@@ -278,11 +313,11 @@ func stateful(p proposal.Proposal) error {
 	case p.Context == "":
 		return nil
 	case p.Code == "" || !keeps:
-		why = "a context needs code in python or javascript"
+		why = "a context needs code in a language"
 	case !interpreter.ValidContext(p.Context):
 		why = "a context has up to 64 letters, digits, '.', '_' and '-'"
-	case len(p.Env) > 0 || p.Stdin != "" || p.Cwd != "" || p.Fresh || len(p.Network) > 0:
-		why = "code in a context cannot have env, stdin, cwd, network or a new sandbox"
+	case p.Stdin != "" || p.Cwd != "" || p.Fresh || len(p.Network) > 0:
+		why = "code in a context cannot have stdin, cwd, network or a new sandbox"
 	}
 	if why == "" {
 		return nil
@@ -331,6 +366,28 @@ func (s *Session) Changes(ctx context.Context) (list proposal.Changes, err error
 	return list, err
 }
 
+// Diff returns how the workspace differs from the one that the session began with, or that
+// SetUp left, with the contents of text files of at most 1 MiB, 8 MiB of text and 1,000 files
+// together; other files are described by their size, mode and digest. paths are files and
+// directories relative to the workspace, at most 100; all if there are none. Secrets are redacted, and a
+// file that policy does not let out is described only. Patch.File is the path of the file with
+// all texts. The error is as for Do.
+func (s *Session) Diff(ctx context.Context, paths ...string) (d proposal.Diff, err error) {
+	if len(paths) > maxDiffPaths {
+		return d, &proposal.StopError{Code: "session.paths", Message: fmt.Sprintf("more than %d paths", maxDiffPaths), Hint: "name directories, or leave the paths out"}
+	}
+	err = s.call(ctx, func(ctx context.Context) (err error) {
+		d, err = s.inner.Diff(ctx, paths)
+		return err
+	})
+	if d.Patch.File != "" {
+		d.Patch.File = filepath.Join(s.run.files.artifacts, d.Patch.File)
+	}
+	return d, err
+}
+
+const maxDiffPaths = 100
+
 // call calls f when it is its turn, with a context that also ends with the session.
 func (s *Session) call(ctx context.Context, f func(context.Context) error) error {
 	select {
@@ -346,9 +403,9 @@ func (s *Session) call(ctx context.Context, f func(context.Context) error) error
 	}
 	s.idle.Stop()
 	defer s.idle.Reset(s.o.Idle)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })()
 	return s.gate.redactor.Error(f(ctx))
 }
 
@@ -368,7 +425,7 @@ func (s *Session) Done() <-chan struct{} { return s.done }
 func (s *Session) close(why error) {
 	s.once.Do(func() {
 		s.idle.Stop()
-		s.cancel()
+		s.cancel(cmp.Or(why, error(errClosed)))
 		s.turn <- struct{}{} // never released
 		report, err := s.inner.Close(why)
 		err = s.gate.redactor.Error(errors.Join(err, s.run.network.close()))

@@ -26,7 +26,7 @@ import (
 )
 
 // newGate returns a gate whose runs keep their short-lived files below a new directory.
-func newGate(t *testing.T, o gate.Options) *gate.Gate {
+func newGate(t testing.TB, o gate.Options) *gate.Gate {
 	t.Helper()
 	installtest.Runsc(t)
 	t.Setenv("TMPDIR", t.TempDir())
@@ -41,7 +41,7 @@ func newGate(t *testing.T, o gate.Options) *gate.Gate {
 	return g
 }
 
-func open(t *testing.T, g *gate.Gate, o gate.SessionOptions) *gate.Session {
+func open(t testing.TB, g *gate.Gate, o gate.SessionOptions) *gate.Session {
 	t.Helper()
 	s, err := g.Open(t.Context(), o)
 	if err != nil {

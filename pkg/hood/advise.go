@@ -29,30 +29,36 @@ func (h *Hood) advise(ctx context.Context, r *proposal.Record) {
 	r.Decision.Reasons = reasons
 }
 
-// unprobed sets Retry to never for each rule that may be retried with a variation and
-// that was met often in a plan: an author who writes the same thing in many ways is
-// looking for one that passes. It counts a rule once per proposal. Reasons that say only
-// that no rule matches are counted per program; unparsable text and invalid proposals are
-// never counted: they say nothing about intent.
-func unprobed(records []proposal.Record) {
-	met := map[string]int{}
-	for i := range records {
-		r := &records[i]
-		reasons, here := slices.Clone(r.Decision.Reasons), map[string]bool{}
-		for j, reason := range reasons {
-			key := probed(*r, reason)
-			if key == "" {
-				continue
-			}
-			if !here[key] {
-				here[key] = true
-				met[key]++
-			}
-			if met[key] >= probes {
-				reasons[j].Retry = proposal.RetryNever
-			}
+// A probing counts how often each rule that may be retried with a variation was met. An
+// author who writes the same thing in many ways is looking for one that passes. It counts a
+// rule once per proposal. Reasons that say only that no rule matches are counted per program;
+// unparsable text and invalid proposals are never counted: they say nothing about intent.
+type probing map[string]int
+
+// met counts the reasons of r, and sets Retry to never for those that were met often.
+func (m probing) met(r *proposal.Record) {
+	reasons, here := slices.Clone(r.Decision.Reasons), map[string]bool{}
+	for j, reason := range reasons {
+		key := probed(*r, reason)
+		if key == "" {
+			continue
 		}
-		r.Decision.Reasons = reasons
+		if !here[key] {
+			here[key] = true
+			m[key]++
+		}
+		if m[key] >= probes {
+			reasons[j].Retry = proposal.RetryNever
+		}
+	}
+	r.Decision.Reasons = reasons
+}
+
+// unprobed calls met for the records of a plan.
+func unprobed(records []proposal.Record) {
+	m := probing{}
+	for i := range records {
+		m.met(&records[i])
 	}
 }
 

@@ -16,9 +16,13 @@ func executionOf(r proposal.Record) proposal.Execution {
 	x := proposal.Execution{
 		ID: r.Proposal.ID, Cwd: r.Proposal.Cwd, Stdin: r.Proposal.Stdin,
 		Outputs: r.Proposal.Outputs, Grant: *r.Decision.Grant, Service: r.Proposal.Origin == proposal.OriginService,
+		Setup: r.Proposal.Origin != "",
 	}
 	if p := r.Proposal; p.Context != "" && p.Code != "" {
 		x.Cell = &proposal.Cell{Language: p.Language, Context: p.Context, Code: p.Code}
+		if p.RunsShell() {
+			x.Cell.Earlier, x.Cell.Code = r.Analysis.Canonical[:r.Analysis.Begins], r.Analysis.Own()
+		}
 	}
 	if r.Proposal.RunsShell() {
 		x.Text = r.Analysis.Canonical

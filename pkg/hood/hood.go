@@ -13,6 +13,10 @@
 // If a host was granted, each command runs between the gateway's Begin and End, and the
 // grants of one command do not apply to another. Without a gateway nothing runs then.
 //
+// A session's commands may also run in the background, beside others. Each is decided and
+// logged like any other before it starts; its events and its result are in the log when they
+// come, between the entries of others. It has no network.
+//
 // A command that failed because a runtime crashed is run a second time, which the log
 // and the Report say: see crashedRuntime.
 //
@@ -52,6 +56,19 @@ type Runner interface {
 	Close() error
 }
 
+// A Starter is a Runner that can run commands in the background, too.
+type Starter interface {
+	// Start starts x beside the commands of Run. A command that does not start is a Process
+	// that has ended; an error means the same as Run's. Close ends it.
+	Start(ctx context.Context, x proposal.Execution) (proposal.Process, error)
+}
+
+// Shells is a Runner whose shells keep their state from cell to cell.
+type Shells interface {
+	// Earlier returns what the live shell of a context has run, or nil if there is none.
+	Earlier(language, context string) *proposal.Earlier
+}
+
 // Files moves files between two commands of a session. The Result's Outputs and Changes
 // describe what it did; files that are not available are refused there. An error means
 // the same as Run's.
@@ -62,6 +79,9 @@ type Files interface {
 	Take(ctx context.Context, name, path string) (proposal.Result, error)
 	// List lists the files that match pattern in the Result's Changes.
 	List(ctx context.Context, pattern string) (proposal.Result, error)
+	// Diff compares the files at paths, or all, with those that the run began with. Their
+	// contents are copied as Take does, and have no Text yet.
+	Diff(ctx context.Context, name string, paths []string) (proposal.Diff, error)
 }
 
 // A Network is the gateway of one run: pkg/egress's Gateway, or a test's. Its errors
@@ -112,6 +132,8 @@ type Parts struct {
 	// Begin, if set, is called before each command starts, for callers that answer the
 	// sandbox's questions about it.
 	Begin func(proposal.Record)
+	// End, if set, is called after each command has ended, with its id.
+	End func(id string)
 	// Progress, if set, is called as each step begins and ends.
 	Progress func(Step)
 }
@@ -214,6 +236,9 @@ func (h *Hood) Run(ctx context.Context, plan proposal.Plan, run proposal.Run) (p
 	if err == nil {
 		err = s.execute(ctx)
 	}
+	if err == nil {
+		err = s.compare(ctx)
+	}
 	return s.end(ctx, err)
 }
 
@@ -234,7 +259,11 @@ func (s *Session) decide(ctx context.Context, plan proposal.Plan) (err error) {
 // record logs the redacted decisions, starting at index from.
 func (s *Session) record(from int) error {
 	for i := from; i < len(s.records); i++ {
-		n, err := s.h.p.Log.Append("decision", journal.NewDecision(s.report.Records[i]))
+		add := s.h.p.Log.Append
+		if i+1 < len(s.records) || s.report.Records[i].Runnable() {
+			add = s.h.p.Log.Write // another entry follows before anything runs
+		}
+		n, err := add("decision", journal.NewDecision(s.report.Records[i]))
 		if err != nil {
 			return err
 		}
@@ -301,6 +330,7 @@ func (s *Session) end(ctx context.Context, err error) (proposal.Report, error) {
 	if s.runner != nil {
 		err = errors.Join(err, s.runner.Close())
 	}
+	err = errors.Join(err, s.collect(true))
 	for i := range s.records {
 		s.report.Records[i].Result = s.records[i].Result
 	}
@@ -322,7 +352,8 @@ func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadl
 	}
 	result, runErr := h.run(ctx, runner, *r, deadline, false)
 	r.Result = &result
-	if p, crashed := crashedRuntime(result); crashed && runErr == nil && ctx.Err() == nil && h.p.Now().Before(deadline) {
+	inShell := r.Proposal.Context != "" && r.Proposal.RunsShell() // which has run the code
+	if p, crashed := crashedRuntime(result); crashed && !inShell && runErr == nil && ctx.Err() == nil && h.p.Now().Before(deadline) {
 		first := attempt(result, p)
 		if err := h.announce(*r, first); err != nil {
 			return err // the report has the first run's result, and the log has failed
@@ -332,20 +363,36 @@ func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadl
 		r.Result = &result
 	}
 	noted(r)
-	_, logErr := h.p.Log.Append("result", journal.NewResult(*r))
+	_, logErr := h.p.Log.Write("result", journal.NewResult(*r))
 	return errors.Join(runErr, logErr)
 }
 
 // run runs what was decided for r, within the time that is left for the run.
 func (h *Hood) run(ctx context.Context, runner Runner, r proposal.Record, deadline time.Time, again bool) (proposal.Result, error) {
-	x := executionOf(r)
+	x := h.execution(r, deadline)
 	x.Again = again
+	end := h.live(ctx, &x)
+	result, err := h.observed(ctx, runner, x, r)
+	end()
+	result, outErr := h.released(ctx, r.Proposal.ID, budgeted(result, x, r))
+	return result, errors.Join(err, outErr)
+}
+
+// execution returns what was decided for r, within the time that is left until deadline.
+func (h *Hood) execution(r proposal.Record, deadline time.Time) proposal.Execution {
+	x := executionOf(r)
 	if left := deadline.Sub(h.p.Now()); left < x.Grant.Limits.Wall.Std() {
 		x.Grant.Limits.Wall = proposal.Duration(left)
 	}
-	result, err := h.observed(ctx, runner, x, r)
-	result, outErr := h.released(ctx, r.Proposal.ID, result)
-	return result, errors.Join(err, outErr)
+	return x
+}
+
+// budgeted names the time for all commands together, if it was that which ended x.
+func budgeted(result proposal.Result, x proposal.Execution, r proposal.Record) proposal.Result {
+	if result.Status == proposal.TimedOut && x.Grant.Limits.Wall < r.Decision.Grant.Limits.Wall {
+		result.Killed = proposal.KilledBudget
+	}
+	return result
 }
 
 // observed runs x under observation by the Observer.
@@ -362,12 +409,21 @@ func (h *Hood) observed(ctx context.Context, runner Runner, x proposal.Execution
 	if inner.Err() != nil {
 		err = nil // an interrupted command is a Result; execute reports the interruption
 	}
-	seen, seeErr := h.p.Observer.End(ctx, result.Observations)
+	seen, seeErr := h.ended(ctx, r, result)
 	if seen != nil && netErr != nil {
 		seen.Complete = false
 	}
 	result.Observations = seen
 	return result, errors.Join(seeErr, err, netErr)
+}
+
+// ended ends the observation of a command.
+func (h *Hood) ended(ctx context.Context, r proposal.Record, result proposal.Result) (*proposal.Observations, error) {
+	seen, err := h.p.Observer.End(ctx, r.Proposal.ID, result.Observations)
+	if h.p.End != nil {
+		h.p.End(r.Proposal.ID)
+	}
+	return seen, err
 }
 
 // conclude writes the last entry, so that a log without it is recognizably cut off.

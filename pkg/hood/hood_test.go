@@ -40,6 +40,8 @@ func (w *world) Decide(_ context.Context, p proposal.Proposal, _ proposal.Analys
 	return d, w.do("decide " + p.ID)
 }
 
+func (w *world) Write(kind string, v any) (int64, error) { return w.Append(kind, v) }
+
 func (w *world) Append(kind string, v any) (int64, error) {
 	id := ""
 	switch e := v.(type) {
@@ -52,6 +54,11 @@ func (w *world) Append(kind string, v any) (int64, error) {
 	}
 	err := w.do("log " + kind + id)
 	return int64(len(w.did)), err
+}
+
+func (w *world) Start(ctx context.Context, x proposal.Execution) (proposal.Process, error) {
+	result, err := w.Run(ctx, x)
+	return afterRun{result, err}, nil
 }
 
 func (w *world) Run(ctx context.Context, x proposal.Execution) (proposal.Result, error) {
@@ -85,6 +92,10 @@ func (w *world) Take(_ context.Context, name, path string) (proposal.Result, err
 
 func (w *world) List(_ context.Context, pattern string) (proposal.Result, error) {
 	return w.moved("list", pattern)
+}
+
+func (w *world) Diff(_ context.Context, name string, paths []string) (proposal.Diff, error) {
+	return proposal.Diff{Files: []proposal.FileDiff{{Path: paths[0]}}}, w.do("diff " + name + " " + strings.Join(paths, " "))
 }
 
 func (w *world) Close() error { return w.do("close sandbox") }

@@ -23,8 +23,41 @@ type Redactor interface {
 	// Result redacts what a command printed and left, as policy decides. With an
 	// error, which ends the run, the Result contains none of it.
 	Result(ctx context.Context, id string, r proposal.Result) (proposal.Result, error)
+	// Diff redacts and compares the files of d, within bounds. Its Patch is among the artifacts.
+	// With an error, which ends the run, the Diff is empty.
+	Diff(ctx context.Context, name string, d proposal.Diff, bounds proposal.DiffBounds) (proposal.Diff, error)
+	// Live returns a function that takes what the command id prints while it runs, and never
+	// blocks. It passes to to what is redacted. end is called when the command has ended, and
+	// returns when to is not called any more.
+	Live(ctx context.Context, id string, to func(proposal.Chunk)) (take func(proposal.Chunk), end func())
 	// Whole redacts the report, as policy decides.
 	Whole(context.Context, proposal.Report) (proposal.Report, error)
+}
+
+type outputKey struct{}
+
+// WithOutput returns a context for Session.Do and its variants. The command that runs calls f
+// with what it prints, redacted, one Chunk at a time: see package redact for what that
+// promises, and when it falls behind. f is not called after Do has returned. If the command
+// is run again because a runtime crashed, what the second run prints follows.
+func WithOutput(ctx context.Context, f func(proposal.Chunk)) context.Context {
+	return context.WithValue(ctx, outputKey{}, f)
+}
+
+// OutputOf returns the function that WithOutput was called with, or nil.
+func OutputOf(ctx context.Context) func(proposal.Chunk) {
+	f, _ := ctx.Value(outputKey{}).(func(proposal.Chunk))
+	return f
+}
+
+// live makes x pass on what it prints to ctx's receiver. end must be called after x has ended.
+func (h *Hood) live(ctx context.Context, x *proposal.Execution) (end func()) {
+	f := OutputOf(ctx)
+	if f == nil {
+		return func() {}
+	}
+	x.Output, end = h.p.Redactor.Live(ctx, x.ID, f)
+	return end
 }
 
 // redacted returns the records redacted. Executions use the originals.

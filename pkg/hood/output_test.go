@@ -48,6 +48,8 @@ func (f filter) Result(_ context.Context, _ string, r proposal.Result) (proposal
 // A book keeps what is logged.
 type book struct{ entries []journal.Entry }
 
+func (b *book) Write(kind string, v any) (int64, error) { return b.Append(kind, v) }
+
 func (b *book) Append(kind string, v any) (int64, error) {
 	body, err := json.Marshal(v)
 	b.entries = append(b.entries, journal.Entry{Kind: kind, Body: body})

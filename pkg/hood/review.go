@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/observe"
@@ -18,7 +19,15 @@ import (
 // Both may be untrusted: that they agree proves only that they belong together.
 func CompareLog(report proposal.Report, entries []journal.Entry) []string {
 	var doubts []string
+	entries, apart := separated(report, entries)
 	for _, w := range expected(report) {
+		if w.record != nil && w.record.Background {
+			if doubt := w.compare(apart[w.record.Proposal.ID]); doubt != "" {
+				doubts = append(doubts, doubt)
+			}
+			delete(apart, w.record.Proposal.ID)
+			continue
+		}
 		if w.record != nil {
 			var doubt string
 			if entries, doubt = compareEvents(*w.record, w.seen, w.what, entries); doubt != "" {
@@ -33,10 +42,48 @@ func CompareLog(report proposal.Report, entries []journal.Entry) []string {
 		}
 		entries = entries[1:]
 	}
-	if len(entries) > 0 {
-		doubts = append(doubts, fmt.Sprintf("the log has %d entries that are not in the report", len(entries)))
+	if more := len(entries) + len(apart); more > 0 {
+		doubts = append(doubts, fmt.Sprintf("the log has %d entries that are not in the report", more))
 	}
 	return doubts
+}
+
+// separated takes the events and results of commands in the background off the entries, which
+// may be between those of others: after the command's start, before the end.
+func separated(report proposal.Report, entries []journal.Entry) (rest []journal.Entry, apart map[string][]journal.Entry) {
+	background, started := map[string]bool{}, map[string]bool{}
+	for _, r := range report.Records {
+		background[r.Proposal.ID] = r.Background && report.Run.Session
+	}
+	apart = map[string][]journal.Entry{}
+	for i, e := range entries {
+		var of struct {
+			ID string `json:"id"`
+		}
+		if i < len(entries)-1 && slices.Contains([]string{"start", "events", "result"}, e.Kind) && json.Unmarshal(e.Body, &of) == nil && background[of.ID] {
+			if e.Kind != "start" && started[of.ID] {
+				apart[of.ID] = append(apart[of.ID], e)
+				continue
+			}
+			started[of.ID] = true
+		}
+		rest = append(rest, e)
+	}
+	return rest, apart
+}
+
+// compare returns in what the entries of a command's outcome differ from w, or "".
+func (w expectation) compare(entries []journal.Entry) string {
+	entries, doubt := compareEvents(*w.record, w.seen, w.what, entries)
+	switch {
+	case doubt != "":
+		return doubt
+	case len(entries) == 0:
+		return fmt.Sprintf("the log ends before %s", w.what)
+	case len(entries) > 1 || entries[0].Kind != w.kind || !sameJSON(entries[0].Body, w.body):
+		return fmt.Sprintf("the log differs about %s", w.what)
+	}
+	return ""
 }
 
 type expectation struct {
@@ -60,6 +107,9 @@ func expected(report proposal.Report) []expectation {
 		for i, r := range report.Records {
 			list = append(list, expectedRun(i, r)...)
 		}
+		if d := report.Differences; d != nil {
+			list = append(list, expectation{kind: "transfer", what: "the differences", body: d.Transfer(len(report.Records))})
+		}
 	}
 	return append(list, expectation{kind: "end", what: "the end", body: journal.End{Totals: report.Totals, Error: report.Error}})
 }
@@ -77,6 +127,10 @@ func expectedInSession(report proposal.Report) (list []expectation) {
 	for i, r := range report.Records {
 		next(i)
 		list = append(append(list, expectedDecision(i, r)), expectedRun(i, r)...)
+		if result, ok := list[len(list)-1].body.(journal.Result); ok {
+			result.Result.Displays = r.Result.Displays // a session's report has digests already
+			list[len(list)-1].body = result
+		}
 	}
 	next(len(report.Records))
 	return list

@@ -29,6 +29,8 @@ func (k *keeper) last() string {
 	return k.entries[len(k.entries)-1].Kind
 }
 
+func (k *keeper) Write(kind string, v any) (int64, error) { return k.Append(kind, v) }
+
 func (k *keeper) Append(kind string, v any) (int64, error) {
 	time.Sleep(k.slow)
 	body, err := json.Marshal(v)

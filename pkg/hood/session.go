@@ -36,10 +36,15 @@ type Session struct {
 	bounds   Bounds
 	report   proposal.Report   // redacted
 	records  []proposal.Record // as decided
+	known    map[string]bool   // the ids of records that Do added
+	probing  probing           // of records that Do added
 	runner   Runner            // nil until first needed
 	deadline time.Time
 	stopped  error // the reason that nothing more runs
 
+	background []*Running // whose results are not in records yet
+
+	listed   int // events and files in the report
 	changing int // commands that ran and files that were put, which approvals are bound to
 
 	changes map[string]proposal.Change // of the workspace, by path
@@ -52,7 +57,8 @@ func (h *Hood) begin(run proposal.Run, b Bounds) (*Session, error) {
 		return nil, incomplete("Sandbox, Log, Observer and Redactor")
 	}
 	run.Start = h.p.Now()
-	s := &Session{h: h, run: run, bounds: b, report: proposal.Report{Schema: proposal.ReportSchema, Run: h.p.Redactor.Run(run), Records: []proposal.Record{}}}
+	s := &Session{h: h, run: run, bounds: b, report: proposal.Report{Schema: proposal.ReportSchema, Run: h.p.Redactor.Run(run), Records: []proposal.Record{}},
+		known: map[string]bool{}, probing: probing{}}
 	_, err := h.p.Log.Append("run", s.report.Run)
 	return s, err
 }
@@ -88,6 +94,7 @@ func (s *Session) Do(ctx context.Context, p proposal.Proposal) (proposal.Record,
 // Asked returns what an approval of p by the session's client must be bound to, at this
 // moment: everything of it except for Client and Time.
 func (s *Session) Asked(p proposal.Proposal) proposal.ClientApproval {
+	p = s.continued(p)
 	return proposal.ClientApproval{Session: s.run.ID, Proposal: p.Digest(), Policy: s.run.Policy, After: s.changing}
 }
 
@@ -99,18 +106,22 @@ func (s *Session) DoApproved(ctx context.Context, p proposal.Proposal, a proposa
 	return s.do(ctx, p, &a)
 }
 
-func (s *Session) do(ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval) (proposal.Record, error) {
-	if s.stopped != nil {
-		return proposal.Record{}, s.stopped
+// continued returns p with what the shell of its context has run, which is decided with it.
+func (s *Session) continued(p proposal.Proposal) proposal.Proposal {
+	p.Earlier = nil
+	if shells, ok := s.runner.(Shells); ok && p.Context != "" && p.RunsShell() {
+		p.Earlier = shells.Earlier(p.Language, p.Context)
 	}
-	if err := s.acceptable(p); err != nil {
+	return p
+}
+
+func (s *Session) do(ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval) (proposal.Record, error) {
+	p = s.continued(p)
+	if err := s.admit(p, a); err != nil {
 		return proposal.Record{}, err
 	}
-	if a != nil && !a.Covers(s.Asked(p)) {
-		return proposal.Record{}, errVoid
-	}
 	i := len(s.records)
-	err := s.decideOne(ctx, p, a)
+	err := s.decideOne(ctx, p, a, false)
 	if err == nil && s.records[i].Runnable() {
 		err = s.runOne(ctx, i)
 	}
@@ -121,8 +132,25 @@ func (s *Session) do(ctx context.Context, p proposal.Proposal, a *proposal.Clien
 	if record.Result != nil {
 		s.changed(*record.Result)
 	}
-	s.records[i].Result = withoutStreams(record.Result)
+	s.records[i].Result = s.kept(record.Result)
 	return record, err
+}
+
+// admit returns why p cannot be proposed now.
+func (s *Session) admit(p proposal.Proposal, a *proposal.ClientApproval) error {
+	if s.stopped == nil {
+		s.stopped = s.collect(false)
+	}
+	if s.stopped != nil {
+		return s.stopped
+	}
+	if err := s.acceptable(p); err != nil {
+		return err
+	}
+	if a != nil && !a.Covers(s.Asked(p)) {
+		return errVoid
+	}
+	return nil
 }
 
 var errVoid = &proposal.StopError{Code: "approval.void", Message: "the approval is for another command, policy or session, or the session has run something since",
@@ -133,17 +161,14 @@ func (s *Session) acceptable(p proposal.Proposal) error {
 	refuse := func(message, hint string) error {
 		return &proposal.StopError{Code: "session.proposal", Message: message, Hint: hint}
 	}
-	known := func(id string) bool {
-		return slices.ContainsFunc(s.records, func(r proposal.Record) bool { return r.Proposal.ID == id })
-	}
 	switch {
 	case len(s.records) >= MaxProposals:
 		return &proposal.StopError{Code: "session.full", Message: fmt.Sprintf("the session has reached its limit of %d proposals", MaxProposals), Hint: "open another session"}
-	case known(p.ID):
+	case s.known[p.ID]:
 		return refuse(fmt.Sprintf("the id %q was used before", p.ID), "give each proposal its own id")
 	}
 	for _, id := range p.Needs {
-		if !known(id) {
+		if !s.known[id] {
 			return refuse(fmt.Sprintf("it needs %q, which was not proposed before", id), "name earlier proposals")
 		}
 	}
@@ -151,17 +176,19 @@ func (s *Session) acceptable(p proposal.Proposal) error {
 }
 
 // decideOne decides p and records the decision. It adds a Record of p on every return.
-func (s *Session) decideOne(ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval) error {
+func (s *Session) decideOne(ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval, background bool) error {
 	i := len(s.records)
 	records, err := s.h.Check(context.WithoutCancel(ctx), proposal.Plan{Proposals: []proposal.Proposal{p}})
+	records[0].Background = background
 	if err == nil {
 		s.confine(&records[0])
 		if records[0].Decision.Effect == proposal.Ask {
 			records[0].ClientApproval = a
 		}
 	}
+	s.probing.met(&records[0])
 	s.records = append(s.records, records...)
-	unprobed(s.records)
+	s.known[p.ID] = true
 	s.report.Records = append(s.report.Records, s.h.redacted(s.records[i:])...)
 	if err != nil {
 		return err
@@ -176,6 +203,11 @@ func (s *Session) confine(r *proposal.Record) {
 		return
 	}
 	lower(g, s.bounds.Limits)
+	if len(g.Network) > 0 && (r.Background || s.busy()) {
+		r.Decision = proposal.Denied("session.background", "a command with a network cannot run while commands run in the background, or as one of them: they share the network",
+			"end the commands in the background first")
+		return
+	}
 	for _, entry := range g.Network {
 		setup := r.Proposal.Origin == proposal.OriginSetup && slices.Contains(s.bounds.SetupNetwork, entry)
 		if !setup && !slices.Contains(s.bounds.Network, entry) {
@@ -212,11 +244,48 @@ func (s *Session) Close(why error) (proposal.Report, error) {
 	if s.stopped == nil {
 		s.stopped = why
 	}
+	by := proposal.KilledClosed
+	if why != nil {
+		by = proposal.KilledBy(why)
+	}
+	for _, r := range s.background {
+		r.Kill(by)
+	}
 	report, err := s.end(context.Background(), s.stopped)
 	if s.stopped == nil {
 		s.stopped = &proposal.StopError{Code: "session.closed", Message: "the session was closed", Hint: "open another session"}
 	}
 	return report, err
+}
+
+// maxListed is how many events and changed files a session's report lists, so that memory is
+// bounded. The log has all of them.
+const maxListed = 50_000
+
+// kept returns what the report has of r.
+func (s *Session) kept(r *proposal.Result) *proposal.Result {
+	r = withoutStreams(r)
+	if r == nil {
+		return nil
+	}
+	s.listed += len(r.Changes.Files)
+	if o := r.Observations; o != nil {
+		s.listed += len(o.Programs) + len(o.Execs) + len(o.Notable) + len(o.Network)
+	}
+	if s.listed > maxListed {
+		r.Changes = proposal.Changes{Files: []proposal.Change{}, Omitted: r.Changes.Omitted + len(r.Changes.Files)}
+		r.Observations = counted(r.Observations)
+	}
+	return r
+}
+
+// counted returns o without what was counted.
+func counted(o *proposal.Observations) *proposal.Observations {
+	if o == nil {
+		return nil
+	}
+	return &proposal.Observations{Programs: []proposal.Program{}, Execs: []proposal.Event{}, Notable: []proposal.Event{}, Network: []proposal.Reach{},
+		Counts: o.Counts, Findings: o.Findings, Complete: o.Complete}
 }
 
 // withoutStreams returns r without the bytes that a command printed.

@@ -32,6 +32,8 @@ func one(id string) proposal.Proposal { return planOf(id).Proposals[0] }
 // telling is a keeper that also records the entries in its world.
 type telling struct{ *keeper }
 
+func (l telling) Write(kind string, v any) (int64, error) { return l.Append(kind, v) }
+
 func (l telling) Append(kind string, v any) (int64, error) {
 	_, err := l.world.Append(kind, v)
 	n, keepErr := l.keeper.Append(kind, v)
@@ -45,6 +47,9 @@ func TestSessionOrder(t *testing.T) {
 	h := w.hood()
 	h.p.Log = telling{k}
 	s := openSession(t, h)
+	if d, err := s.Diff(t.Context(), nil); err != nil || len(d.Files) > 0 {
+		t.Errorf("a diff before anything ran: %+v, %v", d, err)
+	}
 	for _, id := range []string{"b", "a"} {
 		if _, err := s.Do(t.Context(), one(id)); err != nil {
 			t.Fatal(err)
@@ -59,6 +64,9 @@ func TestSessionOrder(t *testing.T) {
 	if _, err := s.Take(t.Context(), "y"); err != nil {
 		t.Fatal(err)
 	}
+	if d, err := s.Diff(t.Context(), []string{"p", "q"}); err != nil || d.Files[0].Path != "p" || d.Patch.File != "~3.diff" {
+		t.Errorf("diff: %+v, %v", d, err)
+	}
 	if diff := cmp.Diff([]proposal.Change{{Path: "x", Kind: "added", Type: "file"}}, s.Changes().Files); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
@@ -71,7 +79,7 @@ func TestSessionOrder(t *testing.T) {
 		"decide a", "log decision a", "open sandbox", "log start a", "run a: printed text of a", "log result a",
 		"put x", "log transfer",
 		"decide c", "log decision c", "log start c", "run c: printed text of c", "log result c",
-		"take ~2 y", "log transfer",
+		"take ~2 y", "log transfer", "diff ~3 p q", "log transfer",
 		"close sandbox", "log end",
 	}
 	if diff := cmp.Diff(want, w.did); diff != "" {
@@ -240,5 +248,26 @@ func TestSessionIsPlan(t *testing.T) {
 	b, _ := json.Marshal(one)
 	if diff := cmp.Diff(string(a), string(b)); diff != "" {
 		t.Errorf("the session's report is another (-plan +session):\n%s", diff)
+	}
+}
+
+// A session's report lists a bounded number of events and files, and counts all of them.
+func TestSessionListsAreBounded(t *testing.T) {
+	s, listed, omitted, execs := &Session{}, 0, 0, 0
+	for range 3 * maxListed / 100 {
+		r := proposal.Result{
+			Changes:      proposal.Changes{Files: make([]proposal.Change, 40), Omitted: 1},
+			Observations: &proposal.Observations{Execs: make([]proposal.Event, 60), Counts: proposal.Counts{Execs: 70}, Complete: true},
+		}
+		short := s.kept(&r)
+		listed += len(short.Changes.Files) + len(short.Observations.Execs)
+		omitted += len(short.Changes.Files) + short.Changes.Omitted
+		execs += short.Observations.Counts.Execs
+		if !short.Observations.Complete || len(r.Changes.Files) != 40 || len(r.Observations.Execs) != 60 {
+			t.Fatalf("%+v of %+v", short, r)
+		}
+	}
+	if n := 3 * maxListed / 100; listed != maxListed || omitted != 41*n || execs != 70*n {
+		t.Errorf("%d listed, %d files and %d programs counted", listed, omitted, execs)
 	}
 }

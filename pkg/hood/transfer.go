@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -50,34 +51,69 @@ func (s *Session) List(ctx context.Context, pattern string) (proposal.Changes, e
 	return r.Changes, err
 }
 
+// Diff compares the workspace with the one that the session began with, or that its set-up
+// left: the files at paths, or all. The Patch's File is relative to the artifacts. The error
+// is as for Do.
+func (s *Session) Diff(ctx context.Context, paths []string) (d proposal.Diff, err error) {
+	if s.runner == nil && s.stopped == nil {
+		return proposal.Diff{Files: []proposal.FileDiff{}}, nil // nothing has run
+	}
+	err = s.recorded(proposal.TransferDiff, func(name string, t *proposal.Transfer) error {
+		d, err = s.diff(context.WithoutCancel(ctx), name, paths, proposal.DiffBounds{})
+		d.Patch.Path = s.h.p.Redactor.Text(strings.Join(paths, " "))
+		t.Output, t.Names = d.Patch, len(d.Files)
+		return err
+	})
+	if err != nil {
+		d = proposal.Diff{}
+	}
+	return d, err
+}
+
 // transfer moves something, applies the Redactor to it, and records it.
-func (s *Session) transfer(ctx context.Context, kind string, move func(ctx context.Context, name string) (proposal.Result, error)) (proposal.Transfer, proposal.Result, error) {
-	t := proposal.Transfer{Kind: kind, After: len(s.records)}
+func (s *Session) transfer(ctx context.Context, kind string, move func(ctx context.Context, name string) (proposal.Result, error)) (t proposal.Transfer, r proposal.Result, err error) {
+	err = s.recorded(kind, func(name string, given *proposal.Transfer) error {
+		if r, err = s.moved(context.WithoutCancel(ctx), name, move); err != nil {
+			return err
+		}
+		given.Output = r.Outputs[0]
+		if kind == proposal.TransferList {
+			given.Names = len(r.Changes.Files) + r.Changes.Omitted
+		} else {
+			s.changed(r)
+		}
+		t = *given
+		return nil
+	})
+	if err != nil {
+		return proposal.Transfer{Kind: kind}, proposal.Result{}, err
+	}
+	return t, r, nil
+}
+
+// recorded calls move, which describes the transfer, and records it. name is unique.
+func (s *Session) recorded(kind string, move func(name string, t *proposal.Transfer) error) error {
+	if s.stopped == nil {
+		s.stopped = s.collect(false)
+	}
 	if s.stopped != nil {
-		return t, proposal.Result{}, s.stopped
+		return s.stopped
 	}
 	if len(s.report.Transfers) >= MaxTransfers {
-		return t, proposal.Result{}, &proposal.StopError{Code: "session.full", Message: fmt.Sprintf("the session has reached its limit of %d transfers", MaxTransfers), Hint: "open another session"}
+		return &proposal.StopError{Code: "session.full", Message: fmt.Sprintf("the session has reached its limit of %d transfers", MaxTransfers), Hint: "open another session"}
 	}
 	if kind == proposal.TransferPut {
 		s.changing++
 	}
-	name := fmt.Sprintf("~%d", len(s.report.Transfers)+1) // no proposal ID contains a tilde
-	r, err := s.moved(context.WithoutCancel(ctx), name, move)
+	t := proposal.Transfer{Kind: kind, After: len(s.records)}
+	err := move(fmt.Sprintf("~%d", len(s.report.Transfers)+1), &t) // no proposal ID contains a tilde
 	if err == nil {
-		t.Output = r.Outputs[0]
-		if kind == proposal.TransferList {
-			t.Names = len(r.Changes.Files) + r.Changes.Omitted
-		} else {
-			s.changed(r)
-		}
 		_, err = s.h.p.Log.Append("transfer", t)
 	}
-	if s.stopped = err; err != nil {
-		return proposal.Transfer{Kind: kind}, proposal.Result{}, err
+	if s.stopped = err; err == nil {
+		s.report.Transfers = append(s.report.Transfers, t)
 	}
-	s.report.Transfers = append(s.report.Transfers, t)
-	return t, r, nil
+	return err
 }
 
 func (s *Session) moved(ctx context.Context, name string, move func(context.Context, string) (proposal.Result, error)) (proposal.Result, error) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package interpreter runs cells of code in a process that keeps its state: Python
-// or Node. It has one program for each language (Program), which the caller starts, in a
-// sandbox, and this end of the protocol, which needs the program's stdin and stdout only
-// (Start). The package starts no process and decides nothing.
+// Package interpreter runs cells of code in a process that keeps its state: Python,
+// Node or bash. It has one program for Python and Node each (Program), which the caller
+// starts, in a sandbox, and this end of the protocol, which needs the program's stdin and
+// stdout only (Start). Bash needs no program (StartShell). The package starts no process and
+// decides nothing.
 //
 // # Protocol
 //
@@ -12,13 +13,14 @@
 //	{"kind":"hello","protocol":1,"language":"python","version":"3.11.2"}
 //
 // Then it answers requests, one at a time. A request is compact JSON (no white space
-// between tokens) whose values are strings without the character NUL:
+// between tokens) whose values are strings without the character NUL, and env, an object of them:
 //
 //	{"op":"execute","nonce":"5f…","context":"","code":"x = 1\nx"}
 //	{"op":"remove","nonce":"81…","context":"a","code":""}
 //
 // A context is a name space; "" is the first. An interpreter makes a context when it is
-// first named. Every message about a request repeats its nonce, 128 random bits:
+// first named. env, which may be missing, are environment variables that the process has while the
+// code runs, and no longer. Every message about a request repeats its nonce, 128 random bits:
 //
 //	stdout, stderr   text; late and omitted (characters), if it was written between two requests
 //	display          data, an object of MIME types and texts; forms_omitted, types and sizes that were too large
@@ -35,6 +37,31 @@
 // SIGINT to the interpreter's process interrupts the cell and keeps the state. The end
 // of stdin ends the interpreter.
 //
+// # Shells
+//
+// A bash has one context. It is started by ShellArgv with a pipe as its script, descriptor
+// ScriptFD, and runs what it reads as any script: there is no loop in the shell that a cell
+// could leave or change. The first line closes ScriptFD, of which bash has its own copy, and
+// says "hello VERSION" on DoneFD. Each cell is one line:
+//
+//	builtin eval $'CODE' 61>&-; { builtin printf 'NONCE %d\n' "$?" >&61 || builtin exit; } 2>/dev/null
+//
+// Bash's own reader reads the whole line before anything of it runs, and reads the next one only
+// when all of it has run. So while a cell's code runs, the pipe is empty: no trap, redirection
+// or child can take a part of a later cell's text. Only a cell that forges its end, for which it
+// needs the nonce and DoneFD, can run while the next line is in the pipe. In CODE every
+// byte that could end a word, begin an expansion or quote is an escape (\xHH). So what
+// is left of a line of which a part was taken is one word, never a command of the text.
+// DoneFD is closed for the cell and what it starts.
+//
+// What else the line relies on (builtin, eval, printf, exit) cannot be redefined by texts that
+// package parse accepts. If a cell breaks it anyway, its end is not reported; then it times
+// out and its shell ends, or the shell exits. If the cell before failed, the line begins with
+// "! builtin true", so that $? is 1.
+//
+// stdout and stderr are pipes that this end reads itself, up to the end of the cell: what was written
+// before the end of the cell is in the pipes when the end is read. Output that comes between two cells belongs to the next.
+//
 // # Promises
 //
 //   - A message without the nonce of the running request is ignored and counted. So is a
@@ -45,7 +72,8 @@
 //   - Execute returns: with the cell's outcome, a *DiedError when the interpreter's
 //     output ended, or after ctx and Options.Grace. An interpreter that did not stop is
 //     not used again.
-//   - An exception, an exit and an interrupt of a cell are values (Outcome.Error).
+//   - An exception, an exit and an interrupt of a cell are values (Outcome.Error), and so is
+//     the exit status of a shell's cell (Outcome.Status). A shell that exits is a *DiedError.
 //
 // # Not promised
 //

@@ -69,6 +69,7 @@ type Outcome struct {
 	Results        int           // passed on
 	ResultsOmitted int           // because of Limits
 	Ignored        int           // lines that were not messages of this cell
+	Status         int           // of a shell's cell: the exit status of its last command
 }
 
 // Limits bound what a cell may show. A zero field means its default.
@@ -116,8 +117,9 @@ type Hello struct {
 
 // A Cell is a piece of code.
 type Cell struct {
-	Context string // "" is the first context
-	Code    string // at most MaxCode bytes of UTF-8 without NUL
+	Context string            // "" is the first context
+	Code    string            // at most MaxCode bytes of UTF-8 without NUL
+	Env     map[string]string // environment variables while it runs; valid names, values without NUL
 }
 
 // A DiedError means that the interpreter's process ended: the state is lost.
@@ -140,6 +142,8 @@ type Interpreter struct {
 	in       io.WriteCloser
 	out      io.ReadCloser
 	options  Options
+	encode   func(request) ([]byte, error)
+	failed   bool // the last cell of a shell; used only by the one that has its turn
 	messages chan message
 	closed   chan struct{}
 	close    sync.Once
@@ -163,10 +167,19 @@ func Start(ctx context.Context, in io.WriteCloser, out io.ReadCloser, o Options)
 	if o.Grace == 0 {
 		o.Grace = 2 * time.Second
 	}
-	o.Limits = o.Limits.defaults()
-	i := &Interpreter{in: in, out: out, options: o, messages: make(chan message), closed: make(chan struct{}),
-		turn: make(chan struct{}, 1), writing: make(chan struct{}, 1), contexts: map[string]bool{"": true}}
+	i := newInterpreter(in, out, o)
 	go i.read()
+	return i.started(ctx)
+}
+
+func newInterpreter(in io.WriteCloser, out io.ReadCloser, o Options) *Interpreter {
+	o.Limits = o.Limits.defaults()
+	return &Interpreter{in: in, out: out, options: o, encode: request.encode, messages: make(chan message), closed: make(chan struct{}),
+		turn: make(chan struct{}, 1), writing: make(chan struct{}, 1), contexts: map[string]bool{"": true}}
+}
+
+// started waits for the hello.
+func (i *Interpreter) started(ctx context.Context) (*Interpreter, error) {
 	if err := i.hello(ctx); err != nil {
 		i.Close()
 		return nil, err
@@ -223,7 +236,7 @@ func (i *Interpreter) Execute(ctx context.Context, c Cell, emit func(Event)) (Ou
 	if err := i.check(c); err != nil {
 		return Outcome{}, err
 	}
-	return i.do(ctx, request{Op: "execute", Context: c.Context, Code: c.Code}, emit)
+	return i.do(ctx, request{Op: "execute", Context: c.Context, Code: c.Code, Env: c.Env}, emit)
 }
 
 func (i *Interpreter) check(c Cell) error {
@@ -303,10 +316,11 @@ func (i *Interpreter) follow(ctx context.Context, r request, c *collector) error
 			switch {
 			case !open:
 				return i.died()
-			case m.Kind == "" || m.Nonce != r.Nonce:
+			case m.Kind == "" || !m.stream && m.Nonce != r.Nonce:
 				c.outcome.Ignored++
 			case m.Kind == kindDone:
-				c.outcome.Own = time.Duration(m.MS * float64(time.Millisecond))
+				c.outcome.Own, c.outcome.Status = time.Duration(m.MS*float64(time.Millisecond)), m.status
+				i.failed = m.status != 0
 				return ctx.Err()
 			default:
 				c.take(m)
@@ -324,7 +338,7 @@ func (i *Interpreter) follow(ctx context.Context, r request, c *collector) error
 // send writes a request in the background: an interpreter that does not read must not
 // block the caller. There is one such write at a time. One that is blocked ends with Close.
 func (i *Interpreter) send(ctx context.Context, r request) error {
-	line, err := r.encode()
+	line, err := i.encode(r)
 	if err != nil {
 		return invalid("cannot encode the code: "+err.Error(), "")
 	}

@@ -37,6 +37,9 @@ type message struct {
 	Protocol     int               `json:"protocol"`
 	Language     Language          `json:"language"`
 	Version      string            `json:"version"`
+
+	status int  // of a shell's cell
+	stream bool // read from a shell's stdout or stderr, which belongs to the running cell
 }
 
 const (
@@ -117,10 +120,11 @@ func readLine(r *bufio.Reader, max int) ([]byte, error) {
 
 // request is what this end sends. The fields keep their order.
 type request struct {
-	Op      string `json:"op"`
-	Nonce   string `json:"nonce"`
-	Context string `json:"context"`
-	Code    string `json:"code"`
+	Op      string            `json:"op"`
+	Nonce   string            `json:"nonce"`
+	Context string            `json:"context"`
+	Code    string            `json:"code"`
+	Env     map[string]string `json:"env,omitempty"`
 }
 
 func (r request) encode() ([]byte, error) {

@@ -13,6 +13,7 @@ type Language string
 
 const (
 	Python Language = "python" // 3.9 or newer
+	Bash   Language = "bash"   // 4.4 or newer; one context a process, see StartShell
 	Node   Language = "node"   // 18 or newer; TypeScript where Node removes types itself (22.13 or newer)
 )
 
@@ -43,7 +44,8 @@ var programs = map[Language]Program{
 	Node:   {"repl.mjs", nodeText, "node"},
 }
 
-// ProgramOf returns the program of a language. It reports false if there is none.
+// ProgramOf returns the program of a language. It reports false if there is none; Bash needs
+// none.
 func ProgramOf(l Language) (Program, bool) {
 	p, found := programs[l]
 	return p, found
@@ -52,10 +54,10 @@ func ProgramOf(l Language) (Program, bool) {
 // Programs returns all programs.
 func Programs() []Program { return slices.Collect(maps.Values(programs)) }
 
-// LanguageOf returns the language that a proposal calls name. It reports false if there is
-// no program for it.
+// LanguageOf returns the language that runs the cells of what a proposal calls name. It
+// reports false if cells of it keep no state.
 func LanguageOf(name string) (Language, bool) {
-	l, found := map[string]Language{"python": Python, "javascript": Node}[name]
+	l, found := map[string]Language{"python": Python, "javascript": Node, "bash": Bash, "sh": Bash}[name]
 	return l, found
 }
 

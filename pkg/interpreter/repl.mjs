@@ -333,8 +333,10 @@ class Kernel {
     this.send({ kind: 'error', name, value: cut(is ? String(error.message) : util.inspect(error), PLAIN), traceback: cut(place + stack, PLAIN) });
   }
 
-  async cell({ op, context, code, serial }) {
+  async cell({ op, context, code, env = {}, serial }) {
     this.serial = serial;
+    const before = Object.keys(env).map((name) => [name, process.env[name]]);
+    for (const [name, value] of Object.entries(env)) process.env[name] = value;
     const interrupted = new Promise((_, reject) => { this.stop = reject; });
     try {
       if (op === 'remove') this.contexts.delete(context);
@@ -343,6 +345,10 @@ class Kernel {
       this.fail(e.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED' ? new Interrupted() : e);
     }
     this.stop = null;
+    for (const [name, value] of before) {
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+    }
     this.session.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
     this.send({ kind: 'done' });
   }

@@ -377,12 +377,19 @@ class Interpreter:
     def cell(self, request):
         context = self.contexts.setdefault(request["context"], Context())
         sys.modules["__main__"] = context.module
+        env = request.get("env", {})
+        before = {name: os.environ.get(name) for name in env}
+        os.environ.update(env)
         try:
             self.pipes.restore()
             self.attempt(self.run, context, request["code"])
             self.attempt(self.figures)
         except KeyboardInterrupt as e:  # it came when the cell had just ended
             self.fail(e)
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
         self.flush()
 
     def serve(self, requests):

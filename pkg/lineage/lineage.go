@@ -86,11 +86,11 @@ type Gate struct {
 	// Path are the directories in which the sandbox looks for programs.
 	Path []string
 
-	mu   sync.Mutex
-	text *running
+	mu    sync.Mutex
+	texts map[string]*running // by the proposal's id
 }
 
-// A running is the proposal whose command is running.
+// A running is a proposal whose command is running.
 type running struct {
 	proposal proposal.Proposal
 	asked    map[string]bool // rules that a person approved
@@ -107,8 +107,8 @@ type text struct {
 	assigned map[string][]proposal.Word // variables that it assigns, with their values
 }
 
-// Begin makes r the record that later programs belong to; it must be called before r's
-// command starts.
+// Begin makes r the record that later programs of its command belong to; it must be called
+// before the command starts. End forgets it.
 func (g *Gate) Begin(r proposal.Record) {
 	c := &running{proposal: r.Proposal, asked: map[string]bool{}, texts: map[uint32]*text{}, last: proposal.LineageFirst,
 		kept: map[[sha256.Size]byte]proposal.ExecDecision{}, files: map[string]proposal.ExecDecision{}}
@@ -120,7 +120,18 @@ func (g *Gate) Begin(r proposal.Record) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.text = c
+	if g.texts == nil {
+		g.texts = map[string]*running{}
+	}
+	g.texts[r.Proposal.ID] = c
+}
+
+// End forgets the command of the proposal id, which has ended: its texts' processes are
+// refused from then on.
+func (g *Gate) End(id string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.texts, id)
 }
 
 func newText(a proposal.Analysis) *text {
@@ -155,24 +166,25 @@ func (g *Gate) Judge(ctx context.Context, x proposal.Exec) (proposal.ExecDecisio
 // file returns fumehood.exec's answer about x. The kernel keeps no answers for a text's
 // process, so reusable ones are kept here.
 func (g *Gate) file(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
-	if g.text == nil || g.text.proposal.ID != x.Command || len(x.Env) > 0 {
+	text := g.texts[x.Command]
+	if text == nil || len(x.Env) > 0 {
 		return g.Exec(ctx, x)
 	}
 	key := fmt.Sprintf("%q %q %s %s %+v", x.Path, x.Script, x.Layer, x.Digest, x.ELF)
-	if d, ok := g.text.files[key]; ok {
+	if d, ok := text.files[key]; ok {
 		return d, nil
 	}
 	d, err := g.Exec(ctx, x)
-	if d.Lineage = proposal.LineageProgram; err == nil && d.Cacheable && len(g.text.files) < maxKept {
-		g.text.files[key] = d
+	if d.Lineage = proposal.LineageProgram; err == nil && d.Cacheable && len(text.files) < maxKept {
+		text.files[key] = d
 	}
 	return d, err
 }
 
 // judge decides a text's process; d is fumehood.exec's answer, an allow.
 func (g *Gate) judge(ctx context.Context, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
-	c := g.text
-	if c == nil || c.proposal.ID != x.Command || c.texts[x.Lineage] == nil {
+	c := g.texts[x.Command]
+	if c == nil || c.texts[x.Lineage] == nil {
 		return refused(d, RuleNoText, "no text is running that could start a program", "this is a defect: report it"), nil
 	}
 	t := c.texts[x.Lineage]

@@ -21,22 +21,32 @@ import (
 // maxKept bounds the answers that are kept for a command; the kernel keeps no more.
 const maxKept = 4096
 
-func (m *Monitor) current(generation uint32) (*Command, error) {
+// of returns the command of a generation, and whether it has ended. An error means that
+// it is not known.
+func (m *Monitor) of(generation uint32) (c *Command, ended bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.command == nil || m.command.generation != generation {
-		return nil, errors.New("an event came outside the running command")
+	if c := m.living[generation]; c != nil {
+		return c, false, nil
 	}
-	return m.command, nil
+	if generation == wire.None {
+		return &m.none, true, nil
+	}
+	if i := slices.IndexFunc(m.ended, func(c *Command) bool { return c.generation == generation }); i >= 0 {
+		return m.ended[i], true, nil
+	}
+	return nil, false, errors.New("an event came outside the running commands")
 }
 
 // exec answers an exec, or records one that the kernel has answered itself.
 func (m *Monitor) exec(seq uint64, e *wire.Exec) error {
-	c, err := m.current(e.Generation)
+	c, ended, err := m.of(e.Generation)
 	if err != nil {
 		return err
 	}
 	switch {
+	case ended:
+		return m.tooLate(seq, c, e)
 	case e.Fault != "":
 		refused := proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{}, Reason: &proposal.Reason{Message: "gVisor's kernel " + plain(e.Fault)}}
 		m.tellExec(c, e, c.execs(m, e)[0], refused)
@@ -53,6 +63,18 @@ func (m *Monitor) exec(seq uint64, e *wire.Exec) error {
 		return nil // the exec failed, and e has the reason
 	}
 	m.tellExec(c, e, x, d)
+	return nil
+}
+
+// tooLate refuses an exec of a command that has ended. The kernel itself allows none.
+func (m *Monitor) tooLate(seq uint64, c *Command, e *wire.Exec) error {
+	if e.Of != 0 && e.Allowed {
+		return errors.New("a program of a command that has ended was allowed")
+	}
+	m.tellExec(c, e, c.execs(m, e)[0], refusal)
+	if e.Fault == "" && e.Of == 0 {
+		_ = m.send(wire.Verdict{}.Append(nil, seq)) // if it fails, the exec did too
+	}
 	return nil
 }
 
@@ -89,14 +111,11 @@ func (m *Monitor) decide(c *Command, e *wire.Exec) (x proposal.Exec, d proposal.
 	return execs[len(execs)-1], d, keep, true
 }
 
-// First decides the first program of the command, which the kernel does not ask about
-// because the supervisor starts it. It must be called between Begin and the start. If
-// it allows the program, no other event is reported until started is called with the
-// process's id, or 0 if the program did not start.
-func (m *Monitor) First(x proposal.Exec) (d proposal.ExecDecision, started func(pid int), err error) {
-	m.mu.Lock()
-	c := m.command
-	m.mu.Unlock()
+// First decides the first program of c, which the kernel does not ask about because the
+// supervisor starts it. It must be called between Begin and the start. If it allows the
+// program, no other event is reported until started is called with the process's id, or 0
+// if the program did not start.
+func (m *Monitor) First(c *Command, x proposal.Exec) (d proposal.ExecDecision, started func(pid int), err error) {
 	answer := make(chan proposal.ExecDecision, 1)
 	go func() {
 		if d, ok := m.ask(x); ok {
@@ -231,7 +250,7 @@ var eventNames = [...]string{
 }
 
 func (m *Monitor) event(e *wire.Event) error {
-	c, err := m.current(e.Generation)
+	c, ended, err := m.of(e.Generation)
 	if err != nil {
 		return err
 	}
@@ -243,8 +262,8 @@ func (m *Monitor) event(e *wire.Event) error {
 	}
 	v.Text = e.Lineage != wire.LineageProgram
 	m.report(c, v)
-	if v.Text && v.Kind == proposal.EventConnect && m.o.Stray != nil && isNetwork(v.Address) {
-		m.o.Stray(v)
+	if v.Text && v.Kind == proposal.EventConnect && c.Stray != nil && !ended && isNetwork(v.Address) {
+		c.Stray(v)
 	}
 	return nil
 }
@@ -255,7 +274,8 @@ func isNetwork(address string) bool {
 	return strings.HasPrefix(address, "tcp ") || strings.HasPrefix(address, "udp ")
 }
 
-// report reports an event. Events beyond the budget are only counted.
+// report reports an event. Events beyond the budget are only counted. What comes after a
+// command has ended is reported too, because its record is no longer complete.
 func (m *Monitor) report(c *Command, e proposal.Event) {
 	m.telling.Lock()
 	defer m.telling.Unlock()
@@ -263,15 +283,9 @@ func (m *Monitor) report(c *Command, e proposal.Event) {
 }
 
 func (m *Monitor) tellLocked(c *Command, e proposal.Event) {
-	m.mu.Lock()
-	over := m.command != c
-	m.mu.Unlock()
-	if over {
-		return
-	}
 	if c.events++; c.events > m.o.Events {
-		if c.untold++; c.untold == 1 && m.o.Flood != nil {
-			m.o.Flood()
+		if c.untold++; c.untold == 1 && c.Flood != nil {
+			c.Flood()
 		}
 		return
 	}

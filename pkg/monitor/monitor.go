@@ -12,6 +12,12 @@
 //   - It fails closed. An exec is allowed only by an answer of Options.Exec to this
 //     exec, or by a reusable one to the same files within the same command.
 //     Outside a command everything is refused.
+//   - Several commands may run at once: one that Begin and End enclose, and up to
+//     wire.MaxGenerations that were detached from it. The kernel knows which command each
+//     process belongs to, from its first process on and through every fork, and refuses
+//     forks and execs of a command that was killed. What it reports about a command that has
+//     ended a moment ago is reported as that command's, and never answered with an allow;
+//     anything about a command that is not known ends the connection.
 //   - Any doubt about the connection (a message that does not decode, a number out of
 //     order, an answer that takes too long, an unexpected end) ends it permanently:
 //     the kernel refuses every exec from then on, Failed notifies the sandbox, and
@@ -64,14 +70,8 @@ type Options struct {
 	Patience time.Duration
 	// Event receives one event at a time. It may be nil.
 	Event func(proposal.Event)
-	// Events is the maximum number for a command; Flood is called once when a command
-	// exceeds it.
+	// Events is the maximum number for a command: see Command.Flood.
 	Events int
-	Flood  func()
-	// Stray is called when a process of the decided text itself connects to a network
-	// address. Shells do that for redirections to /dev/tcp, which are never allowed;
-	// launchers never do. Stray must end the command.
-	Stray func(proposal.Event)
 	// Same returns the programs of the root file system with this content.
 	Same func(size uint64, digest string) []string
 	// Linked returns the hard links of a program of the root file system, if it has so
@@ -93,15 +93,22 @@ type Monitor struct {
 	err    error
 	conn   *conn // set before ready is closed
 
-	telling sync.Mutex // one event at a time
+	telling  sync.Mutex // one event at a time
+	ordering sync.Mutex // one Order at a time
 
-	mu       sync.Mutex
-	command  *Command
-	orders   uint64
-	waiting  chan wire.Mark // for the last Order sent
-	token    uint64
-	sequence uint64 // number of the last message read; used only by the reader
+	mu         sync.Mutex
+	living     map[uint32]*Command // by generation: those that have begun and not ended
+	ended      []*Command          // the last ones that have ended: only what identifies them
+	none       Command             // what processes belong to that belong to no command
+	generation uint32              // the newest
+	waiting    chan wire.Mark      // for the last Order sent
+	token      uint64
+	asked      uint32 // its generation
+	sequence   uint64 // number of the last message read; used only by the reader
 }
+
+// maxEnded is how many commands that have ended are remembered.
+const maxEnded = 64
 
 // A Command is the command that execs and events belong to while it runs.
 type Command struct {
@@ -115,6 +122,13 @@ type Command struct {
 	// Memory is the machine's memory as its programs see it, and Disk what it may write
 	// in addition to what earlier commands wrote.
 	Memory, Disk proposal.Bytes
+
+	// Flood, if set, is called once when the command causes more than Options.Events events.
+	Flood func()
+	// Stray, if set, is called when a process of the decided text itself connects to a
+	// network address. Shells do that for redirections to /dev/tcp, which are never allowed;
+	// launchers never do. Stray must end the command.
+	Stray func(proposal.Event)
 
 	base       map[string]string // Env
 	generation uint32
@@ -140,7 +154,7 @@ func Listen(path string, o Options) (*Monitor, error) {
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, err
 	}
-	return &Monitor{o: o, listener: listener, ready: make(chan struct{}), failed: make(chan struct{})}, nil
+	return &Monitor{o: o, listener: listener, ready: make(chan struct{}), failed: make(chan struct{}), living: map[uint32]*Command{}}, nil
 }
 
 // Points returns the points of the trace session that the sink needs.

@@ -6,6 +6,7 @@ package monitor
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -29,6 +30,9 @@ type kernel struct {
 	conn  *net.UnixConn
 	seq   uint64
 	order wire.Order // the last one
+	alive uint32     // what the next Mark says, one less each time
+	// command is the one that was begun first.
+	command *Command
 }
 
 // dialed returns a served Monitor and the other end of its connection.
@@ -71,6 +75,7 @@ func (k *kernel) next() uint64 { k.seq++; return k.seq }
 // greet starts a command on the Monitor, as the kernel does.
 func (k *kernel) greet(m *Monitor, c *Command) {
 	k.t.Helper()
+	k.command = c
 	k.send(wire.Hello(nil, k.next()))
 	if err := m.Ready(time.Minute); err != nil {
 		k.t.Fatal(err)
@@ -88,7 +93,8 @@ func (k *kernel) obey() error {
 		return errors.New("no order")
 	}
 	k.order = order
-	k.send((&wire.Mark{Token: order.Token, Generation: order.Generation, Processes: 2, Bytes: 3}).Append(nil, k.next()))
+	k.send((&wire.Mark{Token: order.Token, Generation: order.Generation, Alive: k.alive, Processes: 2, Bytes: 3}).Append(nil, k.next()))
+	k.alive = max(k.alive, 1) - 1
 	return nil
 }
 
@@ -164,7 +170,7 @@ func TestAnswers(t *testing.T) {
 	k.send((&wire.Event{Generation: 1, Event: wire.EventConnect, Pid: 7, Address: "tcp 192.0.2.1:443", Errno: 101}).Append(nil, k.next()))
 	fault := wire.Exec{Generation: 1, Fault: "cannot read", Files: []wire.File{{Path: "/bin/odd"}}}
 	k.send(fault.Append(nil, k.next()))
-	mark, err := m.End(k.obey)
+	mark, err := m.End(k.command, k.obey)
 	if err != nil || mark.Processes != 2 || mark.Dropped != 0 {
 		t.Errorf("end: %+v, %v", mark, err)
 	}
@@ -272,15 +278,104 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// Whatever comes of a command that has ended is its own, and is not allowed; what comes of
+// none ends the connection.
 func TestOutsideCommand(t *testing.T) {
-	m, k := dialed(t, Options{Exec: only("/bin/ok"), AnswerWithin: time.Minute, Events: 100})
+	var seen []string
+	o := Options{Exec: only("/bin/ok"), AnswerWithin: time.Minute, Events: 100, Event: func(e proposal.Event) { seen = append(seen, e.Command+" "+e.Kind) }}
+	m, k := dialed(t, o)
 	k.greet(m, &Command{ID: "x"})
-	if _, err := m.End(k.obey); err != nil {
+	k.ask(program("/bin/ok"))
+	used := program("/bin/ok")
+	used.Of, used.Allowed = k.seq, true
+	if _, err := m.End(k.command, k.obey); err != nil {
 		t.Fatal(err)
 	}
-	if v, answered := k.ask(program("/bin/ok")); answered || v.Allow {
-		t.Error("an exec outside of any command is answered")
+	if v, answered := k.ask(program("/bin/ok")); !answered || v.Allow {
+		t.Errorf("an exec after the end: %+v, %v", v, answered)
 	}
+	k.send((&wire.Event{Generation: 1, Event: wire.EventExit}).Append(nil, k.next()))
+	if err := m.Begin(&Command{ID: "y"}, k.obey); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"x exec", "x refused", "x exit"}
+	if d := cmp.Diff(want, seen); d != "" {
+		t.Error(d)
+	}
+	k.send(used.Append(nil, k.next())) // the kernel allowed it although its command has ended
+	<-m.Failed()
+	seen = nil
+	for _, generation := range []uint32{wire.None, 2, 1 << 31} {
+		m, k := dialed(t, o)
+		k.greet(m, &Command{ID: "x"})
+		if generation == wire.None {
+			x := program("/bin/ok")
+			x.Generation = generation
+			if v, answered := k.ask(x); !answered || v.Allow {
+				t.Errorf("an exec of no command: %+v", v)
+			}
+			if _, err := m.End(k.command, k.obey); err != nil || seen[0] != " refused" {
+				t.Errorf("%v, seen %q", err, seen)
+			}
+			continue
+		}
+		x := program("/bin/ok")
+		x.Generation = generation
+		if v, answered := k.ask(x); answered || v.Allow {
+			t.Errorf("an exec of generation %d is answered", generation)
+		}
+		<-m.Failed()
+	}
+}
+
+// Commands overlap: each message is decided with the facts of its own command.
+func TestOverlap(t *testing.T) {
+	var asked []string
+	m, k := dialed(t, Options{AnswerWithin: time.Minute, Events: 3, Event: func(proposal.Event) {}, Exec: func(x proposal.Exec) proposal.ExecDecision {
+		asked = append(asked, fmt.Sprintf("%s%v%v", x.Command, x.Grants, x.Changed))
+		return proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{}, Cacheable: true}
+	}})
+	floods := ""
+	k.greet(m, &Command{ID: "a", Grants: []string{"built"}, Env: []string{"V=a"}, Flood: func() { floods += "a" }})
+	first := k.command
+	if err := m.Detach(first, 7, k.obey); err != nil || k.order.Act != wire.ActDetach || k.order.Pid != 7 {
+		t.Fatal(err, k.order)
+	}
+	second := &Command{ID: "b", Env: []string{"V=b"}, Flood: func() { floods += "b" }}
+	if err := m.Begin(second, k.obey); err != nil || k.order.Generation != 2 {
+		t.Fatal(err, k.order)
+	}
+	for _, generation := range []uint32{2, 1, 2, 1} {
+		x := program("/bin/ok")
+		x.Generation, x.Lineage, x.Vars = generation, wire.LineageFirst, []string{"V=a"}
+		if v, answered := k.ask(x); !answered || !v.Allow {
+			t.Errorf("generation %d: %+v", generation, v)
+		}
+	}
+	// An answer to one command is not one to the other.
+	plain := program("/bin/ok")
+	k.ask(plain)
+	for range 4 {
+		k.send((&wire.Event{Generation: 2, Event: wire.EventWrite}).Append(nil, k.next()))
+	}
+	if mark, err := m.End(second, k.obey); err != nil || mark.Dropped != 3 || floods != "b" {
+		t.Errorf("%+v, %v, floods %q", mark, err, floods)
+	}
+	k.alive = 3
+	found, mark, err := m.Kill(first, k.obey, time.Minute)
+	if _, err := m.Over(first, mark, err); err != nil || found != 3 || k.order.Act != wire.ActEnd {
+		t.Errorf("%d found, %v", found, err)
+	}
+	assign := func(v string) string {
+		return fmt.Sprint([]proposal.Assign{{Name: "V", Value: proposal.Word{Value: v, Static: true}, Exported: true}})
+	}
+	want := []string{"b[]" + assign("a"), "a[built][]", "b[]" + assign("a"), "a[built][]", "a[built][]"}
+	if d := cmp.Diff(want, asked); d != "" || m.Err() != nil {
+		t.Errorf("%v\n%s", m.Err(), d)
+	}
+	stolen := plain
+	stolen.Generation, stolen.Of, stolen.Allowed = 1, k.seq, true
+	k.send(stolen.Append(nil, k.next()))
 	<-m.Failed()
 }
 
@@ -305,13 +400,13 @@ func TestSlowDecision(t *testing.T) {
 // A flood is reported up to the budget, the rest is counted, and Flood is called once.
 func TestFlood(t *testing.T) {
 	var told, floods atomic.Int64
-	m, k := dialed(t, Options{Events: 1000, Event: func(proposal.Event) { told.Add(1) }, Flood: func() { floods.Add(1) }})
-	k.greet(m, &Command{ID: "x"})
+	m, k := dialed(t, Options{Events: 1000, Event: func(proposal.Event) { told.Add(1) }})
+	k.greet(m, &Command{ID: "x", Flood: func() { floods.Add(1) }})
 	e := wire.Event{Generation: 1, Event: wire.EventWrite, Path: strings.Repeat("/x", 2000)}
 	for range 20_000 {
 		k.send(e.Append(nil, k.next()))
 	}
-	mark, err := m.End(k.obey)
+	mark, err := m.End(k.command, k.obey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +466,7 @@ func TestTextsProcess(t *testing.T) {
 			t.Errorf("answer %+v, %v", v, answered)
 		}
 	}
-	if _, err := m.End(k.obey); err != nil {
+	if _, err := m.End(k.command, k.obey); err != nil {
 		t.Fatal(err)
 	}
 	if len(asked) != 2 {

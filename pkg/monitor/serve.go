@@ -139,32 +139,64 @@ func (m *Monitor) Ready(grace time.Duration) error {
 // everything from now on: it is alive, but will never carry out an Order.
 var ErrGivenUp = errors.New("the sandbox's kernel has given up its gate")
 
-// Begin makes c the command that later messages belong to. nudge must make the
-// kernel look for an Order, and return once it has.
+// Begin makes c the command that processes belong to from now on, except for those of
+// detached commands. nudge must make the kernel look for an Order, and return once it has.
 func (m *Monitor) Begin(c *Command, nudge func() error) error {
 	m.mu.Lock()
-	m.orders++
-	c.generation, c.kept, c.base = uint32(m.orders), map[uint64]remembered{}, byName(c.Env)
-	m.command = c
+	m.generation++
+	c.generation, c.kept, c.base = m.generation, map[uint64]remembered{}, byName(c.Env)
+	m.living[c.generation] = c
 	m.mu.Unlock()
-	_, err := m.order(c.order(), nudge)
+	o := c.order(wire.ActBegin)
+	o.First, o.Memory, o.Disk = c.first(), uint64(c.Memory), uint64(c.Disk)
+	_, err := m.order(o, nudge)
 	return err
 }
 
-func (c *Command) order() wire.Order {
-	return wire.Order{Generation: c.generation, First: c.first(), Memory: uint64(c.Memory), Disk: uint64(c.Disk)}
+func (c *Command) order(a wire.Act) wire.Order { return wire.Order{Act: a, Generation: c.generation} }
+
+// Detach lets c, which Begin was called for last, go on in the background: its first
+// process, pid, and all that descends from it. Another command may begin then. c must be
+// ended by Kill and End.
+func (m *Monitor) Detach(c *Command, pid int32, nudge func() error) error {
+	o := c.order(wire.ActDetach)
+	o.Pid = pid
+	_, err := m.order(o, nudge)
+	return err
 }
 
-// End returns the kernel's last message about the command. All the command's events
-// have been reported when End returns; none of its processes may be left.
-func (m *Monitor) End(nudge func() error) (wire.Mark, error) {
-	m.mu.Lock()
-	c := m.command
-	m.mu.Unlock()
-	if c == nil {
-		return wire.Mark{}, errors.New("monitor: no command has begun")
+// Signal sends a signal to all processes of c, which was detached.
+func (m *Monitor) Signal(c *Command, signal int32, nudge func() error) error {
+	o := c.order(wire.ActSignal)
+	o.Signal = signal
+	_, err := m.order(o, nudge)
+	return err
+}
+
+// Kill kills all processes of c, which was detached, and returns how many it found when none
+// is left, and what was counted of them. It does not return while one is alive, except with
+// an error or when c's sandbox has ended.
+func (m *Monitor) Kill(c *Command, nudge func() error, grace time.Duration) (found int, mark wire.Mark, err error) {
+	for end := time.Now().Add(grace); ; time.Sleep(time.Millisecond) {
+		if mark, err = m.order(c.order(wire.ActEnd), nudge); err != nil || mark.Alive == 0 {
+			return found, mark, err
+		}
+		if found = max(found, int(mark.Alive)); time.Now().After(end) {
+			return found, mark, errors.New("processes are left after SIGKILL")
+		}
 	}
-	mark, err := m.order(c.order(), nudge)
+}
+
+// End returns the kernel's last message about c, which was not detached. All the command's
+// events have been reported when End returns; none of its processes may be left.
+func (m *Monitor) End(c *Command, nudge func() error) (wire.Mark, error) {
+	mark, err := m.order(c.order(wire.ActCount), nudge)
+	return m.Over(c, mark, err)
+}
+
+// Over ends c, of which mark and err are the kernel's last message. All the command's events
+// have been reported when it returns.
+func (m *Monitor) Over(c *Command, mark wire.Mark, err error) (wire.Mark, error) {
 	if err != nil && !errors.Is(err, ErrGivenUp) {
 		// If the sandbox died, what it had already sent is reported before the
 		// reader reaches the end and fails.
@@ -176,17 +208,21 @@ func (m *Monitor) End(nudge func() error) (wire.Mark, error) {
 	m.telling.Lock()
 	defer m.telling.Unlock()
 	m.mu.Lock()
-	m.command = nil
+	delete(m.living, c.generation)
+	m.ended = append(m.ended[max(0, len(m.ended)-maxEnded+1):], &Command{ID: c.ID, generation: c.generation})
 	m.mu.Unlock()
 	mark.Dropped += uint64(c.untold) // the reader, which counts it, has read the Mark after it
 	return mark, err
 }
 
+// order sends an Order and returns the Mark that answers it.
 func (m *Monitor) order(o wire.Order, nudge func() error) (wire.Mark, error) {
+	m.ordering.Lock()
+	defer m.ordering.Unlock()
 	m.mu.Lock()
 	m.token++
 	waiting := make(chan wire.Mark, 1)
-	o.Token, m.waiting = m.token, waiting
+	o.Token, m.waiting, m.asked = m.token, waiting, o.Generation
 	m.mu.Unlock()
 	if err := m.send(o.Append(nil, o.Token)); err != nil {
 		return wire.Mark{}, err
@@ -209,7 +245,7 @@ func (m *Monitor) order(o wire.Order, nudge func() error) (wire.Mark, error) {
 func (m *Monitor) mark(mark wire.Mark) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.waiting == nil || mark.Token != m.token {
+	if m.waiting == nil || mark.Token != m.token || mark.Generation != m.asked {
 		return fmt.Errorf("mark %d was not asked for", mark.Token)
 	}
 	m.waiting <- mark

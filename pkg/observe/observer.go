@@ -14,6 +14,7 @@ package observe
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -33,8 +34,8 @@ const (
 // answer, and ends the run.
 type Judge func(context.Context, proposal.Event) ([]proposal.Finding, error)
 
-// An Observer receives the events of the running command, writes each one to the log, and
-// turns them into the Result's Observations. New makes one; the zero Observer cannot be
+// An Observer receives the events of the running commands, writes each one to the log, and
+// turns them into the Results' Observations. New makes one; the zero Observer cannot be
 // used. An event of the gateway may be written up to half a second after the kernel's
 // events of the same moment, while it waits for the kernel to report which process caused
 // it.
@@ -45,10 +46,10 @@ type Observer struct {
 	log   journal.Log
 	judge Judge
 
-	mu     sync.Mutex
-	room   sync.Cond // the batch was taken, or the command is over
-	watch  *watch    // of the running command, or nil
-	strays int       // events that came when their command did not run
+	mu      sync.Mutex
+	room    sync.Cond         // the batch was taken, or the command is over
+	watches map[string]*watch // of the running commands, by id
+	strays  int               // events that came when their command did not run
 }
 
 // A watch is what an Observer knows of one command.
@@ -79,7 +80,7 @@ func New(log journal.Log, judge Judge) (*Observer, error) {
 	if log == nil || judge == nil {
 		return nil, incomplete("the log or the judge")
 	}
-	o := &Observer{log: log, judge: judge}
+	o := &Observer{log: log, judge: judge, watches: map[string]*watch{}}
 	o.room.L = &o.mu
 	return o, nil
 }
@@ -88,26 +89,26 @@ func incomplete(what string) error {
 	return &proposal.StopError{Code: "observe.incomplete", Message: "cannot observe commands: " + what + " is missing", Hint: "use package gate, which connects all stages"}
 }
 
-// See takes one event of the running command, between Begin and End. Any other event makes
+// See takes one event of a running command, between its Begin and End. Any other event makes
 // every later record incomplete. Events of the kernel must come in order, all of them before the
 // Runner's Run returns; those of the gateway may come concurrently, all of them before the
 // Network's End returns. See may wait for the log, and keeps nothing of e.
 func (o *Observer) See(e proposal.Event) {
-	w := o.running()
+	w := o.running(e.Command)
 	if w != nil {
 		e = trimmed(w.clean(e))
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if w == nil || e.Command != w.id {
+	if w == nil {
 		o.strays++ // so that no record is called complete that may lack it
 		return
 	}
-	for w.full() && !w.dead && o.watch == w {
+	for w.full() && !w.dead && o.watches[w.id] == w {
 		o.room.Wait()
 	}
 	switch {
-	case o.watch != w:
+	case o.watches[w.id] != w:
 		o.strays++
 	case w.dead:
 	case e.Flow != nil:
@@ -118,11 +119,11 @@ func (o *Observer) See(e proposal.Event) {
 	}
 }
 
-// running returns the watch of the running command, or nil.
-func (o *Observer) running() *watch {
+// running returns the watch of a running command, or nil.
+func (o *Observer) running(id string) *watch {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.watch
+	return o.watches[id]
 }
 
 func (w *watch) takeAll(list []proposal.Event) {
@@ -176,7 +177,8 @@ func (w *watch) onlyCounted(e proposal.Event) bool {
 
 func (w *watch) full() bool { return len(w.batch.Events) >= batchEvents || w.bytes >= batchBytes }
 
-// Begin observes the command of r until End. clean redacts each event before anything is
+// Begin observes the command of r until End. Other commands may run meanwhile, with other
+// ids. clean redacts each event before anything is
 // kept of it; it is required, and a missing one is a *proposal.StopError
 // (observe.incomplete). stop is called when the log fails, to end the command.
 func (o *Observer) Begin(r proposal.Record, clean func(proposal.Event) proposal.Event, stop context.CancelCauseFunc) error {
@@ -187,7 +189,7 @@ func (o *Observer) Begin(r proposal.Record, clean func(proposal.Event) proposal.
 		wake: make(chan struct{}, 1), done: make(chan struct{}), wrote: make(chan struct{})}
 	w.batch = w.empty()
 	o.mu.Lock()
-	o.watch = w
+	o.watches[w.id] = w
 	o.mu.Unlock()
 	go o.write(w)
 	return nil
@@ -226,7 +228,7 @@ func (o *Observer) flush(w *watch) {
 	if batch.IsEmpty() {
 		return
 	}
-	if _, err := o.log.Append("events", batch); err != nil {
+	if _, err := o.log.Write("events", batch); err != nil {
 		o.mu.Lock()
 		w.dead = true
 		o.mu.Unlock()
@@ -234,10 +236,13 @@ func (o *Observer) flush(w *watch) {
 	}
 }
 
-// Fail ends the running command and the run with err: for callers that answer the
-// sandbox's questions about the command and cannot. Without a command it does nothing.
+// Fail ends the running commands and the run with err: for callers that answer the
+// sandbox's questions about a command and cannot. Without a command it does nothing.
 func (o *Observer) Fail(err error) {
-	if w := o.running(); w != nil {
+	o.mu.Lock()
+	running := slices.Collect(maps.Values(o.watches))
+	o.mu.Unlock()
+	for _, w := range running {
 		o.fail(w, err)
 	}
 }
@@ -253,14 +258,19 @@ func (o *Observer) fail(w *watch, err error) {
 	w.stop(err)
 }
 
-// End returns what was seen of the command since Begin, which must have succeeded. recorded
+// End returns what was seen of the command id since Begin, which must have succeeded. recorded
 // is what the sandbox says of the record: its Dropped and Complete, or nil when it watched
 // nothing. Without any event it then returns nil. An error means that the log, the judge or
 // a caller of Fail failed, and ends the run.
-func (o *Observer) End(ctx context.Context, recorded *proposal.Observations) (*proposal.Observations, error) {
+func (o *Observer) End(ctx context.Context, id string, recorded *proposal.Observations) (*proposal.Observations, error) {
 	o.mu.Lock()
-	w := o.watch
-	o.watch = nil
+	w := o.watches[id]
+	delete(o.watches, id)
+	o.room.Broadcast()
+	if w == nil {
+		o.mu.Unlock()
+		return nil, incomplete("the command's Begin")
+	}
 	strays := o.strays
 	w.takeAll(w.joiner.release(len(w.joiner.parked)))
 	o.mu.Unlock()

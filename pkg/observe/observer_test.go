@@ -52,6 +52,8 @@ type keeper struct {
 }
 
 // Append keeps v as a reader of the log has it.
+func (k *keeper) Write(kind string, v any) (int64, error) { return k.Append(kind, v) }
+
 func (k *keeper) Append(kind string, v any) (int64, error) {
 	time.Sleep(k.slow)
 	body, err := json.Marshal(v)
@@ -134,7 +136,7 @@ func during(t *testing.T, o *Observer, k *keeper, recorded *proposal.Observation
 	t.Helper()
 	begin(t, o)
 	do()
-	seen, err := o.End(t.Context(), recorded)
+	seen, err := o.End(t.Context(), "a", recorded)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +253,7 @@ func TestIncomplete(t *testing.T) {
 		}
 	}
 	o.See(started(2, 1, "/bin/true"))
-	if o.running() != nil {
+	if o.running("a") != nil {
 		t.Error("a command is observed that could not begin")
 	}
 }
@@ -272,7 +274,7 @@ func TestRedacted(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.See(event(proposal.EventWrite, "/etc/hunter2"))
-	seen, err := o.End(t.Context(), whole())
+	seen, err := o.End(t.Context(), "a", whole())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +294,7 @@ func TestSlowLog(t *testing.T) {
 		for pid := range 4000 {
 			o.See(started(pid+2, 1, "/bin/true"))
 			o.mu.Lock()
-			highest = max(highest, len(o.watch.batch.Events))
+			highest = max(highest, len(o.watches["a"].batch.Events))
 			o.mu.Unlock()
 		}
 	})
@@ -345,11 +347,13 @@ func BenchmarkSee(b *testing.B) {
 	for b.Loop() {
 		o.See(e)
 	}
-	if _, err := o.End(b.Context(), whole()); err != nil {
+	if _, err := o.End(b.Context(), "a", whole()); err != nil {
 		b.Fatal(err)
 	}
 }
 
 type discard struct{}
+
+func (d discard) Write(kind string, v any) (int64, error) { return d.Append(kind, v) }
 
 func (discard) Append(_ string, v any) (int64, error) { _, err := json.Marshal(v); return 0, err }

@@ -136,14 +136,16 @@ func (r Root) shows(path string) bool {
 // generated returns the files that programs expect and that must not be the host's.
 func generated() map[string][]byte {
 	return map[string][]byte{
-		"/etc/passwd": []byte("root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n" +
-			"fumehood:x:{uid}:{gid}:fumehood:/home/fumehood:/bin/bash\n{services}nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"),
+		"/etc/passwd": []byte("root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n{services}" +
+			"fumehood:x:{uid}:{gid}:fumehood:/home/fumehood:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"),
 		"/etc/group":         []byte("root:x:0:\nfumehood:x:{gid}:\nnogroup:x:65534:\n"),
 		"/etc/hosts":         []byte("127.0.0.1 localhost fumehood\n::1 localhost\n"),
 		"/etc/hostname":      []byte("fumehood\n"),
 		"/etc/resolv.conf":   []byte("# no name server: this sandbox has no network\n"),
 		"/etc/nsswitch.conf": []byte("passwd: files\ngroup: files\nhosts: files dns\n"),
-		"/etc/gitconfig":     []byte("[safe]\n\tdirectory = /workspace\n[core]\n\tcheckStat = minimal\n\ttrustctime = false\n\thooksPath = /dev/null\n\tfsmonitor = false\n[user]\n\tname = fumehood\n\temail = fumehood@localhost\n[protocol \"ext\"]\n\tallow = never\n"),
+		// Debian's start script of Chromium reads every file here and fails without one.
+		"/etc/chromium.d/fumehood": []byte("# there is no message bus\nexport DBUS_SYSTEM_BUS_ADDRESS=disabled: DBUS_SESSION_BUS_ADDRESS=disabled:\n"),
+		"/etc/gitconfig":           []byte("[safe]\n\tdirectory = /workspace\n[core]\n\tcheckStat = minimal\n\ttrustctime = false\n\thooksPath = /dev/null\n\tfsmonitor = false\n[user]\n\tname = fumehood\n\temail = fumehood@localhost\n[protocol \"ext\"]\n\tallow = never\n"),
 	}
 }
 

@@ -20,11 +20,13 @@ func (c *command) account(r *proposal.Result, after usage) {
 		return proposal.Figure{Value: v, Source: proposal.SourceCgroup}
 	}
 	r.Usage = &proposal.Usage{
-		Wall:       proposal.Figure{Value: r.WallMS, Source: proposal.SourceClock},
-		CPUUser:    cgroup((after.user - c.before.user).Milliseconds()),
-		CPUSystem:  cgroup((after.system - c.before.system).Milliseconds()),
-		PeakMemory: cgroup(int64(max(0, r.PeakMem-c.held))),
-		Processes:  c.processes,
-		Written:    c.written,
+		Wall:      proposal.Figure{Value: r.WallMS, Source: proposal.SourceClock},
+		CPUUser:   cgroup((after.user - c.before.user).Milliseconds()),
+		CPUSystem: cgroup((after.system - c.before.system).Milliseconds()),
+		Processes: c.processes,
+		Written:   c.written,
+	}
+	if !c.background {
+		r.Usage.PeakMemory = cgroup(int64(max(0, r.PeakMem-c.held)))
 	}
 }

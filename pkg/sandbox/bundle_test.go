@@ -141,6 +141,13 @@ func TestCgroup2Delegation(t *testing.T) {
 	if got := readAll(t, mount, "cgroup.subtree_control")["cgroup.subtree_control"]; got != "+cpu" {
 		t.Errorf("last written to subtree_control: %q, want +cpu", got)
 	}
+	// The sandbox's own cgroup gives them to a child, so that no other process can take them away.
+	if got := readAll(t, mount, "s/cgroup.subtree_control")["s/cgroup.subtree_control"]; got != "+memory +cpu +pids" {
+		t.Errorf("the sandbox's cgroup gives its child %q", got)
+	}
+	if want := filepath.Join(mount, "s", leafName); c.dirs["memory"] != want {
+		t.Errorf("the limits are those of %q, want %q", c.dirs["memory"], want)
+	}
 }
 
 func TestUsageFields(t *testing.T) {

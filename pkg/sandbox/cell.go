@@ -5,8 +5,10 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -43,7 +45,9 @@ type resident struct {
 	s     *instance
 	pid   int32
 	conn  *control.Conn
-	ended chan ending // holds how it ended
+	ended chan ending   // holds how it ended
+	gone  chan struct{} // closed when it has ended
+	shell *shellState   // of a shell, which has one context
 }
 
 // An ending is how a process ended, or why that is not known.
@@ -68,7 +72,9 @@ func (c *command) cell(ctx context.Context) (proposal.Result, error) {
 	if c.s.dead() && how.err == nil {
 		how.err = errors.New("the sandbox ended") // whatever the interpreter's last words were
 	}
-	return c.finish(ctx, how.status, how.err)
+	result, err := c.finish(ctx, how.status, how.err)
+	result.Detail = cmp.Or(result.Detail, c.lost)
+	return result, err
 }
 
 // until returns a context that ends when the command must.
@@ -97,7 +103,10 @@ func (c *command) execute(ctx context.Context) (ending, error) {
 	if err != nil {
 		return ending{}, err
 	}
-	outcome, err := r.Execute(ctx, interpreter.Cell{Context: c.x.Cell.Context, Code: c.x.Cell.Code}, c.show)
+	if r.shell != nil {
+		return c.executeShell(ctx, r), nil
+	}
+	outcome, err := r.Execute(ctx, interpreter.Cell{Context: c.x.Cell.Context, Code: c.x.Cell.Code, Env: c.cellEnv()}, c.show)
 	c.displaysOmitted = outcome.ResultsOmitted
 	var died *interpreter.DiedError
 	var refused *proposal.StopError
@@ -115,36 +124,63 @@ func (c *command) execute(ctx context.Context) (ending, error) {
 	return ending{}, nil
 }
 
+// cellEnv returns the variables that the cell has and its interpreter has not. What no grant
+// changes is not among them.
+func (c *command) cellEnv() map[string]string {
+	vars := maps.Clone(c.x.Grant.Env)
+	for _, fixed := range []map[string]string{c.guard(), c.fixedEnv()} {
+		for name := range fixed {
+			delete(vars, name)
+		}
+	}
+	return vars
+}
+
 // show takes what a cell shows.
 func (c *command) show(e interpreter.Event) {
+	chunk := proposal.Chunk{Data: []byte(e.Text)}
 	switch e.Kind {
 	case interpreter.Stdout:
 		_, _ = c.stdout.write.WriteString(e.Text) // the drain counts, and ends the command at its limit
+		chunk.Stream = proposal.ChunkStdout
 	case interpreter.Stderr:
 		_, _ = c.stderr.write.WriteString(e.Text)
+		chunk.Stream = proposal.ChunkStderr
 	case interpreter.Display, interpreter.Result:
-		c.displays = append(c.displays, proposal.Display{Value: e.Kind == interpreter.Result, Forms: e.Data, Omitted: e.FormsOmitted})
+		d := proposal.Display{Value: e.Kind == interpreter.Result, Forms: e.Data, Omitted: e.FormsOmitted}
+		c.displays = append(c.displays, d)
+		chunk.Stream, chunk.Display = proposal.ChunkDisplay, &d
+	}
+	if c.x.Output != nil && chunk.Stream != "" {
+		c.x.Output(chunk)
 	}
 }
 
 // resident returns the interpreter of the cell's language, with the cell's context.
 func (c *command) resident(ctx context.Context) (*resident, error) {
 	language, name := c.x.Cell.Language, c.x.Cell.Context
+	if l, _ := interpreter.LanguageOf(language); l == interpreter.Bash {
+		return c.shellOf(ctx)
+	}
 	r := c.s.interpreters[language]
 	if r == nil {
 		var err error
 		if r, err = c.startInterpreter(ctx); err != nil {
 			return nil, err
 		}
-		if c.s.interpreters == nil {
-			c.s.interpreters = map[string]*resident{}
-		}
-		c.s.interpreters[language] = r
+		c.s.keepInterpreter(language, r)
 	}
 	if slices.Contains(r.Contexts(), name) {
 		return r, nil
 	}
 	return r, r.CreateContext(name)
+}
+
+func (s *instance) keepInterpreter(key string, r *resident) {
+	if s.interpreters == nil {
+		s.interpreters = map[string]*resident{}
+	}
+	s.interpreters[key] = r
 }
 
 // startInterpreter starts the interpreter as the command's first program, which the exec
@@ -155,16 +191,12 @@ func (c *command) startInterpreter(ctx context.Context) (*resident, error) {
 	if !known || !found {
 		return nil, errors.New("there is no interpreter for " + c.x.Cell.Language)
 	}
-	r := &resident{s: c.s, ended: make(chan ending, 1)}
+	r := newResident(c.s)
 	in, out, err := r.exec(c, p.Argv(programPath(p)))
 	if err != nil {
 		return nil, err
 	}
-	go func() { // a connection cannot be closed during a call
-		status, err := r.conn.Wait(c.s.id, r.pid)
-		r.ended <- ending{status, err}
-		_ = r.conn.Close()
-	}()
+	go r.wait()
 	ctx, cancel := context.WithTimeout(ctx, interpreterStart)
 	defer cancel()
 	r.Interpreter, err = interpreter.Start(ctx, in, out, interpreter.Options{Language: language, Grace: cellGrace,
@@ -174,6 +206,18 @@ func (c *command) startInterpreter(ctx context.Context) (*resident, error) {
 	}
 	c.s.onClose(r.Close)
 	return r, nil
+}
+
+func newResident(s *instance) *resident {
+	return &resident{s: s, ended: make(chan ending, 1), gone: make(chan struct{})}
+}
+
+// wait waits until the process ends: a connection cannot be closed during a call.
+func (r *resident) wait() {
+	status, err := r.conn.Wait(r.s.id, r.pid)
+	r.ended <- ending{status, err}
+	close(r.gone)
+	_ = r.conn.Close()
 }
 
 // exec starts argv with pipes, which it makes first: between the gate's decision and the
@@ -192,21 +236,32 @@ func (r *resident) exec(c *command, argv []string) (in, out *os.File, err error)
 			_ = f.Close()
 		}
 	}()
-	if r.conn, err = control.Dial(r.s.socket()); err != nil {
+	grant := c.x.Grant
+	grant.Env = nil // the cell has it, not the interpreter
+	if err = r.begin(c, grant, argv, control.Process{Stdin: files[0], Stdout: files[1], Stderr: files[2]}); err != nil {
 		return nil, nil, err
 	}
-	starter := &command{s: c.s, x: c.x}
-	starter.x.Text, starter.x.Argv, starter.x.Launches = "", argv, false
+	return files[3], files[4], nil
+}
+
+// begin starts argv with the streams of p as the command's first program.
+func (r *resident) begin(c *command, grant proposal.Grant, argv []string, p control.Process) (err error) {
+	if r.conn, err = control.Dial(r.s.socket()); err != nil {
+		return err
+	}
+	starter := &command{s: c.s, x: c.x, facts: c.facts}
+	starter.x.Text, starter.x.Argv, starter.x.Launches, starter.x.Grant = "", argv, false, grant
 	program, argv, started, err := r.s.gate.first(starter)
 	if err == nil {
-		r.pid, err = r.conn.Exec(r.s.id, control.Process{Path: program, Argv: argv, Env: c.env(), Dir: c.dir(),
-			UID: uint32(r.s.layout.UID), GID: uint32(r.s.layout.GID), Stdin: files[0], Stdout: files[1], Stderr: files[2]})
+		p.Path, p.Argv, p.Env, p.Dir = program, argv, starter.env(), c.dir()
+		p.UID, p.GID = uint32(r.s.layout.UID), uint32(r.s.layout.GID)
+		r.pid, err = r.conn.Exec(r.s.id, p)
 		started(int(r.pid))
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, r.conn.Close())
+		return errors.Join(err, r.conn.Close())
 	}
-	return files[3], files[4], nil
+	return nil
 }
 
 // openPipes returns a process's stdin, stdout and stderr, of which the last goes nowhere, and
@@ -228,14 +283,15 @@ func openPipes() (files [5]*os.File, err error) {
 // the command, and returns how it ended.
 func (r *resident) end() ending {
 	for language, other := range r.s.interpreters {
-		if other == r {
-			delete(r.s.interpreters, language)
+		if other != r {
+			continue
+		}
+		if delete(r.s.interpreters, language); r.shell != nil {
+			put(&r.s.lostShells, language)
 		}
 	}
 	_ = r.Close()
-	if err := r.s.hold(); err == nil {
-		_, _ = r.s.init.sweep(sweepGrace)
-	}
+	_, _ = r.s.sweep()
 	select {
 	case how := <-r.ended:
 		return how
@@ -244,12 +300,38 @@ func (r *resident) end() ending {
 	}
 }
 
-// hold tells init which processes are interpreters.
+func put(set *map[string]bool, key string) {
+	if *set == nil {
+		*set = map[string]bool{}
+	}
+	(*set)[key] = true
+}
+
+// hold tells init which processes a sweep only stops: interpreters and commands in the
+// background.
 func (s *instance) hold() error {
-	var ids []int32
+	ids, shells := s.backgroundIDs(), []int32{}
 	for _, r := range s.interpreters {
-		ids = append(ids, r.pid)
+		if r.shell != nil {
+			shells = append(shells, r.pid)
+		} else {
+			ids = append(ids, r.pid)
+		}
 	}
 	slices.Sort(ids)
-	return s.init.hold(sweepGrace, ids)
+	slices.Sort(shells)
+	all := slices.Concat(ids, shells) // which of them are shells never changes
+	if slices.Equal(all, s.held) {
+		return nil
+	}
+	s.held = all
+	return s.init.hold(sweepGrace, ids, shells)
+}
+
+// sweep kills all that is left of a command, and stops what hold names.
+func (s *instance) sweep() (int, error) {
+	if err := s.hold(); err != nil {
+		return 0, err
+	}
+	return s.init.sweep(sweepGrace)
 }

@@ -27,6 +27,7 @@ const cgroupMount = "/sys/fs/cgroup"
 type cgroup struct {
 	v2   bool
 	dirs map[string]string // controller → directory; on v2 all have the same directory
+	top  string            // on v2 the directory of that one; see leafName
 
 	peakFile *os.File // memory.peak on v2, if it can be reset
 }
@@ -58,20 +59,70 @@ func newCgroup(mount, name string) (*cgroup, error) {
 	return c, nil
 }
 
+// CheckCgroup makes a cgroup, limits it and removes it, and so reports whether this process
+// can enforce limits. The error is a *proposal.StopError.
+func CheckCgroup() error {
+	id, err := newID()
+	if err != nil {
+		return noState(err)
+	}
+	c, err := newCgroup(cgroupMount, "fumehood-"+id)
+	if err != nil {
+		return noCgroup(err)
+	}
+	err = c.limit(proposal.Limits{Memory: 64 * proposal.MiB, CPUs: 1, Pids: 64})
+	if err = errors.Join(err, c.remove()); err != nil {
+		return noLimit(err)
+	}
+	return nil
+}
+
+func noLimit(err error) error {
+	return stop("sandbox.cgroup", "this host cannot enforce a limit", "see fumehood doctor", err)
+}
+
+// noCgroup says why no cgroup can be made. Containers have their own reasons: a user
+// namespace, a read-only mount, and on version 2 a cgroup namespace, whose root has processes
+// and so cannot have limited children.
+func noCgroup(err error) error {
+	hint := "run as root with a writable /sys/fs/cgroup; for a container see docs/CONTAINER.md"
+	switch {
+	case errors.Is(err, unix.EACCES):
+		hint = "run as the host's root, outside of user namespaces and rootless containers; for a container see docs/CONTAINER.md"
+	case errors.Is(err, unix.EROFS):
+		hint = "mount /sys/fs/cgroup writable: start the container with --cgroupns host -v /sys/fs/cgroup:/sys/fs/cgroup; see docs/CONTAINER.md"
+	case errors.Is(err, unix.EBUSY):
+		hint = "start the container in the host's cgroup namespace, with --cgroupns host -v /sys/fs/cgroup:/sys/fs/cgroup; see docs/CONTAINER.md"
+	}
+	return stop("sandbox.cgroup", "cannot make the cgroup that enforces limits", hint, err)
+}
+
 func newCgroup2(mount, name string) (*cgroup, error) {
 	if err := delegate(mount); err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(mount, name)
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return nil, err
-	}
-	c := &cgroup{v2: true, dirs: map[string]string{}}
+	c := &cgroup{v2: true, dirs: map[string]string{}, top: filepath.Join(mount, name)}
+	dir := filepath.Join(c.top, leafName)
 	for _, controller := range controllers {
 		c.dirs[controller] = dir
 	}
+	if err := os.Mkdir(c.top, 0o755); err != nil {
+		return nil, err
+	}
+	err := os.WriteFile(filepath.Join(c.top, "cgroup.subtree_control"), []byte("+memory +cpu +pids"), 0)
+	if err == nil {
+		err = os.Mkdir(dir, 0o755)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.remove())
+	}
 	return c, nil
 }
+
+// leafName is the version 2 cgroup with the limits and the processes, below the sandbox's.
+// systemd takes a controller from the root's children when no unit needs it any more, and
+// with it a limit. The kernel refuses that while one of them has given it to a child.
+const leafName = "sandbox"
 
 // delegate enables our controllers for children of the root cgroup.
 func delegate(mount string) error {
@@ -86,7 +137,7 @@ func delegate(mount string) error {
 			continue
 		}
 		if err := os.WriteFile(path, []byte("+"+controller), 0); err != nil {
-			return fmt.Errorf("cgroup controller %q cannot be enabled: %v", controller, err)
+			return fmt.Errorf("cgroup controller %q cannot be enabled: %w", controller, err)
 		}
 	}
 	return nil
@@ -299,6 +350,9 @@ func (c *cgroup) remove() error {
 	var last error
 	for _, dir := range c.dirs {
 		last = errors.Join(last, removeDir(dir))
+	}
+	if c.v2 {
+		last = errors.Join(last, removeDir(c.top))
 	}
 	return last
 }

@@ -8,6 +8,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,7 +37,8 @@ type drain struct {
 
 	total   *atomic.Int64 // shared by both streams
 	maximum int64
-	over    func() // called once when total exceeds maximum
+	over    func()         // called once when total exceeds maximum
+	live    func(p []byte) // receives everything as it comes; may be nil
 
 	sum    hash.Hash
 	bytes  int64
@@ -62,11 +64,14 @@ func newDrain(path string, total *atomic.Int64, maximum int64, over func()) (*dr
 	}, nil
 }
 
+var buffers = sync.Pool{New: func() any { return new([readSize]byte) }}
+
 func (d *drain) run() {
 	defer close(d.done)
-	buf := make([]byte, readSize)
+	buf := buffers.Get().(*[readSize]byte)
+	defer buffers.Put(buf)
 	for {
-		n, err := d.read.Read(buf)
+		n, err := d.read.Read(buf[:])
 		d.take(buf[:n])
 		if err != nil {
 			return
@@ -77,6 +82,9 @@ func (d *drain) run() {
 func (d *drain) take(p []byte) {
 	if len(p) == 0 {
 		return
+	}
+	if d.live != nil {
+		d.live(p)
 	}
 	d.bytes += int64(len(p))
 	d.sum.Write(p)

@@ -52,7 +52,7 @@ func (s *instance) take(name, path string) proposal.Output {
 	if !local(path) {
 		return proposal.Output{Path: path, Refused: "not a path inside the workspace"}
 	}
-	return s.copyOutput(outputsOf(name), proposal.Change{Path: path, Type: "file"})
+	return s.copyOutput(newSide, outputsOf(name), proposal.Change{Path: path, Type: "file"})
 }
 
 // List returns as Changes the files of the workspace that match pattern, in the syntax of
@@ -81,7 +81,7 @@ func (r *Runner) between(ctx context.Context, do func(*instance, *proposal.Resul
 	fresh, err := r.renew(ctx, false)
 	if err == nil {
 		result.NewSandbox, r.current.used = fresh, true
-		err = do(r.current, &result)
+		err = r.current.still(func() error { return do(r.current, &result) })
 	}
 	if err != nil {
 		r.ended = stop("sandbox.files", fmt.Sprintf("cannot reach the sandbox's files: %v", err), "run fumehood doctor", err)

@@ -65,7 +65,7 @@ func (g *gate) first(c *command) (program string, argv []string, started func(in
 	if err != nil {
 		return "", nil, nil, err
 	}
-	d, started, err := g.monitor.First(x)
+	d, started, err := g.monitor.First(c.facts, x)
 	if err != nil {
 		return "", nil, nil, err
 	}

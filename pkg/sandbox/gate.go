@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/monitor"
+	"github.com/fumehood/fumehood/pkg/monitor/wire"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox/control"
 	"github.com/fumehood/fumehood/pkg/sandbox/guest"
@@ -28,8 +29,7 @@ type gate struct {
 	nudges   *control.Conn
 	reported map[byte]bool // reported by the kernel about the gate, on the FIFO
 
-	mu      sync.Mutex
-	running *command
+	mu sync.Mutex // for reported
 }
 
 // errRefused means that the first program of a command was refused.
@@ -45,7 +45,7 @@ func newGate(s *instance) (*gate, error) {
 	var err error
 	g.monitor, err = monitor.Listen(g.path, monitor.Options{
 		Exec: s.o.Exec, AnswerWithin: s.o.answerWithin, Patience: s.o.patience, Event: s.o.Event, Events: g.budget(),
-		Flood: g.flood, Stray: g.stray, Same: g.same.names, Linked: g.same.linked, Init: guest.Init,
+		Same: g.same.names, Linked: g.same.linked, Init: guest.Init,
 	})
 	if err != nil {
 		return nil, err
@@ -61,24 +61,15 @@ func (g *gate) budget() int {
 	return DefaultEvents
 }
 
-// flood ends a command that causes too many events.
-func (g *gate) flood() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.running != nil {
-		g.running.flood.Store(true)
-		g.running.end(proposal.OutputLimit)
-	}
+// flooded ends a command that causes too many events.
+func (c *command) flooded() {
+	c.flood.Store(true)
+	c.end(proposal.OutputLimit)
 }
 
-// stray ends a command whose own shell connects to the network.
-func (g *gate) stray(e proposal.Event) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.running != nil {
-		g.running.stray.CompareAndSwap(nil, &e.Address)
-		g.running.end(proposal.Signaled)
-	}
+// strayed ends a command whose own shell connects to the network.
+func (c *command) strayed(e proposal.Event) {
+	c.kills(proposal.KilledConnect, "killed: the command's shell connected to "+e.Address+", which is not in a redirection that policy decided")
 }
 
 func (g *gate) socket() string {
@@ -129,14 +120,33 @@ func (g *gate) nudge() error {
 	if _, err := g.nudges.TraceSessions(); err != nil {
 		return err
 	}
-	if maps.Copy(g.reported, g.s.watch.hits()); g.givenUp() {
+	if g.hits(); g.givenUp() {
 		return monitor.ErrGivenUp
 	}
 	return nil
 }
 
+// hits returns what the kernel has reported on the FIFO since the last command in the
+// foreground began.
+func (g *gate) hits() map[byte]bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	maps.Copy(g.reported, g.s.watch.hits())
+	return maps.Clone(g.reported)
+}
+
+// forget forgets what was reported about the limits of earlier commands.
+func (g *gate) forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.reported, sinkPids)
+	delete(g.reported, sinkDisk)
+}
+
 // givenUp reports whether the kernel has reported that it refuses everything.
 func (g *gate) givenUp() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	return g.reported[sinkSlow] || g.reported[sinkGone] || g.reported[sinkProtocol]
 }
 
@@ -144,12 +154,10 @@ func (g *gate) begin(c *command) error {
 	if g == nil {
 		return nil
 	}
-	g.mu.Lock()
-	g.running = c
-	g.mu.Unlock()
-	err := g.monitor.Begin(&monitor.Command{ID: c.x.ID, Grants: c.x.Grant.Exec, Env: c.env(), Program: c.program(),
-		Memory: c.x.Grant.Limits.Memory, Disk: c.x.Grant.Limits.Disk}, g.nudge)
-	if err == nil {
+	c.facts = &monitor.Command{ID: c.x.ID, Grants: c.x.Grant.Exec, Env: c.env(), Program: c.program(),
+		Memory: c.x.Grant.Limits.Memory, Disk: c.x.Grant.Limits.Disk, Flood: c.flooded, Stray: c.strayed}
+	err := g.monitor.Begin(c.facts, g.nudge)
+	if g.forget(); err == nil {
 		return nil
 	}
 	if why := g.why(err); why != nil {
@@ -160,16 +168,17 @@ func (g *gate) begin(c *command) error {
 
 // end gets the kernel's last message about a command with no processes left, and fills
 // in what the sandbox knows about the command. An error means that the gate has failed.
-func (g *gate) end(c *command, r *proposal.Result, reported map[byte]bool) error {
+func (g *gate) end(c *command, r *proposal.Result) error {
 	if g == nil {
 		return nil
 	}
-	g.mu.Lock()
-	g.running = nil
-	g.mu.Unlock()
+	mark, err := g.monitor.End(c.facts, g.nudge)
+	return g.ended(c, r, mark, err)
+}
+
+// ended fills in what the kernel's last message says.
+func (g *gate) ended(c *command, r *proposal.Result, mark wire.Mark, err error) error {
 	r.Observations = &proposal.Observations{}
-	maps.Copy(g.reported, reported)
-	mark, err := g.monitor.End(g.nudge)
 	if err != nil {
 		return g.why(err)
 	}
@@ -184,14 +193,15 @@ func (g *gate) end(c *command, r *proposal.Result, reported map[byte]bool) error
 // is then not the cause.
 func (g *gate) why(err error) error {
 	for end := time.Now().Add(fallGrace); !g.s.dead() && g.unexplained() && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		maps.Copy(g.reported, g.s.watch.hits())
+		g.hits()
 	}
+	reported := g.hits()
 	switch {
 	case g.s.dead():
 		return nil
-	case g.reported[sinkSlow]:
+	case reported[sinkSlow]:
 		return stop("gate.slow", "the sandbox's kernel waited too long for the exec gate", "check what else runs on this host", err)
-	case g.reported[sinkProtocol]:
+	case reported[sinkProtocol]:
 		return stop("gate.protocol", "the sandbox's kernel does not understand the exec gate", "use the fumehood-runsc of this version", err)
 	case g.monitor.Err() != nil:
 		return g.monitor.Err()

@@ -27,12 +27,14 @@ type initClient struct {
 	requests *os.File
 	answers  *os.File
 	read     *bufio.Reader
+	resuming bool   // the answer to "resume" has not been read yet
+	ahead    string // a request that was sent before it was asked
 }
 
 const answerLine = 32 << 10 // a quoted path of PATH_MAX bytes fits
 
 func newInitClient(requests, answers *os.File) *initClient {
-	return &initClient{requests, answers, bufio.NewReaderSize(answers, answerLine)}
+	return &initClient{requests: requests, answers: answers, read: bufio.NewReaderSize(answers, answerLine)}
 }
 
 func (c *initClient) close() error {
@@ -67,7 +69,17 @@ func (c *initClient) ask(grace time.Duration, request string) error {
 	deadline := time.Now().Add(grace)
 	_ = c.requests.SetWriteDeadline(deadline)
 	_ = c.answers.SetReadDeadline(deadline)
+	if ahead := c.ahead; ahead != "" {
+		if c.ahead = ""; request != ahead {
+			return fmt.Errorf("internal error: %q was sent ahead of %q", ahead, request)
+		}
+		return nil
+	}
 	_, err := io.WriteString(c.requests, request+"\n")
+	if err == nil && c.resuming {
+		c.resuming = false
+		_, err = one(c.answer(nil))
+	}
 	return err
 }
 
@@ -116,17 +128,51 @@ func (c *initClient) sweep(grace time.Duration) (int, error) {
 	return int(n), err
 }
 
+// sweepAndList is sweep for callers whose next request is changes.
+func (c *initClient) sweepAndList(grace time.Duration) (int, error) {
+	if err := c.ask(grace, "sweep\n"+requestChanges); err != nil {
+		return 0, err
+	}
+	c.ahead = requestChanges
+	n, err := one(c.answer(nil))
+	return int(n), err
+}
+
 // keep makes services of the processes that a service's command left behind. Services are
 // stopped while no command runs.
 func (c *initClient) keep(grace time.Duration) error { return c.tell(grace, "keep") }
 
-// resume lets services go on.
-func (c *initClient) resume(grace time.Duration) error { return c.tell(grace, "resume") }
+// resume lets services go on, and of the shells one with the id shell, at some time before
+// init answers the next request, which returns the error.
+func (c *initClient) resume(grace time.Duration, shell int32) error {
+	request := "resume"
+	if shell != 0 {
+		request += " " + strconv.Itoa(int(shell))
+	}
+	err := c.ask(grace, request)
+	c.resuming = err == nil
+	return err
+}
 
 // hold makes interpreters of processes, and of no others: they are kept and stopped like
-// services.
-func (c *initClient) hold(grace time.Duration, ids []int32) error {
+// services. What shells start is not kept.
+func (c *initClient) hold(grace time.Duration, ids, shells []int32) error {
 	words := []string{"hold"}
+	for _, id := range ids {
+		words = append(words, strconv.Itoa(int(id)))
+	}
+	if len(shells) > 0 {
+		words = append(words, "shells")
+	}
+	for _, id := range shells {
+		words = append(words, strconv.Itoa(int(id)))
+	}
+	return c.tell(grace, strings.Join(words, " "))
+}
+
+// goOn lets processes, and what descends from them, go on after a sweep, and no others.
+func (c *initClient) goOn(grace time.Duration, ids []int32) error {
+	words := []string{"go"}
 	for _, id := range ids {
 		words = append(words, strconv.Itoa(int(id)))
 	}
@@ -146,8 +192,13 @@ func (c *initClient) tell(grace time.Duration, request string) error {
 	return err
 }
 
-// maxChanges bounds the list; the rest is counted.
-const maxChanges = 500
+// The lists of changes are bounded; the rest is counted.
+const (
+	maxChanges = 500
+	maxTotal   = 50_000 // of which a Diff has the first that it is asked for
+)
+
+var requestChanges = "changes " + strconv.Itoa(maxChanges)
 
 var (
 	changeKinds = map[string]bool{"added": true, "changed": true, "removed": true}
@@ -155,13 +206,18 @@ var (
 )
 
 // changes lists what changed in the workspace since the last call.
-func (c *initClient) changes() (proposal.Changes, error) {
+func (c *initClient) changes() (proposal.Changes, error) { return c.changesOf("changes", maxChanges) }
+
+// total lists what changed since the set-up.
+func (c *initClient) total() (proposal.Changes, error) { return c.changesOf("total", maxTotal) }
+
+func (c *initClient) changesOf(verb string, maximum int) (proposal.Changes, error) {
 	list := proposal.Changes{Files: []proposal.Change{}}
-	if err := c.ask(askGrace, "changes "+strconv.Itoa(maxChanges)); err != nil {
+	if err := c.ask(askGrace, verb+" "+strconv.Itoa(maximum)); err != nil {
 		return list, err
 	}
 	omitted, err := one(c.answer(func(w []string) error {
-		if len(w) != 5 || w[0] != "change" || !changeKinds[w[1]] || !fileTypes[w[2]] || len(list.Files) >= maxChanges {
+		if len(w) != 5 || w[0] != "change" || !changeKinds[w[1]] || !fileTypes[w[2]] || len(list.Files) >= maximum {
 			return fmt.Errorf("guest init answers %q", w)
 		}
 		size, path, err := sizeAndPath(w[3], w[4])
@@ -235,9 +291,44 @@ func (c *initClient) list(pattern string, maximum int) (proposal.Changes, error)
 	return proposal.Changes{Files: found, Omitted: int(omitted)}, err
 }
 
+// A side is one of the two trees that init reads.
+type side string
+
+const (
+	oldSide side = "old" // below the overlay
+	newSide side = "new" // as commands see it
+)
+
+// entry describes a path; nil if there is none.
+func (c *initClient) entry(from side, path string) (*proposal.FileState, error) {
+	if err := c.ask(askGrace, fmt.Sprintf("entry %s %q", from, path)); err != nil {
+		return nil, err
+	}
+	line, err := c.line()
+	if err != nil {
+		return nil, err
+	}
+	w := strings.SplitN(line, " ", 5)
+	if w[0] == "error" {
+		return nil, refusalOf(line)
+	}
+	if len(w) != 5 || w[0] != "entry" || w[1] != "none" && !fileTypes[w[1]] {
+		return nil, fmt.Errorf("guest init answers %q", line)
+	}
+	mode, err := strconv.ParseUint(w[2], 10, 12)
+	if err != nil {
+		return nil, fmt.Errorf("guest init's mode is %q", w[2])
+	}
+	size, target, err := sizeAndPath(w[3], w[4])
+	if err != nil || w[1] == "none" {
+		return nil, err
+	}
+	return &proposal.FileState{Type: w[1], Mode: uint32(mode), Target: target, Output: proposal.Output{Path: path, Bytes: size}}, nil
+}
+
 // copyFile copies one regular file of at most most bytes to w.
-func (c *initClient) copyFile(path string, maximum int64, w io.Writer) (int64, error) {
-	if err := c.ask(askGrace, fmt.Sprintf("read %d %q", maximum, path)); err != nil {
+func (c *initClient) copyFile(from side, path string, maximum int64, w io.Writer) (int64, error) {
+	if err := c.ask(askGrace, fmt.Sprintf("read %d %s %q", maximum, from, path)); err != nil {
 		return 0, err
 	}
 	line, err := c.line()
@@ -259,7 +350,8 @@ func (c *initClient) copyFile(path string, maximum int64, w io.Writer) (int64, e
 		_, lost := io.CopyN(io.Discard, c.read, size-n)
 		err = errors.Join(err, lost)
 	}
-	return n, err
+	_, ended := one(c.answer(nil))
+	return n, errors.Join(err, ended)
 }
 
 // A tailBuffer keeps the first 4 KiB that runsc writes to stderr.

@@ -55,6 +55,42 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
+// Requests that were sent ahead get their own answers, and no others.
+func TestRequestsAhead(t *testing.T) {
+	const listed = "change added file 1 \"x\"\nok 0\n"
+	for name, test := range map[string]struct {
+		answers string
+		err     string // of the sweep, the list, or what is asked instead
+		ask     func(*initClient) error
+	}{
+		"in order":           {"ok 0\nok 3\n" + listed, "", nil},
+		"resume failed":      {"error \"no\"\nok 3\n" + listed, "guest init: no", nil},
+		"no answer to sweep": {"ok 0\n" + listed, "guest init answers", nil},
+		"sweep failed":       {"ok 0\nerror \"left\"\n" + listed, "guest init: left", nil},
+		"another request":    {"ok 0\nok 3\n" + listed, "sent ahead", func(c *initClient) error { return c.resume(askGrace, 0) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := answering(t, test.answers)
+			if err := c.resume(sweepGrace, 0); err != nil {
+				t.Fatal(err)
+			}
+			left, err := c.sweepAndList(sweepGrace)
+			var list proposal.Changes
+			if err == nil && test.ask != nil {
+				err = test.ask(c)
+			} else if err == nil {
+				list, err = c.changes()
+			}
+			if test.err == "" && (err != nil || left != 3 || len(list.Files) != 1) {
+				t.Errorf("%d left, %+v, %v", left, list, err)
+			}
+			if test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
+				t.Errorf("got %v, want %q", err, test.err)
+			}
+		})
+	}
+}
+
 func TestHostileReady(t *testing.T) {
 	for name, text := range map[string]string{
 		"other version": "ready 99 \"Linux\"\n",
@@ -72,17 +108,35 @@ func TestHostileReady(t *testing.T) {
 
 func TestCopyFileBounds(t *testing.T) {
 	for name, text := range map[string]string{
-		"larger than asked": "data 11\n12345678901",
+		"larger than asked": "data 11\n12345678901ok 11\n",
 		"negative":          "data -1\n",
 		"short":             "data 5\n123",
+		"no end":            "data 3\n123",
+		"changed meanwhile": "data 3\n123error \"the file changed\"\n",
 		"error":             "error \"not a regular file\"\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			if _, err := answering(t, text).copyFile("x", 10, &out); err == nil {
+			if _, err := answering(t, text).copyFile(newSide, "x", 10, &out); err == nil {
 				t.Errorf("believed: %q", out.String())
 			}
 		})
+	}
+}
+
+func TestHostileEntries(t *testing.T) {
+	for name, text := range map[string]string{
+		"nothing":       "",
+		"other answer":  "ok 1\n",
+		"unknown type":  "entry socket 420 1 \"\"\n",
+		"mode too long": "entry file 4096 1 \"\"\n",
+		"negative size": "entry file 420 -1 \"\"\n",
+		"not quoted":    "entry symlink 511 1 x\n",
+		"error":         "error \"no\"\n",
+	} {
+		if state, err := answering(t, text).entry(oldSide, "x"); err == nil {
+			t.Errorf("%s: believed: %+v", name, state)
+		}
 	}
 }
 
@@ -90,6 +144,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add("change added file 1 \"a\"\nok 0\n")
 	f.Add("ok 3\n")
 	f.Add("error \"x\"\n")
+	f.Add("entry symlink 511 1 \"x\"\n")
 	f.Add("match file 3 \"a/b\"\nok 0\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		if list, err := answering(t, text).changes(); err == nil {
@@ -97,6 +152,9 @@ func FuzzAnswers(f *testing.F) {
 		}
 		_, _ = answering(t, text).glob("*", 10)
 		_, _ = answering(t, text).sweep(startGrace)
+		if state, err := answering(t, text).entry(newSide, "x"); err == nil && state != nil && (!fileTypes[state.Type] || state.Bytes < 0 || state.Mode > 0o7777) {
+			t.Errorf("accepted %+v", state)
+		}
 	})
 }
 

@@ -41,15 +41,18 @@ type instance struct {
 	limited  proposal.Limits // the cgroup's current limits
 	used     bool            // by a command that is not a service
 	services int             // how many were started, or failed
-	// interpreters are by language.
+	// interpreters are by language, shells by language and context.
 	interpreters map[string]*resident
+	lostShells   map[string]bool // keys of those that have ended
+	held         []int32         // what the last hold request named
+	backgrounds  *backgrounds
 	stderr       *tailBuffer
 	undo         []func() error // in the order made; run in reverse
 }
 
 // start makes a sandbox and waits until its init is ready.
 func start(ctx context.Context, o Options) (*instance, error) {
-	s := &instance{o: o, gone: make(chan struct{}), stderr: &tailBuffer{}}
+	s := &instance{o: o, backgrounds: &backgrounds{}, gone: make(chan struct{}), stderr: &tailBuffer{}}
 	if err := s.begin(ctx); err != nil {
 		err = s.describe(err)
 		return nil, errors.Join(err, s.close())
@@ -180,6 +183,9 @@ func (s *instance) dead() bool {
 
 // end kills whatever is left in the sandbox and waits until runsc is gone.
 func (s *instance) end() error {
+	if !s.dead() {
+		s.backgrounds.ending.Store(true)
+	}
 	// runsc's death also ends the sandbox, even if the cgroup could not be read.
 	_ = s.cmd.Process.Kill()
 	for !s.cgroup.kill() {
@@ -211,10 +217,23 @@ func (s *instance) describe(err error) error {
 		return err
 	}
 	hint := "run fumehood doctor"
+	if profile := appArmor(); profile != "" && errors.Is(err, unix.EACCES) {
+		hint = fmt.Sprintf("the AppArmor profile %q forbids it: run fumehood without a profile; for a container see docs/CONTAINER.md", profile)
+	}
 	if s.cgroup != nil && s.cgroup.usage().oomKills > 0 {
 		hint = "the memory limit " + s.o.Limits.Memory.String() + " is too small for gVisor itself: grant at least 64 MiB"
 	}
 	return stop("sandbox.start", "cannot start the sandbox"+s.said(), hint, err)
+}
+
+// appArmor returns the AppArmor profile of this process, "" if there is none.
+func appArmor() string {
+	label, err := os.ReadFile("/proc/self/attr/apparmor/current")
+	profile := strings.TrimSpace(string(label))
+	if err != nil || profile == "unconfined" {
+		return ""
+	}
+	return profile
 }
 
 func (s *instance) said() string {

@@ -90,10 +90,10 @@ func (v view) path(i int) string { return filepath.Join(v.dir, strconv.Itoa(i)) 
 // enter makes the view in the calling thread.
 func (v view) enter() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-		return fmt.Errorf("cannot make a mount namespace: %v", err)
+		return fmt.Errorf("cannot make a mount namespace: %w", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("cannot make mounts private: %v", err)
+		return fmt.Errorf("cannot make mounts private: %w", err)
 	}
 	for i, t := range v.trees {
 		if err := v.mount(t.Source, v.path(i)); err != nil {

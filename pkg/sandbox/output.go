@@ -37,12 +37,12 @@ func (s *instance) copyOutputs(dir, pattern string) []proposal.Output {
 	}
 	list := make([]proposal.Output, len(found))
 	for i, f := range found {
-		list[i] = s.copyOutput(dir, f)
+		list[i] = s.copyOutput(newSide, dir, f)
 	}
 	return list
 }
 
-func (s *instance) copyOutput(dir string, f proposal.Change) proposal.Output {
+func (s *instance) copyOutput(from side, dir string, f proposal.Change) proposal.Output {
 	out := proposal.Output{Path: f.Path, Bytes: f.Bytes}
 	switch {
 	case f.Type != "file":
@@ -57,7 +57,7 @@ func (s *instance) copyOutput(dir string, f proposal.Change) proposal.Output {
 	if out.Refused != "" {
 		return out
 	}
-	if err := s.copyOut(dir, &out); err != nil {
+	if err := s.copyOut(from, dir, &out); err != nil {
 		out.Refused, out.File, out.SHA256 = err.Error(), "", ""
 	}
 	return out
@@ -70,7 +70,7 @@ func local(name string) bool {
 
 // copyOut writes below Artifacts/dir. os.Root confines a hostile name,
 // O_EXCL prevents overwriting an existing file.
-func (s *instance) copyOut(dir string, out *proposal.Output) error {
+func (s *instance) copyOut(from side, dir string, out *proposal.Output) error {
 	if err := os.MkdirAll(filepath.Join(s.o.Artifacts, dir), 0o700); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s *instance) copyOut(dir string, out *proposal.Output) error {
 	}
 	defer f.Close()
 	sum := sha256.New()
-	n, err := s.init.copyFile(out.Path, maxOutput, io.MultiWriter(f, sum))
+	n, err := s.init.copyFile(from, out.Path, maxOutput, io.MultiWriter(f, sum))
 	if err != nil {
 		return err
 	}

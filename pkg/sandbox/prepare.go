@@ -32,7 +32,7 @@ func (s *instance) prepare() error {
 	go reap()
 	var err error
 	if s.cgroup, err = newCgroup(cgroupMount, "fumehood-"+s.id); err != nil {
-		return stop("sandbox.cgroup", "cannot make the cgroup that enforces limits", "run as root with a writable /sys/fs/cgroup; for a container see docs/CONTAINER.md", err)
+		return noCgroup(err)
 	}
 	s.onClose(s.cgroup.remove)
 	// gVisor's own start may use every processor. The grant's share applies from the
@@ -40,7 +40,7 @@ func (s *instance) prepare() error {
 	starting := s.o.Limits
 	starting.CPUs = float64(runtime.NumCPU())
 	if err := s.limit(starting); err != nil {
-		return stop("sandbox.cgroup", "this host cannot enforce a limit", "see fumehood doctor", err)
+		return noLimit(err)
 	}
 	if s.gate, err = newGate(s); err != nil {
 		return err
@@ -156,6 +156,7 @@ func (s *instance) bundle() error {
 // limit sets the cgroup's limits if they differ from the current ones.
 func (s *instance) limit(l proposal.Limits) error {
 	l.Wall, l.Output = 0, 0 // enforced by fumehood
+	l = s.backgrounds.most(l)
 	if l == s.limited {
 		return nil
 	}

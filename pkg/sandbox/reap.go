@@ -93,7 +93,8 @@ func readNote(d *lease.Dir) (note, bool) {
 // moment before its sandbox is gone.
 func (n note) remove() error {
 	dirs, _ := filepath.Glob(cgroupMount + "/*/fumehood-" + n.ID)
-	for _, dir := range append(dirs, filepath.Join(cgroupMount, "fumehood-"+n.ID)) {
+	top := filepath.Join(cgroupMount, "fumehood-"+n.ID)
+	for _, dir := range append(dirs, filepath.Join(top, leafName), top) {
 		if err := unix.Rmdir(dir); err != nil && err != unix.ENOENT { // the next run retries
 			return err
 		}

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/pkg/monitor"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox/control"
 	"github.com/fumehood/fumehood/pkg/sandbox/guest"
@@ -41,14 +42,19 @@ type command struct {
 	before usage
 	held   proposal.Bytes // memory in use before the command
 	began  time.Time
-	flood  atomic.Bool            // too many events
-	stray  atomic.Pointer[string] // the address that the command's own shell connected to
+	flood  atomic.Bool      // too many events
+	facts  *monitor.Command // what the gate knows about it
+	by     string           // who killed it, a Killed constant
+	detail string           // more about it; see ended
+	// background says that it runs beside others: see Runner.Start.
+	background bool
 
 	processes, written proposal.Figure // counted by gVisor's kernel
 
 	displays        []proposal.Display // of a cell
 	displaysOmitted int
 	exception       *proposal.Exception
+	lost            string // of a shell's cell: which state was lost
 
 	once  sync.Once
 	ended chan struct{} // closed when something other than the command itself ends it
@@ -63,8 +69,9 @@ func (s *instance) run(ctx context.Context, x proposal.Execution) (proposal.Resu
 	defer c.conn.Close()
 	err := s.gate.begin(c)
 	if err == nil {
-		err = s.resume(x.Service)
+		err = s.resume(x)
 	}
+	defer s.goOn()
 	if err != nil {
 		c.stdout.abandon()
 		c.stderr.abandon()
@@ -82,13 +89,14 @@ func (s *instance) run(ctx context.Context, x proposal.Execution) (proposal.Resu
 }
 
 // resume lets the services go on, which are stopped while no command runs, so that what the
-// kernel sees them do belongs to a command. Another one counts those that were started.
-func (s *instance) resume(another bool) error {
+// kernel sees them do belongs to a command. A shell goes on only for its own cells. x may be
+// another service.
+func (s *instance) resume(x proposal.Execution) error {
 	var err error
 	if s.services+len(s.interpreters) > 0 {
-		err = s.init.resume(sweepGrace)
+		err = s.init.resume(sweepGrace, s.shellPID(x))
 	}
-	if another {
+	if x.Service {
 		s.services++
 	}
 	if s.services > guest.MaxServices {
@@ -114,7 +122,18 @@ func (c *command) open() error {
 		c.stdout.abandon()
 		return err
 	}
+	if c.x.Cell == nil { // show passes on what a cell prints, in order with its displays
+		c.stdout.live, c.stderr.live = c.printed(proposal.ChunkStdout), c.printed(proposal.ChunkStderr)
+	}
 	return c.s.limit(c.x.Grant.Limits)
+}
+
+// printed returns a function that passes on what is written to a stream, or nil.
+func (c *command) printed(stream string) func([]byte) {
+	if c.x.Output == nil {
+		return nil
+	}
+	return func(p []byte) { c.x.Output(proposal.Chunk{Stream: stream, Data: p}) }
 }
 
 // artifact returns the path of a stream's file, or "" without Artifacts. Proposal ids
@@ -142,6 +161,11 @@ func (c *command) end(cause proposal.Status) {
 	c.once.Do(func() { c.cause = cause; close(c.ended) })
 }
 
+// kills is end for a command that is killed by someone, a Killed constant.
+func (c *command) kills(by, detail string) {
+	c.once.Do(func() { c.cause, c.by, c.detail = proposal.Signaled, by, detail; close(c.ended) })
+}
+
 func (c *command) start() (int32, error) {
 	go c.stdout.run()
 	go c.stderr.run()
@@ -167,10 +191,12 @@ func (c *command) start() (int32, error) {
 
 // measure notes what is in use before the command.
 func (c *command) measure() {
-	if c.s.heavy {
-		c.s.cgroup.settle()
+	if !c.background { // else the peak is that of others, too
+		if c.s.heavy {
+			c.s.cgroup.settle()
+		}
+		c.held = c.s.cgroup.measurePeak()
 	}
-	c.held = c.s.cgroup.measurePeak()
 	c.before, c.began = c.s.cgroup.usage(), time.Now()
 }
 
@@ -309,7 +335,13 @@ func (c *command) wait(ctx context.Context, pid int32) (syscall.WaitStatus, erro
 
 // kill ends every process of the command. If init cannot do so, it ends the sandbox.
 func (c *command) kill() {
-	if _, err := c.s.init.sweep(sweepGrace); err == nil {
+	var err error
+	if c.background {
+		err = c.s.gate.kill(c)
+	} else {
+		_, err = c.s.sweep()
+	}
+	if err == nil {
 		return
 	}
 	_ = c.s.end()
@@ -317,13 +349,11 @@ func (c *command) kill() {
 
 // sweep kills what the command left behind. A service that started lives.
 func (c *command) sweep(status syscall.WaitStatus, waitErr error) (int, error) {
-	if c.x.Cell != nil {
-		if err := c.s.hold(); err != nil {
-			return 0, err
-		}
+	if err := c.s.hold(); err != nil {
+		return 0, err
 	}
 	if !c.x.Service || waitErr != nil || !status.Exited() || status.ExitStatus() != 0 || c.stopped() {
-		return c.s.init.sweep(sweepGrace)
+		return c.s.init.sweepAndList(sweepGrace)
 	}
 	return 0, c.s.init.keep(sweepGrace)
 }
@@ -345,16 +375,19 @@ func (c *command) finish(ctx context.Context, status syscall.WaitStatus, waitErr
 		_ = c.s.end()
 	}
 	r := proposal.Result{WallMS: time.Since(c.began).Milliseconds(), Leftover: left, Outputs: []proposal.Output{}}
-	after, reported := c.s.cgroup.usage(), c.s.watch.hits()
+	after, reported := c.s.cgroup.usage(), c.s.hits()
 	r.CPUMS = (after.cpu - c.before.cpu).Milliseconds()
 	r.PeakMem = c.s.cgroup.peak()
 	c.s.heavy = r.PeakMem-c.held > heavyGrowth
 	r.Stdout, r.Stderr = c.stdout.finish(drainGrace), c.stderr.finish(drainGrace)
 	r.Displays, r.DisplaysOmitted, r.Exception = c.displays, c.displaysOmitted, c.exception
 	r.Changes = proposal.Changes{Files: []proposal.Change{}}
-	gateErr := c.s.gate.end(c, &r, reported)
+	gateErr := c.s.gate.end(c, &r)
 	c.account(&r, after)
 	err := c.judge(&r, status, waitErr, after, reported)
+	if r.Killed == proposal.KilledInterrupted {
+		r.Killed = proposal.KilledBy(context.Cause(ctx))
+	}
 	if gateErr != nil && !c.s.dead() {
 		_ = c.s.end()
 		r.Status, r.Detail, err = proposal.SandboxFailed, gateErr.Error(), gateErr
@@ -389,16 +422,17 @@ func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr e
 	case cause == proposal.OutputLimit:
 		r.Status, r.Limit = cause, "output "+l.Output.String()
 	case cause == proposal.NotRun:
-		r.Status, r.Signal, r.Detail = proposal.Signaled, "SIGKILL", "the run was interrupted"
+		r.Status, r.Signal, r.Killed, r.Detail = proposal.Signaled, "SIGKILL", proposal.KilledInterrupted, proposal.KilledDetail(proposal.KilledInterrupted)
 	case cause == proposal.Signaled:
-		r.Status, r.Signal = cause, "SIGKILL"
-		r.Detail = "killed: the command's shell connected to " + *c.stray.Load() + ", which is not in a redirection that policy decided"
+		r.Status, r.Signal, r.Killed, r.Detail = cause, "SIGKILL", c.by, c.detail
 	case after.oomKills > c.before.oomKills:
 		r.Status, r.Limit = proposal.OutOfMemory, "memory "+l.Memory.String()
 	case after.pidHits > c.before.pidHits, reported[sinkPids] && r.ExitCode != 0:
 		r.Status, r.Limit = proposal.ProcessLimit, fmt.Sprintf("processes %d", l.Pids)
 	case reported[sinkDisk] && r.ExitCode != 0:
 		r.Status, r.Limit = proposal.DiskLimit, "disk "+l.Disk.String()
+	case waitErr != nil && c.background && c.s.backgrounds.ending.Load():
+		r.Status, r.Signal, r.Killed, r.Detail = proposal.Signaled, "SIGKILL", proposal.KilledSandbox, proposal.KilledDetail(proposal.KilledSandbox)
 	case waitErr != nil:
 		return c.crashed(r, waitErr)
 	case status.Signaled():
@@ -436,6 +470,11 @@ func (c *command) collect(r *proposal.Result) error {
 	if r.Changes, err = c.s.init.changes(); err != nil {
 		_ = c.s.end()
 		return stop("sandbox.changes", "cannot list what the command changed", "run the command with a smaller disk limit", err)
+	}
+	if c.x.Setup {
+		if err = c.s.init.tell(askGrace, "mark"); err != nil {
+			return err
+		}
 	}
 	for _, pattern := range c.x.Outputs {
 		r.Outputs = append(r.Outputs, c.s.copyOutputs(outputsOf(c.name()), pattern)...)

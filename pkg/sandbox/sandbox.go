@@ -6,8 +6,9 @@
 // that starts runsc.
 //
 // One Runner serves one run: its commands share one sandbox and one overlay over the
-// workspace, so that npm ci followed by npm test works. No process outlives its command,
-// except for services: see proposal.Execution. They have a user of their own, and commands
+// workspace, so that npm ci followed by npm test works. Run runs one command after the other,
+// Start some in the background beside them. No process outlives its command, except for
+// services: see proposal.Execution. They have a user of their own, and commands
 // can neither signal nor trace them.
 // The host's tree is mounted read-only on the host's side and is never written to.
 //
@@ -114,6 +115,11 @@ type Options struct {
 	// test whether a sandbox starts, and for measurements.
 	UnwatchedUnsafe bool
 
+	// Started, if set, is called when a sandbox has started, or could not because of err,
+	// with the time that took. Ended, if set, is called when one that started is gone.
+	Started func(took time.Duration, err error)
+	Ended   func()
+
 	// answerWithin and patience replace the constants in tests.
 	answerWithin, patience time.Duration
 
@@ -122,7 +128,7 @@ type Options struct {
 	StateDir string
 }
 
-// A Runner runs the commands of one run, one at a time.
+// A Runner runs the commands of one run: one at a time, and some in the background.
 type Runner struct {
 	o  Options
 	mu sync.Mutex
@@ -163,6 +169,9 @@ func (r *Runner) Run(ctx context.Context, x proposal.Execution) (proposal.Result
 		return failed(err), err
 	}
 	fresh, err := r.renew(ctx, x.Grant.Fresh)
+	if err != nil && ctx.Err() != nil {
+		return neverStarted(ctx), ctx.Err() // the next Run starts another sandbox
+	}
 	if err != nil {
 		r.ended = err
 		return failed(err), err
@@ -179,6 +188,14 @@ func (r *Runner) Run(ctx context.Context, x proposal.Execution) (proposal.Result
 	return result, err
 }
 
+// neverStarted is the Result of a command that was interrupted before its sandbox was ready.
+func neverStarted(ctx context.Context) proposal.Result {
+	r := failed(ctx.Err())
+	r.Status, r.Signal, r.Killed = proposal.Signaled, "SIGKILL", proposal.KilledBy(context.Cause(ctx))
+	r.Detail = proposal.KilledDetail(r.Killed)
+	return r
+}
+
 // renew makes sure that a sandbox is running, and reports whether it is a new one: one in
 // which at most services were started.
 func (r *Runner) renew(ctx context.Context, fresh bool) (bool, error) {
@@ -188,15 +205,26 @@ func (r *Runner) renew(ctx context.Context, fresh bool) (bool, error) {
 	if err := r.drop(); err != nil {
 		return false, err
 	}
-	if err := r.o.Verify(); err != nil {
-		return false, err
-	}
-	s, err := start(ctx, r.o)
+	s, err := r.start(ctx)
 	if err != nil {
 		return false, err
 	}
 	r.current = s
 	return true, nil
+}
+
+func (r *Runner) start(ctx context.Context) (s *instance, err error) {
+	begin := time.Now()
+	if err = r.o.Verify(); err == nil {
+		s, err = start(ctx, r.o)
+	}
+	if err != nil {
+		err = errors.Join(err, ctx.Err())
+	}
+	if r.o.Started != nil {
+		r.o.Started(time.Since(begin), err)
+	}
+	return s, err
 }
 
 func (r *Runner) drop() error {
@@ -205,7 +233,10 @@ func (r *Runner) drop() error {
 	}
 	s := r.current
 	r.current = nil
-	return s.close()
+	if r.o.Ended != nil {
+		defer r.o.Ended()
+	}
+	return errors.Join(s.endBackground(), s.close())
 }
 
 // Close ends the sandbox and removes everything that it left on the host.

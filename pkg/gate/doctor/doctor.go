@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +61,7 @@ func Write(w io.Writer, checks []Check) error {
 // takes long.
 func Examine(ctx context.Context, path string, notice func(string)) []Check {
 	checks := append([]Check{checkSystem(), checkRoot(), checkCgroup(), checkNetwork()}, checkTools(ctx, os.Getenv("PATH"))...)
-	if gate.Privileged() != nil {
+	if slices.ContainsFunc(checks, func(k Check) bool { return k.State == Missing }) {
 		return checks // building runsc would take a minute or two, and nothing could run in it
 	}
 	runsc, err := install.Find(ctx, install.Options{Path: path, Build: true, Progress: notice})
@@ -86,11 +87,26 @@ func checkSystem() Check {
 	return k
 }
 
+// checkRoot also looks at the capabilities: root of a container has few of them.
 func checkRoot() Check {
-	if gate.Privileged() == nil {
-		return Check{Name: "root", State: OK, Detail: "cgroups, mounts and namespaces can be created"}
+	switch {
+	case gate.Privileged() != nil:
+		return Check{Name: "root", State: Missing, Detail: "cgroups, mounts and namespaces need root",
+			Fix: "run fumehood as root or with sudo; a cgroup that systemd delegates to the user is not enough"}
+	case !capable(unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN):
+		return Check{Name: "root", State: Missing, Detail: "this process is root without the capabilities SYS_ADMIN and NET_ADMIN, as in a container",
+			Fix: "start the container with the options of docs/CONTAINER.md"}
 	}
-	return Check{Name: "root", State: Missing, Detail: "cgroups, mounts and namespaces need root", Fix: "run fumehood as root or with sudo"}
+	return Check{Name: "root", State: OK, Detail: "this process may create cgroups, mounts and namespaces"}
+}
+
+// capable reports whether this process has capabilities, each below 32.
+func capable(capabilities ...int) bool {
+	var sets [2]unix.CapUserData
+	if unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &sets[0]) != nil {
+		return false
+	}
+	return !slices.ContainsFunc(capabilities, func(c int) bool { return sets[0].Effective&(1<<c) == 0 })
 }
 
 // checkNetwork returns Limited at worst: only commands that are granted a host need it.
@@ -127,7 +143,14 @@ func checkTools(ctx context.Context, path string) []Check {
 	return checks
 }
 
+// checkCgroup makes a cgroup where that is possible at all: a mount that is there can be
+// read-only or lack a controller.
 func checkCgroup() Check {
+	if gate.Privileged() == nil {
+		if err := sandbox.CheckCgroup(); err != nil {
+			return failedCheck("cgroup", err)
+		}
+	}
 	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
 		return Check{Name: "cgroup", State: OK, Detail: "version 2"}
 	}

@@ -23,7 +23,7 @@ import (
 // and before anything of the old one is released; an error is the execve's result.
 func (g *gate) Execve(ctx context.Context, _ seccheck.FieldSet, info *pb.ExecveInfo) error {
 	t, ok := ctx.(*kernel.Task)
-	if !ok || !g.ask(g.exec(t, info)) {
+	if !ok || !g.ask(t, g.exec(t, info)) {
 		return linuxerr.EACCES
 	}
 	return nil
@@ -35,7 +35,8 @@ func (g *gate) exec(t *kernel.Task, info *pb.ExecveInfo) *wire.Exec {
 	if e.Parent, p = parent(t); p != nil {
 		e.ParentPath = program(t, p)
 	}
-	e.Lineage = g.lineages.of(e.Pid)
+	m := g.lineages.of(t.ThreadGroup())
+	e.Generation, e.Lineage = m.number, m.lineage
 	e.Argv, e.ArgvCut, e.ArgvDigest = words(info.Argv, e.Lineage)
 	e.Env, e.Named = steering(info.Env), wire.Cut(info.Execfn, wire.MaxPath)
 	if e.Lineage != wire.LineageProgram {
@@ -44,6 +45,9 @@ func (g *gate) exec(t *kernel.Task, info *pb.ExecveInfo) *wire.Exec {
 	f, err := executable(t)
 	if err == nil {
 		e.Files, err = g.chain(t, f, e.Unverified)
+	}
+	if err == nil && g.lineages.ended(t.ThreadGroup()) {
+		err = errEnded
 	}
 	if err != nil {
 		e.Fault = wire.Cut("cannot read the program: "+err.Error(), wire.MaxFault)
@@ -119,7 +123,7 @@ func (g *gate) TaskExit(ctx context.Context, _ seccheck.FieldSet, info *pb.TaskE
 	if !ok || t.ThreadGroup().Leader() != t || t.ThreadGroup() == t.Kernel().GlobalInit() {
 		return nil
 	}
-	g.processes.Add(1)
+	g.lineages.counting(t.ThreadGroup()).processes.Add(1)
 	e := g.event(t, wire.EventExit)
 	e.Status = info.ExitStatus
 	g.report(e)
@@ -128,7 +132,8 @@ func (g *gate) TaskExit(ctx context.Context, _ seccheck.FieldSet, info *pb.TaskE
 
 func (g *gate) event(t *kernel.Task, kind uint8) *wire.Event {
 	e := &wire.Event{Event: kind, Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: pid(t), Program: program(t, t), Unverified: outside(t)}
-	e.Lineage = g.lineages.of(e.Pid)
+	m := g.lineages.of(t.ThreadGroup())
+	e.Generation, e.Lineage = m.number, m.lineage
 	e.Parent, _ = parent(t)
 	return e
 }

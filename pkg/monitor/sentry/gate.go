@@ -16,6 +16,7 @@ import (
 	"gvisor.dev/gvisor/pkg/fd"
 	"gvisor.dev/gvisor/pkg/sentry/seccheck"
 
+	"github.com/fumehood/fumehood/pkg/internal/frame"
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 )
 
@@ -74,7 +75,7 @@ func newGate(config map[string]any, endpoint *fd.FD) (seccheck.Sink, error) {
 	if err := checkLayout(); err != nil {
 		return nil, err
 	}
-	g := &gate{socket: endpoint, kept: map[string]kept{}, contents: map[fileKey]read{}, seen: map[uint64]struct{}{}}
+	g := &gate{socket: endpoint, kept: map[string]kept{}, contents: map[fileKey]read{}, seen: map[uint64]struct{}{}, lineages: newLineages()}
 	trees, _ := config["trees"].([]any)
 	for _, t := range trees {
 		if path, ok := t.(string); ok {
@@ -103,17 +104,13 @@ type gate struct {
 	broken bool
 	buf    []byte
 	key    []byte
+	order  *wire.Order // that came while a verdict was awaited
 	kept   map[string]kept
-	seen   map[uint64]struct{} // hashes of what was reported in this generation
+	seen   map[uint64]struct{} // hashes of what was reported, since a generation began
 
-	lineages lineages
+	lineages *lineages
 	capacity capacity
-
-	generation atomic.Uint32
-	writes     atomic.Uint64
-	processes  atomic.Uint64
-	bytes      atomic.Uint64
-	dropped    atomic.Uint64
+	dropped  atomic.Uint64
 
 	files    sync.Mutex // for what is known about files that cannot change
 	contents map[fileKey]read
@@ -162,26 +159,50 @@ func (g *gate) obey() {
 	if err != nil {
 		return
 	}
+	if order, ok := g.orderOf(h, body); ok {
+		g.answer(order)
+	}
+}
+
+// orderOf decodes an Order. If it is none, the gate breaks.
+func (g *gate) orderOf(h frame.Header[wire.Kind], body []byte) (wire.Order, bool) {
 	order, err := wire.DecodeOrder(body)
 	if err != nil || h.Kind != wire.KindOrder {
 		g.breaks(Protocol)
+		return wire.Order{}, false
+	}
+	return order, true
+}
+
+// answer carries out an Order and sends the Mark.
+func (g *gate) answer(order wire.Order) {
+	of, alive, err := g.carryOut(order)
+	if err != nil {
+		g.breaks(Protocol)
 		return
 	}
-	mark := wire.Mark{Token: order.Token, Generation: g.generation.Load(), Writes: g.writes.Load(),
-		Processes: g.processes.Load(), Bytes: g.bytes.Load(), Dropped: g.dropped.Load()}
-	if order.Generation != g.generation.Load() {
-		g.generation.Store(order.Generation)
-		g.writes.Store(0)
-		g.processes.Store(0)
-		g.bytes.Store(0)
-		clear(g.kept)
-		clear(g.seen)
-		g.lineages.begin(order.First)
-		if err := g.capacity.set(order.Memory, order.Disk); err != nil {
-			g.breaks(Protocol)
-			return
-		}
-	}
+	mark := wire.Mark{Token: order.Token, Generation: of.number, Alive: alive, Writes: of.writes.Load(),
+		Processes: of.processes.Load(), Bytes: of.bytes.Load(), Dropped: g.dropped.Load()}
 	g.seq++
 	_ = g.write(mark.Append(g.buf[:0], g.seq))
+}
+
+// carryOut does what an Order asks for.
+func (g *gate) carryOut(o wire.Order) (of *generation, alive uint32, err error) {
+	k := g.capacity.kernel.Load()
+	switch o.Act {
+	case wire.ActBegin:
+		clear(g.kept)
+		clear(g.seen)
+		if of, err = g.lineages.begin(o); err == nil {
+			err = g.capacity.set(o.Memory, o.Disk)
+		}
+	case wire.ActDetach:
+		of, err = g.lineages.detach(k, o)
+	case wire.ActSignal, wire.ActEnd:
+		return g.lineages.signal(k, o)
+	default:
+		of, err = g.lineages.counted(o)
+	}
+	return of, 0, err
 }

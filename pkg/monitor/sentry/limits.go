@@ -24,6 +24,9 @@
 //     that is looked up again. For a script, the file and each interpreter are sent.
 //   - Nothing is dropped unless the supervisor stops reading; then it is counted, the
 //     FIFO reports it, and every exec is refused.
+//   - Every message has the generation of its process: the command that it belongs to, from
+//     the first process on and through every fork. A process of a command that was ended can
+//     neither fork nor exec, and is killed. An id that is used again inherits nothing.
 //   - The values of environment variables never leave the sandbox.
 //
 // # What a digest is worth

@@ -4,54 +4,223 @@
 
 package sentry
 
-import "sync"
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
 
-// lineages holds the lineage of each process of the running command. Every process
-// made by a clone has an entry, with its parent's lineage until it execs. A process
-// without an entry was started from outside and has the lineage of the command's
-// first process. The ids are those of the root's PID namespace. A reused id is safe:
-// its entry is replaced before the new task runs.
+	"gvisor.dev/gvisor/pkg/abi/linux"
+	"gvisor.dev/gvisor/pkg/sentry/kernel"
+
+	"github.com/fumehood/fumehood/pkg/monitor/wire"
+)
+
+// A generation is the processes of one command, and what was counted of them.
+type generation struct {
+	number uint32
+	first  uint32 // the lineage of its first process
+	// ended says that its processes must not fork or exec, and gone that none is left. Both
+	// are protected by lineages.mu.
+	ended, gone bool
+
+	writes, processes, bytes atomic.Uint64
+}
+
+// A member is what is known of one process: the generation and the lineage.
+type member struct {
+	*generation
+	lineage uint32
+}
+
+// lineages holds the generation and the lineage of each process.
+//
+// Every process made by a clone has an entry, with its parent's, and changes its lineage
+// when it execs. A process without an entry was started from outside: it belongs to the
+// current generation, whose first lineage it has. The entries of a generation that lives in
+// the background stay until its last process is gone; all others are forgotten when the next
+// generation begins.
+//
+// Processes are identified by the kernel's own object, never by an id: an id that is used
+// again cannot inherit anything.
 type lineages struct {
-	mu    sync.Mutex
-	first uint32
-	by    map[int32]uint32
+	detached atomic.Int32               // number of generations in the background
+	now      atomic.Pointer[generation] // the current one
+
+	mu      sync.Mutex
+	by      map[*kernel.ThreadGroup]member
+	living  map[uint32]*generation // in the background
+	last    uint32                 // the newest generation
+	forgets int                    // the number of entries at which dead ones are looked for
 }
 
-// begin forgets every process; first is the lineage that the next command starts
-// with.
-func (l *lineages) begin(first uint32) {
+var (
+	errEnded      = errors.New("the command has ended")
+	errGeneration = errors.New("not a generation that this is possible for")
+)
+
+func newLineages() *lineages {
+	l := &lineages{by: map[*kernel.ThreadGroup]member{}, living: map[uint32]*generation{}, forgets: maxKept}
+	l.now.Store(&generation{})
+	return l
+}
+
+// of returns what is known of a process.
+func (l *lineages) of(p *kernel.ThreadGroup) member {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.first, l.by = first, map[int32]uint32{}
+	return l.locked(p)
 }
 
-func (l *lineages) of(pid int32) uint32 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.locked(pid)
-}
-
-func (l *lineages) locked(pid int32) uint32 {
-	if lineage, ok := l.by[pid]; ok {
-		return lineage
+func (l *lineages) locked(p *kernel.ThreadGroup) member {
+	if m, ok := l.by[p]; ok {
+		return m
 	}
-	return l.first
+	now := l.now.Load()
+	return member{now, now.first}
 }
 
-// forked gives a new process the lineage of its parent.
-func (l *lineages) forked(parent, child int32) {
+// counting returns the generation of a process, without a lock where there is only one.
+func (l *lineages) counting(p *kernel.ThreadGroup) *generation {
+	if l.detached.Load() == 0 {
+		return l.now.Load()
+	}
+	return l.of(p).generation
+}
+
+// forked gives a new process the generation and the lineage of its parent. An error means
+// that the parent's command has ended, so that the new process must not run.
+func (l *lineages) forked(k *kernel.Kernel, parent, child *kernel.ThreadGroup) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.by != nil && parent != child { // otherwise a thread
-		l.by[child] = l.locked(parent)
+	m := l.locked(parent)
+	if child != parent { // otherwise a thread
+		l.by[child] = m
+		l.forgetDead(k)
 	}
+	if m.ended {
+		return errEnded
+	}
+	return nil
+}
+
+// forgetDead bounds the entries by the number of processes.
+func (l *lineages) forgetDead(k *kernel.Kernel) {
+	if len(l.by) < l.forgets {
+		return
+	}
+	there := map[*kernel.ThreadGroup]bool{}
+	for _, p := range k.RootPIDNamespace().ThreadGroups() {
+		there[p] = true
+	}
+	for p := range l.by {
+		if !there[p] {
+			delete(l.by, p)
+		}
+	}
+	l.forgets = 2*len(l.by) + maxKept
 }
 
 // became sets the lineage of a process after an allowed exec.
-func (l *lineages) became(pid int32, lineage uint32) {
+func (l *lineages) became(p *kernel.ThreadGroup, lineage uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.by != nil {
-		l.by[pid] = lineage
+	l.by[p] = member{l.locked(p).generation, lineage}
+}
+
+// ended reports whether a process's command has ended.
+func (l *lineages) ended(p *kernel.ThreadGroup) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.locked(p).ended
+}
+
+// begin makes a new generation the current one, and forgets all processes except for those
+// in the background.
+func (l *lineages) begin(o wire.Order) (*generation, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if o.Generation <= l.last {
+		return nil, errGeneration
 	}
+	l.last = o.Generation
+	for number, g := range l.living {
+		if g.gone {
+			delete(l.living, number)
+			l.detached.Add(-1)
+		}
+	}
+	for p, m := range l.by {
+		if l.living[m.number] == nil {
+			delete(l.by, p)
+		}
+	}
+	g := &generation{number: o.Generation, first: o.First}
+	l.now.Store(g)
+	return g, nil
+}
+
+// detach lets the current generation live in the background. Until the next one begins, what
+// belongs to none in the background has wire.None, and can neither fork nor exec.
+func (l *lineages) detach(k *kernel.Kernel, o wire.Order) (*generation, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.now.Load()
+	if k == nil || o.Generation != g.number || len(l.living) >= wire.MaxGenerations {
+		return nil, errGeneration
+	}
+	first := k.RootPIDNamespace().ThreadGroupWithID(kernel.ThreadID(o.Pid))
+	if _, known := l.by[first]; first != nil && !known {
+		l.by[first] = member{g, g.first}
+	}
+	l.living[g.number] = g
+	l.detached.Add(1)
+	l.now.Store(&generation{number: wire.None, ended: true})
+	return g, nil
+}
+
+// counted returns a generation that is current or lives in the background.
+func (l *lineages) counted(o wire.Order) (*generation, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if g := l.now.Load(); g.number == o.Generation {
+		return g, nil
+	}
+	if g := l.living[o.Generation]; g != nil {
+		return g, nil
+	}
+	return nil, errGeneration
+}
+
+// signal sends a signal to every process of a generation in the background, and returns how
+// many of them are alive. To end it, the signal is SIGKILL.
+func (l *lineages) signal(k *kernel.Kernel, o wire.Order) (*generation, uint32, error) {
+	l.mu.Lock()
+	g := l.living[o.Generation]
+	if end := o.Act == wire.ActEnd; g != nil && end {
+		g.ended, o.Signal = true, int32(linux.SIGKILL)
+	}
+	l.mu.Unlock()
+	if g == nil || k == nil || !linux.Signal(o.Signal).IsValid() {
+		return nil, 0, errGeneration
+	}
+	alive := uint32(0)
+	for _, p := range k.RootPIDNamespace().ThreadGroups() {
+		if l.of(p).generation == g && living(p) {
+			alive++
+			_ = p.SendSignal(kernel.SignalInfoPriv(linux.Signal(o.Signal))) // it may have just ended
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g.gone = g.ended && alive == 0
+	return g, alive, nil
+}
+
+// living reports whether a thread of p has not ended.
+func living(p *kernel.ThreadGroup) (alive bool) {
+	p.ForEachTask(func(t *kernel.Task) bool {
+		alive = t.ExitState() < kernel.TaskExitZombie
+		return !alive
+	})
+	return alive
 }

@@ -71,7 +71,7 @@ func (g *gate) message(s seen, at uint64) {
 }
 
 func (g *gate) tellOnce(s seen, addr string) {
-	if g.once(hash(s.call.Name, addr, strconv.Itoa(int(pid(s.t))), strconv.Itoa(int(s.errno)))) {
+	if g.once(g.lineages.counting(s.t.ThreadGroup()).hash(s.call.Name, addr, strconv.Itoa(int(pid(s.t))), strconv.Itoa(int(s.errno)))) {
 		g.tellAddress(s, wire.EventSend, addr)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 	"gvisor.dev/gvisor/pkg/abi/linux"
 	"gvisor.dev/gvisor/pkg/context"
+	"gvisor.dev/gvisor/pkg/errors/linuxerr"
 	"gvisor.dev/gvisor/pkg/hostarch"
 	"gvisor.dev/gvisor/pkg/sentry/kernel"
 	"gvisor.dev/gvisor/pkg/sentry/seccheck"
@@ -28,17 +29,17 @@ const workspace = "/workspace/"
 // RawSyscall implements seccheck.Sink. The session requests exits only.
 func (g *gate) RawSyscall(ctx context.Context, _ seccheck.FieldSet, info *pb.Syscall) error {
 	call, ok := calls.Table[info.Sysno]
-	if !ok || info.Exit == nil {
+	t, isTask := ctx.(*kernel.Task)
+	if !ok || !isTask || info.Exit == nil {
 		return nil
 	}
 	if call.Class == calls.Write {
 		if info.Exit.Errorno == 0 && info.Exit.Result > 0 {
-			g.bytes.Add(uint64(info.Exit.Result))
+			g.lineages.counting(t.ThreadGroup()).bytes.Add(uint64(info.Exit.Result))
 		}
 		return nil
 	}
-	t, ok := ctx.(*kernel.Task)
-	if !ok || t.ThreadGroup() == t.Kernel().GlobalInit() {
+	if t.ThreadGroup() == t.Kernel().GlobalInit() {
 		return nil
 	}
 	s := seen{t: t, call: call, args: [6]uint64{info.Arg1, info.Arg2, info.Arg3, info.Arg4, info.Arg5, info.Arg6},
@@ -101,9 +102,10 @@ func (g *gate) change(s seen) {
 		kind, path = wire.EventMode, s.path(s.call.Dir, s.call.Path)
 	}
 	inside := strings.HasPrefix(path, workspace) && (kind != wire.EventRename && kind != wire.EventLink || s.call.Class == calls.Symlink || strings.HasPrefix(target, workspace))
-	if (inside || kind == wire.EventWrite && !g.once(hash(path))) && !outside(s.t) {
+	of := g.lineages.counting(s.t.ThreadGroup())
+	if (inside || kind == wire.EventWrite && !g.once(of.hash(path))) && !outside(s.t) {
 		if kind == wire.EventWrite {
-			g.writes.Add(1)
+			of.writes.Add(1)
 		}
 		return
 	}
@@ -136,9 +138,13 @@ func (s seen) written() string {
 
 var seed = maphash.MakeSeed()
 
-func hash(parts ...string) uint64 {
+// hash returns a hash of a generation's parts.
+func (g *generation) hash(parts ...string) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
+	var number [4]byte
+	binary.LittleEndian.PutUint32(number[:], g.number)
+	h.Write(number[:])
 	for _, p := range parts {
 		h.WriteString(p)
 		h.WriteByte(0)
@@ -151,7 +157,7 @@ func (g *gate) privilege(s seen) {
 	var key [10]byte
 	binary.LittleEndian.PutUint32(key[:], uint32(pid(s.t)))
 	binary.LittleEndian.PutUint16(key[4:], s.errno)
-	if !g.once(hash(s.call.Name, string(key[:]))) {
+	if !g.once(g.lineages.counting(s.t.ThreadGroup()).hash(s.call.Name, string(key[:]))) {
 		return
 	}
 	e := g.event(s.t, wire.EventPrivilege)
@@ -165,15 +171,25 @@ func (g *gate) privilege(s seen) {
 	g.report(e)
 }
 
-// Clone implements seccheck.Sink. It is called before the new task runs.
+// Clone implements seccheck.Sink. It is called before the new task runs; an error is the
+// call's result. A task of which nothing could be known, or whose command has ended, does
+// not run.
 func (g *gate) Clone(ctx context.Context, _ seccheck.FieldSet, info *pb.CloneInfo) error {
-	if t, ok := ctx.(*kernel.Task); ok {
-		g.capacity.kernel.Store(t.Kernel())
-		g.lineages.forked(pid(t), info.CreatedThreadGroupId)
+	t, ok := ctx.(*kernel.Task)
+	if !ok {
+		return linuxerr.EACCES
+	}
+	k := t.Kernel()
+	g.capacity.kernel.Store(k)
+	child := k.RootPIDNamespace().ThreadGroupWithID(kernel.ThreadID(info.CreatedThreadGroupId))
+	if t.ThreadGroup() == k.GlobalInit() {
+		return nil // init belongs to no command
+	}
+	if child == nil || g.lineages.forked(k, t.ThreadGroup(), child) != nil {
+		return linuxerr.EACCES
 	}
 	const spaces = unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
-	t, ok := ctx.(*kernel.Task)
-	if !ok || info.Flags&spaces == 0 {
+	if info.Flags&spaces == 0 {
 		return nil
 	}
 	g.privilege(seen{t: t, call: calls.Call{Name: "clone"}})

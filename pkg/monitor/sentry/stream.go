@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+	"gvisor.dev/gvisor/pkg/sentry/kernel"
 
 	"github.com/fumehood/fumehood/pkg/internal/frame"
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
@@ -89,11 +90,10 @@ func (g *gate) readable() bool {
 	return err == nil && n == 1 && fds[0].Revents&unix.POLLIN != 0
 }
 
-// ask sends e and returns whether it may run. On any failure it may not.
-func (g *gate) ask(e *wire.Exec) bool {
+// ask sends t's execve and returns whether it may run. On any failure it may not.
+func (g *gate) ask(t *kernel.Task, e *wire.Exec) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	e.Generation = g.generation.Load()
 	g.key = e.Key(g.key)
 	plain := e.Lineage == wire.LineageProgram && len(e.Env) == 0
 	if k, ok := g.kept[string(g.key)]; ok && plain && e.Fault == "" {
@@ -109,8 +109,9 @@ func (g *gate) ask(e *wire.Exec) bool {
 	if !ok {
 		return false
 	}
+	defer g.catchUp()
 	if v.Allow {
-		g.lineages.became(e.Pid, v.Lineage)
+		g.lineages.became(t.ThreadGroup(), v.Lineage)
 	}
 	if v.Keep && plain {
 		if len(g.kept) >= maxKept {
@@ -121,9 +122,25 @@ func (g *gate) ask(e *wire.Exec) bool {
 	return v.Allow
 }
 
-// verdict waits for the answer to the last message sent.
+// catchUp carries out an Order that came while a verdict was awaited.
+func (g *gate) catchUp() {
+	if o := g.order; o != nil {
+		g.order = nil
+		g.answer(*o)
+	}
+}
+
+// verdict waits for the answer to the last message sent. An Order that comes before it waits.
 func (g *gate) verdict() (wire.Verdict, bool) {
 	h, body, err := g.read()
+	if err == nil && h.Kind == wire.KindOrder && g.order == nil {
+		order, ok := g.orderOf(h, body)
+		if !ok {
+			return wire.Verdict{}, false
+		}
+		g.order = &order
+		h, body, err = g.read()
+	}
 	if err != nil {
 		return wire.Verdict{}, false
 	}
@@ -139,12 +156,11 @@ func (g *gate) verdict() (wire.Verdict, bool) {
 func (g *gate) report(e *wire.Event) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	e.Generation = g.generation.Load()
 	g.seq++
 	_ = g.write(e.Append(g.buf[:0], g.seq))
 }
 
-// once reports whether nothing with this hash was reported in this generation.
+// once reports whether nothing with this hash was reported since a generation began.
 func (g *gate) once(hash uint64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

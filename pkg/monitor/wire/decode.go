@@ -46,7 +46,7 @@ func DecodeEvent(body []byte) (Event, error) {
 // DecodeMark reads the body of a Mark.
 func DecodeMark(body []byte) (Mark, error) {
 	r := reader{rest: body}
-	m := Mark{Token: r.u64(), Generation: r.u32(), Writes: r.u64(), Processes: r.u64(), Bytes: r.u64(), Dropped: r.u64()}
+	m := Mark{Token: r.u64(), Generation: r.u32(), Alive: r.u32(), Writes: r.u64(), Processes: r.u64(), Bytes: r.u64(), Dropped: r.u64()}
 	return m, r.end()
 }
 
@@ -63,7 +63,10 @@ func DecodeVerdict(body []byte) (Verdict, error) {
 // DecodeOrder reads the body of an Order.
 func DecodeOrder(body []byte) (Order, error) {
 	r := reader{rest: body}
-	o := Order{Token: r.u64(), Generation: r.u32(), First: r.u32(), Memory: r.u64(), Disk: r.u64()}
+	o := Order{Token: r.u64(), Act: Act(r.u8()), Generation: r.u32(), First: r.u32(), Memory: r.u64(), Disk: r.u64(), Pid: int32(r.u32()), Signal: int32(r.u32())}
+	if o.Act == 0 || o.Act >= acts || o.Generation == 0 {
+		r.bad = true
+	}
 	return o, r.end()
 }
 

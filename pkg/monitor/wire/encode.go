@@ -79,6 +79,7 @@ func (m *Mark) Append(b []byte, seq uint64) []byte {
 	b = format.Append(b, KindMark, seq)
 	b = u64(b, m.Token)
 	b = u32(b, m.Generation)
+	b = u32(b, m.Alive)
 	b = u64(b, m.Writes)
 	b = u64(b, m.Processes)
 	b = u64(b, m.Bytes)
@@ -92,8 +93,9 @@ func (v Verdict) Append(b []byte, seq uint64) []byte {
 
 // Append appends o as a message.
 func (o Order) Append(b []byte, seq uint64) []byte {
-	b = u32(u32(u64(format.Append(b, KindOrder, seq), o.Token), o.Generation), o.First)
-	return u64(u64(b, o.Memory), o.Disk)
+	b = append(u64(format.Append(b, KindOrder, seq), o.Token), byte(o.Act))
+	b = u64(u64(u32(u32(b, o.Generation), o.First), o.Memory), o.Disk)
+	return u32(u32(b, uint32(o.Pid)), uint32(o.Signal))
 }
 
 // Bounds returns how many words of argv a message about a process of this lineage

@@ -32,7 +32,7 @@ import (
 )
 
 // Version is the protocol's version. A message with another version is refused.
-const Version = 2
+const Version = 3
 
 // Bounds. The sink truncates longer values before it sends them.
 const (
@@ -52,6 +52,8 @@ const (
 	MaxNames   = 32       // of environment variables
 	MaxName    = 64
 	MaxFiles   = 6 // of a chain of scripts, as many as Linux follows
+	// MaxGenerations is how many generations live at once, at most, besides the current one.
+	MaxGenerations = 16
 )
 
 // A Kind is a kind of message.
@@ -93,6 +95,10 @@ type File struct {
 	ELF    elf.Facts
 }
 
+// None is the generation of processes that are left of earlier commands, such as stopped
+// interpreters, while there is no current one. The sink refuses their forks and execs.
+const None uint32 = 0
+
 // Lineages that the kernel assigns itself. The supervisor assigns all other numbers,
 // with a Verdict: the process and its forks have that lineage until they exec.
 const (
@@ -102,7 +108,7 @@ const (
 
 // An Exec is an execve that is about to succeed: the sink asks about it, or reports it.
 type Exec struct {
-	Generation uint32 // of the current Order
+	Generation uint32 // that the process belongs to
 	// Of is 0 when the sink waits for a Verdict with this message's seq; else the seq
 	// of the Exec whose Verdict was used again.
 	Of         uint64
@@ -162,10 +168,11 @@ type Event struct {
 }
 
 // A Mark answers an Order: everything that happened before the Order was read has
-// been sent before it. Its counts are of the generation that was current until then.
+// been sent before it. Its counts are of the Order's generation.
 type Mark struct {
 	Token      uint64
 	Generation uint32
+	Alive      uint32 // processes of the generation, if the Order is to signal or to end it
 	Writes     uint64 // files opened for writing inside the workspace, and again elsewhere: not sent one by one
 	Processes  uint64 // that ended
 	Bytes      uint64 // written by write and similar calls
@@ -182,18 +189,43 @@ type Verdict struct {
 	Lineage uint32
 }
 
-// An Order sets the generation, which voids every Verdict that was kept and every
-// lineage that was given, and asks for a Mark.
+// An Act is what an Order asks for.
+type Act uint8
+
+// The Acts. Each also asks for a Mark.
+const (
+	// ActBegin makes Generation the current one, which has not been used before: what belongs
+	// to no generation that lives in the background belongs to it from then on. It voids
+	// every Verdict that was kept and every lineage that was given to such a process.
+	ActBegin Act = iota + 1
+	// ActCount asks for the counts of Generation.
+	ActCount
+	// ActDetach lets Generation, the current one, live in the background: its first process,
+	// Pid, and all that descends from it. The current generation is None then.
+	ActDetach
+	// ActSignal sends Signal to every process of Generation, which lives in the background.
+	ActSignal
+	// ActEnd ends Generation, which lives in the background: its processes are killed, and
+	// cannot fork or exec any more. It is repeated until none is alive. The generation is
+	// forgotten when the next one begins.
+	ActEnd
+	acts
+)
+
+// An Order says what the sink must do with a generation: the processes of one command.
 type Order struct {
 	Token      uint64
+	Act        Act
 	Generation uint32
 	// First is the lineage of processes that no other process of the sandbox started:
-	// LineageFirst or LineageProgram.
+	// LineageFirst or LineageProgram. For ActBegin, as are Memory and Disk.
 	First uint32
 	// Memory is the memory that programs see, in bytes. Disk is how much the command may
 	// write in addition to what was written before it.
 	Memory uint64
 	Disk   uint64
+	Pid    int32 // for ActDetach
+	Signal int32 // for ActSignal
 }
 
 var format = frame.Format[Kind]{Version: Version, Kinds: kinds, Max: MaxMessage}

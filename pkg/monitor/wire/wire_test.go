@@ -29,8 +29,8 @@ func fullEvent() Event {
 
 func TestRoundTrip(t *testing.T) {
 	exec, event := fullExec(), fullEvent()
-	mark := Mark{Token: 1, Generation: 2, Writes: 3, Processes: 4, Bytes: 5, Dropped: 6}
-	verdict, order := Verdict{Allow: true, Lineage: 1 << 31}, Order{Token: 9, Generation: 8, First: LineageFirst, Memory: 1 << 31, Disk: 1 << 40}
+	mark := Mark{Token: 1, Generation: 2, Alive: 7, Writes: 3, Processes: 4, Bytes: 5, Dropped: 6}
+	verdict, order := Verdict{Allow: true, Lineage: 1 << 31}, Order{Token: 9, Act: ActSignal, Generation: 8, First: LineageFirst, Memory: 1 << 31, Disk: 1 << 40, Pid: 7, Signal: 2}
 	tests := []struct {
 		name    string
 		kind    Kind
@@ -136,7 +136,7 @@ func TestLargest(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	exec, event := fullExec(), fullEvent()
-	for _, seed := range [][]byte{exec.Append(nil, 1), event.Append(nil, 2), (&Mark{Token: 1}).Append(nil, 3), Verdict{Keep: true}.Append(nil, 4), Order{Generation: 9}.Append(nil, 5), Hello(nil, 1)} {
+	for _, seed := range [][]byte{exec.Append(nil, 1), event.Append(nil, 2), (&Mark{Token: 1}).Append(nil, 3), Verdict{Keep: true}.Append(nil, 4), Order{Act: ActBegin, Generation: 9}.Append(nil, 5), Hello(nil, 1)} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, message []byte) {

@@ -48,6 +48,7 @@ type Process struct {
 	Stdin    *os.File
 	Stdout   *os.File
 	Stderr   *os.File
+	More     map[int]*os.File // by descriptor, from 3
 }
 
 type capabilities struct {
@@ -79,6 +80,9 @@ func (c *Conn) Exec(container string, p Process) (int32, error) {
 		ContainerID:     container,
 	}
 	args.Files = []*os.File{p.Stdin, p.Stdout, p.Stderr}
+	for fd, f := range p.More {
+		args.GuestFDs, args.Files = append(args.GuestFDs, fd), append(args.Files, f)
+	}
 	var pid int32
 	if err := c.client.Call("containerManager.ExecuteAsync", &args, &pid); err != nil {
 		return 0, err

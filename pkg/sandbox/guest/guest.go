@@ -18,16 +18,21 @@
 //	(start)            ready VERSION "PROC_VERSION"
 //	sweep              ok LEFT                     kill all other processes except for services, wait until they are gone
 //	keep               ok 0                        the processes of users of services that are left are services from now on
-//	hold ID…           ok 0                        these processes, and what descends from them, are spared like services from now on
+//	hold ID… [shells ID…]  ok 0                    these processes, and what descends from them, except from shells, are spared like services from now on
 //	interrupt ID       ok 0                        send SIGINT to a process
-//	resume             ok 0                        let the services go on, which sweep and keep stop
+//	resume ID…         ok 0                        let all go on that sweep and keep stop, of the shells only these
+//	go ID…             ok 0                        let these processes, and what descends from them, go on, and no others
 //	changes MAX        change KIND TYPE SIZE "PATH" …, ok OMITTED
+//	mark               ok 0                        what the last changes has found is left out of total
+//	total MAX          as changes, for all that happened since mark, or since the start
 //	glob MAX "PATTERN" match TYPE SIZE "PATH" …, ok OMITTED
-//	read MAX "PATH"    data SIZE, then SIZE bytes
+//	entry SIDE "PATH"  entry TYPE MODE SIZE "TARGET"   of a path; TYPE is none if there is no such path
+//	read MAX SIDE "PATH"  data SIZE, then SIZE bytes, ok SIZE
 //	write SIZE "PATH"  ok SIZE                     SIZE bytes follow the request's line
 //	space              ok FREE TOTAL               bytes of the writable layer
 //
-// Any request may be answered by: error "MESSAGE".
+// SIDE is new, the workspace as commands see it, or old, the tree below, which a process of the
+// host may change at any time. Any request may be answered by: error "MESSAGE".
 package guest
 
 import (
@@ -43,7 +48,7 @@ import (
 )
 
 // Version is the protocol's version; both ends come from one commit.
-const Version = 4
+const Version = 7
 
 // MaxServices is the maximum number of services in one sandbox.
 const MaxServices = 8

@@ -6,11 +6,14 @@ package guest
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"strconv"
+	"strings"
+	"syscall"
 )
 
 // glob lists the workspace's paths that match a pattern. os.Root keeps every
@@ -61,16 +64,75 @@ func match(root *os.Root, pattern string) ([]string, error) {
 // not enough, because it relies on the kernel for the resolution, and gVisor's
 // openat2 follows an absolute link anyway.
 func lstat(root *os.Root, name string) (fs.FileInfo, error) {
+	if link, err := linkAbove(root, name); link != nil || err != nil {
+		return link, err
+	}
+	return root.Lstat(name)
+}
+
+// linkAbove returns the first symlink among the directories of name; nil if there is none.
+func linkAbove(root *os.Root, name string) (fs.FileInfo, error) {
 	for i, c := range name {
 		if c != '/' {
 			continue
 		}
 		info, err := root.Lstat(name[:i])
-		if err != nil || info.Mode()&fs.ModeSymlink != 0 {
-			return info, err
+		if err != nil {
+			return nil, err
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			return info, nil
 		}
 	}
-	return root.Lstat(name)
+	return nil, nil
+}
+
+// side opens the tree that the first word of args names, and returns the path in the rest.
+func (s *server) side(args string) (root *os.Root, name string, err error) {
+	side, quoted, _ := strings.Cut(args, " ")
+	if name, err = strconv.Unquote(quoted); err != nil {
+		return nil, "", fmt.Errorf("invalid path %s", quoted)
+	}
+	switch {
+	case side == "new":
+		root, err = os.OpenRoot(s.root)
+	case side == "old" && s.lower != "":
+		root, err = os.OpenRoot(s.lower)
+	default:
+		err = fmt.Errorf("invalid side %q", side)
+	}
+	return root, name, err
+}
+
+// entry describes a path of one side. What is below a symlink is not there: see lstat.
+func (s *server) entry(args string, w *bufio.Writer) error {
+	root, name, err := s.side(args)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	link, err := linkAbove(root, name)
+	var info fs.FileInfo
+	if err == nil && link == nil {
+		info, err = root.Lstat(name)
+	}
+	if link != nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		fmt.Fprintf(w, "entry none 0 0 %q\n", "")
+		return nil
+	}
+	target := ""
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		target, err = root.Readlink(name)
+	}
+	if err != nil {
+		return err
+	}
+	var mode uint32
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		mode = st.Mode & 0o7777
+	}
+	fmt.Fprintf(w, "entry %s %d %d %q\n", typeOfMode(info.Mode()), mode, info.Size(), target)
+	return nil
 }
 
 // read sends one regular file of at most MAX bytes.
@@ -79,11 +141,7 @@ func (s *server) read(args string, w *bufio.Writer) error {
 	if err != nil {
 		return err
 	}
-	name, err := strconv.Unquote(rest)
-	if err != nil {
-		return fmt.Errorf("invalid path %s", rest)
-	}
-	root, err := os.OpenRoot(s.root)
+	root, name, err := s.side(rest)
 	if err != nil {
 		return err
 	}
@@ -103,13 +161,17 @@ func (s *server) read(args string, w *bufio.Writer) error {
 	return send(f, info.Size(), w)
 }
 
+// send sends as many bytes as it announces. A process of the host may shorten a file of the
+// tree below: then zeros follow, and the answer ends with an error.
 func send(f *os.File, size int64, w *bufio.Writer) error {
 	fmt.Fprintf(w, "data %d\n", size)
-	// No other process is left that could shorten the file; if it is shorter
-	// anyway, the announced length is wrong and the host must not read on.
-	_, err := io.CopyN(w, f, size)
-	if err != nil {
-		panic("guest: internal error: file shorter than its size")
+	n, err := io.CopyN(w, f, size)
+	for range size - n {
+		_ = w.WriteByte(0) // Flush returns the error
 	}
+	if err != nil {
+		return errors.New("the file changed while it was read")
+	}
+	fmt.Fprintf(w, "ok %d\n", size)
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"slices"
 	"strconv"
@@ -21,6 +20,7 @@ import (
 type server struct {
 	tree     *tree
 	root     string // the workspace as commands see it
+	lower    string // the tree below it
 	uid, gid int    // of the commands
 	services services
 }
@@ -29,7 +29,7 @@ func newServer(c Config) *server {
 	s := &server{root: Workspace, uid: c.UID, gid: c.GID, services: services{first: c.Service}}
 	if len(c.Overlays) > 0 {
 		s.tree = newTree(upperOf(0), c.Overlays[0].Lower)
-		s.root = c.Overlays[0].Target
+		s.root, s.lower = c.Overlays[0].Target, c.Overlays[0].Lower
 	}
 	return s
 }
@@ -71,14 +71,26 @@ func (s *server) answer(request string, r io.Reader, w *bufio.Writer) error {
 		return done(s.services.hold(rest), w)
 	case "interrupt":
 		return done(s.services.interrupt(rest), w)
+	case "go":
+		return done(s.services.goOn(rest), w)
 	case "resume":
-		return done(s.services.resume(), w)
+		return done(s.services.resume(rest), w)
 	case "changes":
 		limit, _, err := cutNumber(rest)
 		if err != nil {
 			return err
 		}
 		return s.tree.changes(int(limit), w)
+	case "mark":
+		return done(s.tree.mark(), w)
+	case "total":
+		limit, _, err := cutNumber(rest)
+		if err != nil {
+			return err
+		}
+		return s.tree.total(int(limit), w)
+	case "entry":
+		return s.entry(rest, w)
 	case "glob":
 		return s.glob(rest, w)
 	case "read":
@@ -151,33 +163,11 @@ func afterGrace() (int, error) {
 	}
 }
 
-// others lists the ids of the other processes, including zombies.
-func others() ([]string, error) {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil, err
-	}
-	self := strconv.Itoa(os.Getpid())
-	return slices.DeleteFunc(names, func(name string) bool {
-		return name[0] < '0' || name[0] > '9' || name == self
-	}), nil
-}
-
 func living(pid string) bool { return !zombie(pid) }
 
 func zombie(pid string) bool {
-	stat, err := os.ReadFile("/proc/" + pid + "/stat")
-	if err != nil {
-		return true // gone
-	}
-	// The state follows the last ')', because a program chooses its own name.
-	end := strings.LastIndexByte(string(stat), ')')
-	return end < 0 || end+2 >= len(stat) || stat[end+2] == 'Z' || stat[end+2] == 'X'
+	fields := fieldsOf(procFile(pid + "/stat"))
+	return len(fields) == 0 || strings.Contains("ZX", fields[0]) // or gone
 }
 
 func space(w *bufio.Writer) error {

@@ -5,8 +5,9 @@
 package guest
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -20,24 +21,57 @@ import (
 // one of theirs. They are stopped while no command runs. Commands have other users, so an
 // id that is used again can only be another service's.
 //
-// Interpreters are spared and stopped like services, with all that descends from them,
-// while hold names them. They have the commands' user: what runs in a session may harm its
+// Interpreters and commands in the background are spared and stopped like services, with all
+// that descends from them, while hold names them. They have the commands' user: what runs in a session may harm its
 // other commands.
 type services struct {
 	first int          // of their users
 	roots map[int]bool // recorded ones, by process id
 	held  map[int]bool // interpreters, by process id
+	// shells are those of held whose children are killed like those of any command.
+	shells map[int]bool
 }
 
-// hold makes interpreters of these processes, and of no others.
-func (s *services) hold(ids string) error {
-	s.held = map[int]bool{}
+// hold makes interpreters of these processes, and of no others. Those after a word "shells"
+// are shells.
+func (s *services) hold(ids string) (err error) {
+	all, shells, _ := strings.Cut(ids, "shells")
+	if s.shells, err = numbers(shells); err != nil {
+		return err
+	}
+	if s.held, err = numbers(all); err == nil {
+		maps.Copy(s.held, s.shells)
+	}
+	return err
+}
+
+// numbers reads process ids.
+func numbers(ids string) (map[int]bool, error) {
+	set := map[int]bool{}
 	for _, word := range strings.Fields(ids) {
 		id, err := strconv.Atoi(word)
 		if err != nil || id <= 1 {
-			return fmt.Errorf("invalid process id %q", word)
+			return map[int]bool{}, fmt.Errorf("invalid process id %q", word)
 		}
-		s.held[id] = true
+		set[id] = true
+	}
+	return set, nil
+}
+
+// goOn lets these processes, and what descends from them, go on after a sweep.
+func (s *services) goOn(ids string) error {
+	roots, err := numbers(ids)
+	if err != nil {
+		return err
+	}
+	list, err := processes(true)
+	if err != nil {
+		return err
+	}
+	for id := range (&services{held: roots}).spared(list) {
+		if err := syscall.Kill(id, syscall.SIGCONT); err != nil && err != syscall.ESRCH {
+			return err
+		}
 	}
 	return nil
 }
@@ -57,7 +91,7 @@ func (s *services) user(id int) bool { return id >= s.first && id < s.first+MaxS
 // keep records the processes of services' users that belong to no other process, and kills
 // all others.
 func (s *services) keep() error {
-	list, err := processes()
+	list, err := processes(true)
 	if err != nil {
 		return err
 	}
@@ -81,52 +115,96 @@ func (s *services) sweep() (int, error) {
 	if len(s.roots)+len(s.held) == 0 {
 		return sweep()
 	}
-	left, clean := -1, 0
-	for range 2000 {
-		// A stopped process does not fork. A fork in progress is stopped by the next round.
-		if err := syscall.Kill(-1, syscall.SIGSTOP); err != nil && err != syscall.ESRCH {
+	left := -1
+	for round := range sweepRounds {
+		if round >= busyRounds {
+			time.Sleep(time.Millisecond)
+		}
+		list, err := stopAll(len(s.roots) > 0)
+		if err != nil {
 			return max(left, 0), err
 		}
-		found, running, err := s.kill()
+		found, running, err := s.kill(list)
 		if left < 0 {
 			left = found
 		}
 		if err != nil {
 			return left, err
 		}
-		// The child of a process that ended while the first list was made is in the second.
-		if clean++; found > 0 || running {
-			clean = 0
+		if found > 0 || running {
+			continue
 		}
-		if clean == 2 {
-			return left, nil
+		if new, err := added(list); !new || err != nil {
+			return left, err
 		}
-		time.Sleep(time.Millisecond)
 	}
 	return max(left, 0), fmt.Errorf("processes are left after SIGKILL or SIGSTOP")
 }
 
-// resume lets the services go on: no other process is there.
-func (s *services) resume() error {
-	if err := syscall.Kill(-1, syscall.SIGCONT); err != nil && err != syscall.ESRCH {
+// How often sweep looks, and how often without a pause at first: most processes stop in less
+// time than the shortest pause, which takes more than a millisecond in gVisor.
+const (
+	sweepRounds = 2000
+	busyRounds  = 20
+)
+
+// stopAll stops all other processes, and lists them.
+func stopAll(users bool) ([]process, error) {
+	if err := signalAll(syscall.SIGSTOP); err != nil {
+		return nil, err
+	}
+	return processes(users)
+}
+
+// added stops all processes again, and reports whether one is not in list, all of which were
+// seen stopped: the child of a fork that was in progress.
+func added(list []process) (bool, error) {
+	if err := signalAll(syscall.SIGSTOP); err != nil {
+		return true, err
+	}
+	now, err := others()
+	return slices.ContainsFunc(now, func(name string) bool {
+		return !slices.ContainsFunc(list, func(p process) bool { return strconv.Itoa(p.id) == name })
+	}), err
+}
+
+// resume lets the services go on: no other process is there. Of the shells, it lets only
+// those with these ids go on.
+func (s *services) resume(ids string) error {
+	wanted, err := numbers(ids)
+	if err != nil || len(s.shells) == 0 {
+		return errors.Join(err, signalAll(syscall.SIGCONT))
+	}
+	names, err := others()
+	for _, name := range names {
+		id, _ := strconv.Atoi(name)
+		if s.shells[id] && !wanted[id] {
+			continue
+		}
+		if killed := syscall.Kill(id, syscall.SIGCONT); killed != nil && killed != syscall.ESRCH {
+			err = errors.Join(err, killed)
+		}
+	}
+	return err
+}
+
+// signalAll sends a signal to every other process.
+func signalAll(signal syscall.Signal) error {
+	if err := syscall.Kill(-1, signal); err != nil && err != syscall.ESRCH {
 		return err
 	}
 	return nil
 }
 
-// kill kills the processes that are no services. It returns how many it found alive, and
+// kill kills the processes of list that are no services. It returns how many it found alive, and
 // whether a service has a thread that is not stopped.
-func (s *services) kill() (found int, running bool, err error) {
-	list, err := processes()
-	if err != nil {
-		return 0, false, err
-	}
+func (s *services) kill(list []process) (found int, running bool, err error) {
 	spared := s.spared(list)
 	for _, p := range list {
 		switch {
 		case p.dead:
 		case spared[p.id]:
-			running = running || !stopped(p.id)
+			running = running || !p.stopped
 		default:
 			found++
 			if err := syscall.Kill(p.id, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
@@ -137,24 +215,11 @@ func (s *services) kill() (found int, running bool, err error) {
 	return found, running, nil
 }
 
-// stopped reports whether no thread of a process runs.
-func stopped(id int) bool {
-	dir := fmt.Sprintf("/proc/%d/task", id)
-	threads, err := os.ReadDir(dir)
-	if err != nil {
-		return false // it has just ended: look again
-	}
-	return !slices.ContainsFunc(threads, func(thread os.DirEntry) bool {
-		fields := fieldsOf(dir + "/" + thread.Name() + "/stat")
-		return len(fields) == 0 || !strings.Contains("TZX", fields[0])
-	})
-}
-
 // spared returns which processes of list are services, and forgets those that have ended.
 func (s *services) spared(list []process) map[int]bool {
 	spared := map[int]bool{}
 	for _, p := range list {
-		if !p.dead && (s.user(p.uid) && s.roots[p.id] || s.held[p.id]) {
+		if p.whole() && (s.user(p.uid) && s.roots[p.id] || s.held[p.id]) {
 			spared[p.id] = true
 		}
 	}
@@ -166,75 +231,10 @@ func (s *services) spared(list []process) map[int]bool {
 	for grown := true; grown; {
 		grown = false
 		for _, p := range list {
-			if !spared[p.id] && spared[p.parent] && (s.user(p.uid) || len(s.held) > 0) && !p.dead {
+			if !spared[p.id] && spared[p.parent] && !s.shells[p.parent] && (s.user(p.uid) || len(s.held) > 0) && p.whole() {
 				spared[p.id], grown = true, true
 			}
 		}
 	}
 	return spared
-}
-
-// A process is one line of the process table.
-type process struct {
-	id, parent, uid int
-	dead            bool // a zombie, or gone
-}
-
-// processes lists the other processes.
-func processes() ([]process, error) {
-	names, err := others()
-	if err != nil {
-		return nil, err
-	}
-	list := make([]process, 0, len(names))
-	for _, name := range names {
-		id, err := strconv.Atoi(name)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, read(id))
-	}
-	return list, nil
-}
-
-// read returns what /proc says about a process. One that cannot be read is gone.
-func read(id int) process {
-	p := process{id: id, uid: -1, dead: true}
-	fields := fieldsOf(fmt.Sprintf("/proc/%d/stat", id))
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", id))
-	if err != nil || len(fields) < 2 {
-		return p
-	}
-	p.dead = fields[0] == "Z" || fields[0] == "X"
-	p.parent, _ = strconv.Atoi(fields[1])
-	p.uid = onlyUser(string(status))
-	return p
-}
-
-// fieldsOf returns the fields of a stat file from the state on. They follow the last ')',
-// because a program chooses its own name.
-func fieldsOf(file string) []string {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil
-	}
-	return strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
-}
-
-// onlyUser returns the user of a process whose real, effective, saved and file system
-// users are the same, or -1.
-func onlyUser(status string) int {
-	for line := range strings.Lines(status) {
-		words := strings.Fields(line)
-		if len(words) != 5 || words[0] != "Uid:" {
-			continue
-		}
-		if slices.Equal(words[1:4], words[2:5]) {
-			if uid, err := strconv.Atoi(words[1]); err == nil {
-				return uid
-			}
-		}
-		return -1
-	}
-	return -1
 }

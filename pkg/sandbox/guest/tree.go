@@ -21,6 +21,9 @@ import (
 type tree struct {
 	upper, lower string
 	seen         map[string]node // the content of the upper layer at the last look
+	found        []change        // by the last look
+	marked       map[string]node // what the looks before a mark have found
+	deep         bool            // list what is below a directory that was removed, too
 }
 
 type node struct {
@@ -58,6 +61,32 @@ func (t *tree) changes(limit int, w *bufio.Writer) error {
 	return nil
 }
 
+// mark makes total leave out what the last look has found, as it is now.
+func (t *tree) mark() error {
+	if t == nil {
+		return errors.New("no workspace")
+	}
+	if t.marked == nil {
+		t.marked = map[string]node{}
+	}
+	for _, c := range t.found {
+		if n, there := t.seen[c.path]; there {
+			t.marked[c.path] = n
+		} else {
+			delete(t.marked, c.path)
+		}
+	}
+	return nil
+}
+
+// total is changes since the mark. It does not count as a look.
+func (t *tree) total(limit int, w *bufio.Writer) error {
+	if t == nil {
+		return errors.New("no workspace")
+	}
+	return (&tree{upper: t.upper, lower: t.lower, seen: t.marked, deep: true}).changes(limit, w)
+}
+
 // look walks the upper layer and compares it with the last walk. It returns the
 // differences sorted by path, and the number of places that it could not read: a
 // command can make a path longer than the kernel accepts, and this must not stop the
@@ -82,7 +111,7 @@ func (t *tree) look() ([]change, int) {
 		return nil
 	})
 	found := t.compare(now)
-	t.seen = now
+	t.seen, t.found = now, found
 	sort.Slice(found, func(i, j int) bool { return found[i].path < found[j].path })
 	return found, unseen
 }
@@ -100,7 +129,9 @@ func (t *tree) stat(path, rel string) (node, error) {
 		}
 	}
 	var low syscall.Stat_t
-	if syscall.Lstat(filepath.Join(t.lower, rel), &low) == nil {
+	if old, known := t.seen[rel]; known { // the lower layer does not change
+		n.copiedUp, n.lowerKind = old.copiedUp, old.lowerKind
+	} else if syscall.Lstat(filepath.Join(t.lower, rel), &low) == nil {
 		n.copiedUp, n.lowerKind = true, kindOf(low)
 	}
 	return n, nil
@@ -134,7 +165,7 @@ func (t *tree) compare(now map[string]node) []change {
 		if kind := t.differs(path, n); kind != "" {
 			found = append(found, change{kind, typeOf(n, kind), path, n.size})
 		}
-		if n.kind == 'D' && n.copiedUp {
+		if n.kind == 'D' && n.copiedUp || t.deep && n.kind != 'd' && n.lowerKind == 'd' {
 			found = append(found, t.hidden(path, now)...)
 		}
 	}
@@ -173,8 +204,8 @@ func (t *tree) differs(path string, n node) string {
 
 // hidden lists what an opaque directory hides of the lower layer.
 func (t *tree) hidden(dir string, now map[string]node) []change {
-	if t.seen[dir].kind == 'D' {
-		return nil // reported when it became opaque
+	if k := t.seen[dir].kind; k == 'D' || t.deep && k != 0 && k != 'd' {
+		return nil // reported when it became opaque, or was removed
 	}
 	var found []change
 	root := filepath.Join(t.lower, dir)

@@ -5,6 +5,9 @@
 package guest
 
 import (
+	"bufio"
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,5 +117,122 @@ func TestChangesTooDeep(t *testing.T) {
 	found, unseen := newTree(upper, lower).look()
 	if unseen == 0 || len(found) == 0 || found[0].path != "a" {
 		t.Errorf("%d found, %d unseen", len(found), unseen)
+	}
+}
+
+// total lists all that happened since the mark, with the files of removed directories, and
+// does not count as a look.
+func TestTotal(t *testing.T) {
+	upper, lower := layers(t)
+	tree := newTree(upper, lower)
+	write(t, upper, "before")
+	tree.look()
+	write(t, upper, "deps/made")
+	write(t, upper, "deps/left")
+	tree.look()
+	if err := tree.mark(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, upper, "n")
+	tree.look()
+	whiteout(t, upper, "d")
+	if err := os.WriteFile(filepath.Join(upper, "deps/made"), []byte("changed"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		var out bytes.Buffer
+		w := bufio.NewWriter(&out)
+		if err := errors.Join(tree.total(10, w), w.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		want := "added file 6 \"before\"\nchange removed dir 0 \"d\"\nchange removed file 0 \"d/b\"\nchange removed file 0 \"d/c\"\nchange changed file 7 \"deps/made\"\nchange added file 1 \"n\"\nok 0\n"
+		if diff := cmp.Diff("change "+want, out.String()); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+	if found, _ := tree.look(); len(found) != 2 {
+		t.Errorf("changes since the last look: %+v", found)
+	}
+}
+
+// A directory that became a file hides its files, too, and one that was gone at the mark is
+// not reported again.
+func TestTotalHidden(t *testing.T) {
+	upper, lower := layers(t)
+	last := newTree(upper, lower)
+	write(t, upper, "d")
+	found, _ := (&tree{upper: upper, lower: lower, deep: true}).look()
+	if len(found) != 3 || found[1].path != "d/b" {
+		t.Errorf("%+v", found)
+	}
+	last.look()
+	if err := last.mark(); err != nil {
+		t.Fatal(err)
+	}
+	if found, _ = (&tree{upper: upper, lower: lower, seen: last.marked, deep: true}).look(); len(found) != 0 {
+		t.Errorf("since the mark: %+v", found)
+	}
+}
+
+func serverOf(upper, lower string) *server {
+	return &server{tree: newTree(upper, lower), root: upper, lower: lower}
+}
+
+// Each side has its own file; what is below a link is not there.
+func TestEntries(t *testing.T) {
+	upper, lower := layers(t)
+	if err := errors.Join(os.Symlink("d", filepath.Join(lower, "l")), os.Symlink("/etc", filepath.Join(upper, "b")), os.WriteFile(filepath.Join(upper, "x"), []byte("123"), 0o751)); err != nil {
+		t.Fatal(err)
+	}
+	s := serverOf(upper, lower)
+	for request, want := range map[string]string{
+		`entry old "a"`:        "entry file 420 1 \"\"\n",
+		`entry new "a"`:        "entry none 0 0 \"\"\n",
+		`entry new "x"`:        "entry file 489 3 \"\"\n",
+		`entry new "x/y"`:      "entry none 0 0 \"\"\n",
+		`entry old "d"`:        "entry dir ",
+		`entry old "l"`:        "entry symlink 511 1 \"d\"\n",
+		`entry old "l/b"`:      "entry none 0 0 \"\"\n",
+		`entry new "b/b"`:      "entry none 0 0 \"\"\n",
+		`entry new "b/passwd"`: "entry none 0 0 \"\"\n",
+		`entry old "../a"`:     "error ",
+		`entry old "/etc"`:     "error ",
+		`entry both "a"`:       "error \"invalid side",
+		`entry old a`:          "error \"invalid path",
+		`read 10 old "d/b"`:    "data 3\nd/bok 3\n",
+		`read 10 new "d/b"`:    "error ",
+		`read 2 old "d/b"`:     "error \"not a regular file of at most 2 bytes\"",
+		`read 10 old "l/b"`:    "error ",
+		`read 10 new "b"`:      "error ",
+		`read 10 old "../a"`:   "error ",
+		`read 10 "d/b"`:        "error \"invalid",
+	} {
+		var out bytes.Buffer
+		w := bufio.NewWriter(&out)
+		if err := serve(s, strings.NewReader(request+"\n"), w); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(out.String(), want) {
+			t.Errorf("%s: %q, want %q", request, out.String(), want)
+		}
+	}
+}
+
+// A file that a process of the host shortens while it is read is an error, and the next
+// answer is where it must be.
+func TestSendShort(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x")
+	if err := os.WriteFile(name, []byte("12"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var out bytes.Buffer
+	w := bufio.NewWriter(&out)
+	if err := send(f, 5, w); err == nil || w.Flush() != nil || out.String() != "data 5\n12\x00\x00\x00" {
+		t.Errorf("%v, %q", err, out.String())
 	}
 }

@@ -71,8 +71,10 @@ func sourceKey(root, platform string) (string, error) {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(sum, "%q %d\n%s", strings.TrimPrefix(path, root), len(text), text)
-			return nil
+			// Not a prefix that is cut off: "." is none.
+			inside, err := filepath.Rel(root, path)
+			fmt.Fprintf(sum, "%q %d\n%s", "/"+filepath.ToSlash(inside), len(text), text)
+			return err
 		})
 		if err != nil {
 			return "", err

@@ -182,6 +182,18 @@ func tree(t *testing.T) string {
 	return root
 }
 
+// The key is of the files, not of how their directory is named.
+func TestKeyOfRelativeRoot(t *testing.T) {
+	root := tree(t)
+	want := key(t, root)
+	t.Chdir(root)
+	for _, name := range []string{".", "./", "../" + filepath.Base(root), root + "/"} {
+		if got := key(t, name); got != want {
+			t.Errorf("the key of %q is %s, want %s", name, got, want)
+		}
+	}
+}
+
 func key(t *testing.T, root string) string {
 	t.Helper()
 	k, err := sourceKey(root, platform())

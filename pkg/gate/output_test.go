@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/redact"
+)
+
+// An arrival is text that a command printed, as it came while the command ran.
+type arrival struct {
+	stream, text string
+	at           time.Duration
+}
+
+// arrivals collects what comes.
+type arrivals struct {
+	mu    sync.Mutex
+	begin time.Time
+	list  []arrival
+	lost  int64
+}
+
+func (a *arrivals) take(c proposal.Chunk) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	text := string(c.Data)
+	if c.Display != nil {
+		text = c.Display.Forms["text/plain"]
+	}
+	a.list = append(a.list, arrival{c.Stream, text, time.Since(a.begin)})
+	a.lost += c.Dropped
+}
+
+func (a *arrivals) in(ctx context.Context) context.Context {
+	a.begin = time.Now()
+	return gate.WithOutput(ctx, a.take)
+}
+
+// text returns what came of one stream, or of all.
+func (a *arrivals) text(stream string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var b strings.Builder
+	for _, x := range a.list {
+		if stream == "" || x.stream == stream {
+			b.WriteString(x.text)
+		}
+	}
+	return b.String()
+}
+
+func (a *arrivals) has(text string) bool { return strings.Contains(a.text(""), text) }
+
+// What a command prints and a cell shows comes while it runs, in order, and the Record has
+// all of it, too.
+func TestOutputComes(t *testing.T) {
+	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
+	defer s.Close()
+	ran(t, s, run("warm", "true"))
+	var shell, code arrivals
+	r, err := s.Do(shell.in(t.Context()), run("shell", "echo one; echo err >&2; sleep 1; echo two"))
+	if err != nil || string(r.Result.Stdout.Head) != "one\ntwo\n" || shell.text("stdout") != "one\ntwo\n" || shell.text("stderr") != "err\n" {
+		t.Errorf("%v: %q, came %+v", err, r.Result.Stdout.Head, shell.list)
+	}
+	if first, last := shell.list[0].at, shell.list[len(shell.list)-1].at; last-first < 500*time.Millisecond {
+		t.Errorf("all came at the end: %+v", shell.list)
+	}
+	do(t, s, cell("start", "python", "1"))
+	if _, err = s.Do(code.in(t.Context()), cell("cell", "python", "import time\nprint('a')\ndisplay('shown')\ntime.sleep(1)\nprint('b')\n6*7")); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := code.text(""), "a\n'shown'b\n42"; got != want {
+		t.Errorf("came %q, want %q", got, want)
+	}
+	if first, last := code.list[0].at, code.list[len(code.list)-1].at; last-first < 500*time.Millisecond {
+		t.Errorf("all came at the end: %+v", code.list)
+	}
+}
+
+// A command that prints a secret slowly, letter by letter and line by line, does not get it
+// past the search.
+func TestOutputSlowSecret(t *testing.T) {
+	const secret = "hunter2-is-a-secret"
+	s := open(t, newGate(t, gate.Options{Masks: []redact.Mask{{Name: "PASSWORD", Value: secret}}}), gate.SessionOptions{})
+	defer s.Close()
+	do(t, s, cell("warm", "python", "1"))
+	var came arrivals
+	// The code has the secret in parts, as the proposal must not contain it.
+	code := "import time\nfor end in ('', '\\n'):\n  for c in 'hunter2' + '-is-a-' + 'secret':\n    print(c, end=end, flush=True); time.sleep(.05)\n  print(flush=True)\nprint('end')"
+	if r, err := s.Do(came.in(t.Context()), cell("slow", "python", code)); err != nil || !r.Result.Succeeded() {
+		t.Fatal(err, r.Decision, r.Result)
+	}
+	// The first letter comes alone if the search is faster than the second.
+	if got, want := strings.Replace(came.text(""), "\nh\n", "\n", 1), "[redacted PASSWORD]\n[redacted PASSWORD]\n\nend\n"; got != want {
+		t.Errorf("came %q, want %q", got, want)
+	}
+}
+
+// A receiver that is slow, or never returns, does not hold up the command.
+func TestOutputSlowReceiver(t *testing.T) {
+	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
+	defer s.Close()
+	ran(t, s, run("warm", "true"))
+	var came arrivals
+	release := make(chan struct{})
+	defer close(release)
+	ctx := gate.WithOutput(t.Context(), func(c proposal.Chunk) {
+		came.take(c)
+		<-release
+	})
+	r, err := s.Do(ctx, run("flood", "yes | head -c 3000000"))
+	if err != nil || !r.Result.Succeeded() || r.Result.Stdout.Bytes != 3000000 || r.Result.WallMS > 9000 {
+		t.Errorf("%v: %+v", err, r.Result)
+	}
+	if n := len(came.text("")); n == 0 || n > 1<<20 {
+		t.Errorf("%d bytes came", n)
+	}
+}
