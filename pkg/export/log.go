@@ -51,6 +51,19 @@ func LogFile(path string, trust audit.Trust, o Options, each func(Decision) erro
 	return story, err
 }
 
+// WriteLog writes every decision of the log at path to the file to, which it makes or replaces.
+func WriteLog(to, path string, trust audit.Trust, o Options) error {
+	out, err := Create(to)
+	if err != nil {
+		return err
+	}
+	if _, err := LogFile(path, trust, o, out.Write); err != nil {
+		out.Abandon()
+		return err
+	}
+	return out.Close()
+}
+
 // Unverified returns err, or, where it is Log's *audit.VerifyError about the file at path,
 // the *proposal.StopError that explains it: the code is export.unverified, or
 // audit.not-readable.

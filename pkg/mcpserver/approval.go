@@ -206,6 +206,7 @@ func (c *client) elicits(req *mcp.CallToolRequest) bool {
 
 // ask returns the question about r, or nil if the client cannot be asked.
 func (c *client) ask(ctx context.Context, req *mcp.CallToolRequest, s *session, r proposal.Record, p proposal.Proposal) (*mcp.CallToolResult, error) {
+	p.Earlier = r.Proposal.Earlier
 	words, whole := described(r, p)
 	if !c.elicits(req) || !whole {
 		return nil, nil
@@ -256,6 +257,9 @@ func fieldsOf(p proposal.Proposal) (list [][2]string) {
 		e.SetEscapeHTML(false)
 		_ = e.Encode(v) // strings and numbers
 		add(name, strings.TrimSpace(b.String()))
+	}
+	if p.Earlier != nil {
+		add(p.Earlier.Words(), p.Earlier.Text)
 	}
 	add("command", p.Run)
 	words("argv", p.Argv)

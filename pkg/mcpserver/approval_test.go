@@ -295,7 +295,7 @@ func TestQuestionShowsAll(t *testing.T) {
 	hidden := []string{"ID", "Why", "Needs", "Phase", "Expect", "Fresh", "Origin", "Invalid"} // decide nothing that runs, or no tool can give them
 	p := proposal.Proposal{Run: "part-Run", Argv: []string{"part-Argv"}, Code: "part-Code", Language: "part-Language", Cwd: "part-Cwd",
 		Env: map[string]string{"A": "part-Env"}, Stdin: "part-Stdin", Timeout: proposal.Duration(77 * time.Second), Limits: &proposal.Limits{Pids: 77},
-		Network: []string{"part-Network"}, Outputs: []string{"part-Outputs"}, Context: "part-Context"}
+		Network: []string{"part-Network"}, Outputs: []string{"part-Outputs"}, Context: "part-Context", Earlier: &proposal.Earlier{Cells: 2, Text: "part-Earlier"}}
 	words, whole := described(proposal.Record{}, p)
 	if !whole {
 		t.Error("a short question is not whole")

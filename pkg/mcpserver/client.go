@@ -6,8 +6,11 @@ package mcpserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -40,6 +43,7 @@ type session struct {
 
 	mu      sync.Mutex
 	began   bool                       // something has happened in the sandbox
+	printed string                     // the last line of the running command
 	outputs map[string]proposal.Stream // by the name in their resource's URI
 	names   []string                   // the keys of outputs, oldest first
 }
@@ -51,6 +55,33 @@ func (s *session) used() bool {
 	before := s.began || s.setup.ran()
 	s.began = true
 	return before
+}
+
+// shows returns a context whose command's last line progress notifications show.
+func (s *session) shows(ctx context.Context) context.Context {
+	s.prints("")
+	return gate.WithOutput(ctx, func(c proposal.Chunk) {
+		lines := strings.FieldsFunc(string(c.Data), func(r rune) bool { return r == '\n' || r == '\r' })
+		if len(lines) > 0 {
+			s.prints(lines[len(lines)-1])
+		}
+	})
+}
+
+func (s *session) prints(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.printed = line
+}
+
+// doing says what the running command does.
+func (s *session) doing() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.printed == "" {
+		return "running"
+	}
+	return "running: " + text.Inline(s.printed, 100)
 }
 
 // An ended session is what the resources still show of it.
@@ -90,9 +121,12 @@ func (c *client) gateLocked() (Gate, error) {
 	if c.gate != nil {
 		return c.gate, nil
 	}
+	begin := time.Now()
 	g, err := c.server.o.Gate(c.ctx)
 	if err == nil {
 		c.gate = g
+	} else if m := c.server.o.Metrics; m != nil {
+		m.Started(time.Since(begin), errors.Join(err, c.ctx.Err()))
 	}
 	return g, err
 }
@@ -111,13 +145,14 @@ func (c *client) open(req *mcp.CallToolRequest) (*session, error) {
 			return c.session, nil
 		}
 	}
+	requested := time.Now()
 	g, err := c.gateLocked()
 	if err != nil {
 		return nil, err
 	}
 	// The end of the connection ends calls, and close then seals the log: it is not an
 	// interruption of the session.
-	inner, err := g.Open(context.WithoutCancel(c.ctx), gate.SessionOptions{Network: c.server.o.Network, Proposer: clientName(req)})
+	inner, err := g.Open(context.WithoutCancel(c.ctx), gate.SessionOptions{Network: c.server.o.Network, Proposer: clientName(req), Requested: requested})
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -37,6 +38,7 @@ type world struct {
 	ended   bool             // done is closed
 	result  *proposal.Result // of each command, if set
 	context string           // of the last one
+	release chan struct{}    // ends the command "wait", too
 }
 
 func newWorld() *world { return &world{policy: "sha256:policy", files: map[string][]byte{}} }
@@ -101,9 +103,15 @@ func (w *world) do(ctx context.Context, r proposal.Record) (proposal.Record, err
 	result := proposal.Result{WallMS: 5, Status: proposal.Exited, NewSandbox: !w.has("first")}
 	w.note("first")
 	if r.Proposal.Run == "wait" {
-		<-ctx.Done()
-		w.note("killed")
-		result.Status, result.Signal = proposal.Signaled, "SIGKILL"
+		if print := hood.OutputOf(ctx); print != nil {
+			print(proposal.Chunk{Stream: proposal.ChunkStdout, Data: []byte("1 of 2\n2 of \x1b[1m2\n")})
+		}
+		select {
+		case <-w.release:
+		case <-ctx.Done():
+			w.note("killed")
+			result.Status, result.Signal = proposal.Signaled, "SIGKILL"
+		}
 	}
 	result.Stdout = proposal.Stream{Bytes: int64(len(w.out)), Head: []byte(w.out), File: w.file, FileBytes: int64(len(w.out))}
 	r.Result, w.context = &result, r.Proposal.Context
@@ -118,6 +126,14 @@ func (f fake) Do(ctx context.Context, p proposal.Proposal) (proposal.Record, err
 		return proposal.Record{}, &proposal.StopError{Code: "test.broken", Message: "the log could not be written", Hint: "free space"}
 	}
 	return f.do(ctx, decide(p))
+}
+
+func (f fake) Diff(_ context.Context, paths ...string) (d proposal.Diff, err error) {
+	for _, path := range paths {
+		d.Files = append(d.Files, proposal.FileDiff{Path: path, Kind: "changed", Text: f.out})
+	}
+	d.Patch = proposal.Output{File: f.file, Bytes: int64(len(f.out) * len(paths))}
+	return d, nil
 }
 
 func (f fake) asked(p proposal.Proposal) proposal.ClientApproval {

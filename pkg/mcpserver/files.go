@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -38,6 +39,11 @@ type writeArgs struct {
 
 type listArgs struct {
 	Pattern string `json:"pattern,omitempty" jsonschema:"shell pattern that the whole path must match, for example src/*.go; * if left out"`
+}
+
+type diffArgs struct {
+	Contents bool     `json:"contents,omitempty" jsonschema:"show the changed lines, as a patch"`
+	Paths    []string `json:"paths,omitempty" jsonschema:"with contents: files and directories to compare; all if left out"`
 }
 
 type noArgs struct{}
@@ -125,6 +131,7 @@ type change struct {
 	Kind  string `json:"kind,omitempty"` // added, changed or removed
 	Type  string `json:"type,omitempty"` // if not a file
 	Bytes int64  `json:"bytes"`
+	Note  string `json:"note,omitempty"` // what the patch lacks
 }
 
 func (c *client) listFiles(ctx context.Context, s *session, in listArgs) (*mcp.CallToolResult, any, error) {
@@ -136,9 +143,51 @@ func (c *client) listFiles(ctx context.Context, s *session, in listArgs) (*mcp.C
 	return answerChanges(found, err)
 }
 
-func (c *client) diff(ctx context.Context, s *session, _ noArgs) (*mcp.CallToolResult, any, error) {
+func (c *client) diff(ctx context.Context, s *session, in diffArgs) (*mcp.CallToolResult, any, error) {
+	if in.Contents {
+		return s.patch(ctx, in.Paths)
+	}
+	if len(in.Paths) > 0 {
+		return nil, nil, invalid("paths: needs contents")
+	}
 	found, err := s.Changes(ctx)
 	return answerChanges(found, err)
+}
+
+// A patch is the structured answer of diff with contents.
+type patch struct {
+	listed
+	Bytes int64  `json:"patch_bytes"`
+	Full  string `json:"full_patch,omitempty"` // resource
+}
+
+// patch answers with the beginning of a patch, and with the resource that has the whole.
+func (s *session) patch(ctx context.Context, paths []string) (*mcp.CallToolResult, any, error) {
+	d, err := s.Diff(ctx, paths...)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := patch{listed: listed{Total: len(d.Files) + d.Omitted, Files: []change{}}, Bytes: d.Patch.Bytes}
+	var whole strings.Builder
+	for i, f := range d.Files {
+		if i < maxListed {
+			out.Files = append(out.Files, change{Path: short(f.Path), Kind: f.Kind, Note: short(f.Note)})
+		}
+		if whole.Len() < maxStdout {
+			whole.WriteString(f.Text)
+		}
+	}
+	out.Truncated = len(out.Files) < out.Total
+	shown := text.Excerpt([]byte(whole.String()), nil, d.Patch.Bytes, maxStdout)
+	words := fmt.Sprintf("%d of %d files, %s\n", len(out.Files), out.Total, text.Size(d.Patch.Bytes))
+	if d.Patch.Bytes > 0 {
+		words += fenced(shown.Text)
+	}
+	if shown.Omitted > 0 {
+		out.Full = s.keep(strings.TrimPrefix(filepath.Base(d.Patch.File), "~"), proposal.Stream{File: d.Patch.File, FileBytes: d.Patch.Bytes})
+		words += "full patch: " + out.Full
+	}
+	return result(words, out)
 }
 
 func answerChanges(found proposal.Changes, err error) (*mcp.CallToolResult, any, error) {
@@ -148,7 +197,7 @@ func answerChanges(found proposal.Changes, err error) (*mcp.CallToolResult, any,
 	out := listed{Total: len(found.Files) + found.Omitted, Files: []change{}}
 	var words bytes.Buffer
 	for _, f := range found.Files[:min(len(found.Files), maxListed)] {
-		x := change{short(f.Path), f.Kind, f.Type, f.Bytes}
+		x := change{Path: short(f.Path), Kind: f.Kind, Type: f.Type, Bytes: f.Bytes}
 		if x.Type == "file" {
 			x.Type = ""
 		}

@@ -5,135 +5,65 @@
 package mcpserver
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/hex"
-	"errors"
-	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/health"
+	"github.com/fumehood/fumehood/pkg/internal/localhttp"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-const (
-	minToken  = 32 // characters
-	maxTokens = 100
-	maxHeader = 64 << 10
-)
-
-// Tokens are the bearer tokens that clients of the HTTP server must present one of, as
-// digests.
-type Tokens [][sha256.Size]byte
-
-// ReadTokens reads a file with one token of at least 32 characters a line. A file that other
-// users can read is refused. Its error is a *proposal.StopError.
-func ReadTokens(name string) (tokens Tokens, err error) {
-	refuse := func(message string, err error) (Tokens, error) {
-		return nil, &proposal.StopError{Code: "mcp.token", Message: fmt.Sprintf("cannot use the token file %q: %s", name, message),
-			Hint: "write a token of at least 32 random characters, for example: (umask 077; openssl rand -hex 32 > FILE)", Err: err}
-	}
-	info, err := os.Stat(name)
-	if err != nil {
-		return refuse("it cannot be read", err)
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return refuse("other users can read or write it", nil)
-	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return refuse("it cannot be read", err)
-	}
-	for line := range bytes.Lines(data) {
-		token := bytes.TrimSpace(line)
-		if len(token) == 0 {
-			continue
-		}
-		if len(token) < minToken || bytes.ContainsAny(token, " \t") || len(tokens) == maxTokens {
-			return refuse(fmt.Sprintf("a token is shorter than %d characters or has a space, or there are more than %d", minToken, maxTokens), nil)
-		}
-		tokens = append(tokens, sha256.Sum256(token))
-	}
-	if len(tokens) == 0 {
-		return refuse("it has no token", nil)
-	}
-	return tokens, nil
-}
-
-// find returns which token is given, in constant time, or "".
-func (t Tokens) find(token string) (user string) {
-	given := sha256.Sum256([]byte(token))
-	for _, known := range t {
-		if subtle.ConstantTimeCompare(given[:], known[:]) == 1 {
-			user = hex.EncodeToString(known[:8])
-		}
-	}
-	return user
-}
-
-// Listen listens on addr, HOST:PORT, which must be an address of the loopback interface.
-func Listen(ctx context.Context, addr string) (net.Listener, error) {
-	refuse := func(message string, err error) (net.Listener, error) {
-		return nil, &proposal.StopError{Code: "mcp.address", Message: fmt.Sprintf("cannot listen on %q: %s", addr, message),
-			Hint: "use a loopback address, for example 127.0.0.1:8931; for other hosts, forward the port with ssh -L", Err: err}
-	}
-	parsed, err := netip.ParseAddrPort(addr)
-	if err != nil || !parsed.Addr().IsLoopback() {
-		return refuse("not an address and port of the loopback interface", nil)
-	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
-	if err != nil {
-		return refuse("it is not available", err)
-	}
-	return l, nil
-}
-
-// HTTP serves clients at l by MCP's streamable HTTP until ctx ends; then what they run is
-// killed and their logs are sealed. Options.Approver must be NoApprover.
-func (s *Server) HTTP(ctx context.Context, l net.Listener, tokens Tokens) error {
+// HTTP serves clients at l by MCP's streamable HTTP until ctx ends. Then it drains: no call
+// begins, those that run end within Options.Drain or are killed, and all logs are sealed.
+// Options.Approver must be NoApprover.
+func (s *Server) HTTP(ctx context.Context, l net.Listener, tokens localhttp.Tokens) error {
 	if s.o.Approver == Elicit {
 		return &proposal.StopError{Code: "mcp.approver", Message: "clients over HTTP cannot approve", Hint: "use --approver none with --http"}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	s.begin(ctx)
-	server := &http.Server{Handler: s.handler(l.Addr().String(), tokens), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: maxHeader}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer stop()
-	err := server.Serve(l)
-	cancel()
-	s.end()
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
+	killed, kill := health.Grace(ctx, s.o.Drain)
+	defer kill()
+	s.begin(killed)
+	server := &http.Server{Handler: s.handler(l.Addr().String(), tokens), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: localhttp.MaxHeader}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	var err error
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+		s.drain.Wait(killed)
 	}
+	kill()
+	s.end()
+	health.Close(server)
 	return err
 }
 
 // handler checks, in this order, Host, Origin and token, and passes the rest to the SDK,
-// which binds a session to the token that began it.
-func (s *Server) handler(addr string, tokens Tokens) http.Handler {
+// which binds a session to the token that began it. Metrics and health need no token, so
+// that what collects them has none: a token lets its holder run commands.
+func (s *Server) handler(addr string, tokens localhttp.Tokens) http.Handler {
 	inner := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.mcp }, &mcp.StreamableHTTPOptions{
 		MaxRequestBodyBytes: maxFrame, SessionTimeout: gate.DefaultIdle,
 	})
 	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
-		user := tokens.find(token)
+		user := tokens.Find(token)
 		if user == "" {
 			return nil, auth.ErrInvalidToken
 		}
 		return &auth.TokenInfo{UserID: user, Expiration: time.Now().Add(time.Hour)}, nil
 	}
-	return local(addr, auth.RequireBearerToken(verify, nil)(s.tracked(inner)))
+	checked := auth.RequireBearerToken(verify, nil)(s.tracked(inner))
+	if s.o.Metrics != nil {
+		checked = s.o.Metrics.Mount(checked, s.status)
+	}
+	return localhttp.Handler(addr, checked)
 }
 
 // requestHeader identifies a request within this process. What a client sends is replaced.
@@ -147,6 +77,9 @@ func (s *Server) tracked(next http.Handler) http.Handler {
 		r.Header.Set(requestHeader, id)
 		s.requests.Store(id, r.Context())
 		defer s.requests.Delete(id)
+		if r.Method == http.MethodPost {
+			defer s.drain.Enter()()
+		}
 		if r.Method == http.MethodDelete {
 			s.cancelSession(r.Header.Get("Mcp-Session-Id"), auth.TokenInfoFromContext(r.Context()).UserID)
 		}
@@ -184,26 +117,4 @@ func userOf(extra *mcp.RequestExtra) string {
 		return ""
 	}
 	return extra.TokenInfo.UserID
-}
-
-// local refuses requests that a web page has caused: those for another host (DNS
-// rebinding), and those from an origin other than this server.
-func local(addr string, next http.Handler) http.Handler {
-	_, port, _ := net.SplitHostPort(addr)
-	hosts := map[string]bool{addr: true, "localhost:" + port: true, "127.0.0.1:" + port: true, "[::1]:" + port: true}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		origins := r.Header.Values("Origin")
-		host, plain := "", true
-		if len(origins) == 1 {
-			host, plain = strings.CutPrefix(origins[0], "http://")
-		}
-		switch {
-		case !hosts[r.Host]:
-			http.Error(w, "fumehood: the Host header is not this server's", http.StatusForbidden)
-		case len(origins) > 1 || len(origins) == 1 && (!plain || !hosts[host]):
-			http.Error(w, "fumehood: requests from other origins are refused", http.StatusForbidden)
-		default:
-			next.ServeHTTP(w, r)
-		}
-	})
 }

@@ -10,12 +10,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/fumehood/fumehood/pkg/internal/localhttp"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -27,11 +27,11 @@ const (
 // serve serves w over HTTP and returns the address, and a function that stops the server.
 func serve(t *testing.T, w *world, o Options) (addr string, stop func()) {
 	t.Helper()
-	tokens, err := ReadTokens(writeFile(t, "tokens", token+"\n\n"+other+"\n"))
+	tokens, err := localhttp.ReadTokens(writeFile(t, "tokens", token+"\n\n"+other+"\n"), "mcp.token")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := Listen(t.Context(), "127.0.0.1:0")
+	l, err := localhttp.Listen(t.Context(), "127.0.0.1:0", "mcp.address")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,32 +199,6 @@ func TestHTTPClients(t *testing.T) {
 	stop()
 	if !two.has("seal") {
 		t.Error("the log is not sealed")
-	}
-}
-
-func TestListen(t *testing.T) {
-	for _, addr := range []string{"0.0.0.0:0", "[::]:0", ":0", "192.0.2.1:0", "example.com:80", "127.0.0.1", "nonsense"} {
-		if l, err := Listen(t.Context(), addr); err == nil || proposal.FailureOf(err).Code != "mcp.address" {
-			t.Errorf("%s: %v, %v", addr, l, err)
-		}
-	}
-}
-
-func TestReadTokens(t *testing.T) {
-	for name, text := range map[string]string{"empty": "\n", "short": "secret\n", "with a space": token + " " + token} {
-		if _, err := ReadTokens(writeFile(t, "t", text)); err == nil || proposal.FailureOf(err).Code != "mcp.token" || strings.Contains(err.Error(), "secret\n") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	open := writeFile(t, "t", token)
-	if err := os.Chmod(open, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ReadTokens(open); err == nil {
-		t.Error("a file that others can read is accepted")
-	}
-	if _, err := ReadTokens("missing"); err == nil {
-		t.Error("a missing file is accepted")
 	}
 }
 

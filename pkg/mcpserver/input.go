@@ -30,7 +30,7 @@ type proposed struct {
 type snippet struct {
 	Language string `json:"language" jsonschema:"python, javascript, bash or sh"`
 	Code     string `json:"code"`
-	Context  string `json:"context,omitempty" jsonschema:"a name space of its own for python or javascript; main if left out"`
+	Context  string `json:"context,omitempty" jsonschema:"variables of its own; main if left out"`
 	Timeout  string `json:"timeout,omitempty" jsonschema:"for example 90s or 10m"`
 	Why      string `json:"why,omitempty" jsonschema:"what you want to find out"`
 }

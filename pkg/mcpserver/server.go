@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/health"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -26,6 +27,7 @@ type Session interface {
 	Take(ctx context.Context, name string) ([]byte, proposal.Output, error)
 	List(ctx context.Context, pattern string) (proposal.Changes, error)
 	Changes(ctx context.Context) (proposal.Changes, error)
+	Diff(ctx context.Context, paths ...string) (proposal.Diff, error)
 	ID() string
 	Log() string
 	Close() (proposal.Report, error)
@@ -77,6 +79,12 @@ type Options struct {
 	// Ended is called with the report of each session when its log is sealed; nil for no
 	// calls.
 	Ended func(proposal.Report, error)
+	// Metrics, over HTTP, are served at health.MetricsPath without a token, and say at
+	// health.HealthPath whether the server is ready; nil for neither.
+	Metrics *health.Metrics
+	// Drain is how long running calls may take, over HTTP, after the context of the server
+	// has ended or until a second signal; then they are killed. 0 kills them at once.
+	Drain time.Duration
 	// Version is the server's version.
 	Version string
 	// MaxClients is how many clients may have a gate at the same time.
@@ -93,6 +101,7 @@ type Server struct {
 	mcp *mcp.Server
 
 	requests sync.Map // over HTTP: the contexts of requests, by the value of requestHeader
+	drain    health.Drain
 
 	mu      sync.Mutex
 	ctx     context.Context // ends all sessions

@@ -7,6 +7,7 @@ package mcpserver
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/fumehood/fumehood/pkg/internal/text"
@@ -54,7 +55,7 @@ func (u *setup) ended(r proposal.Record) {
 	defer u.mu.Unlock()
 	u.count++
 	u.left = u.left || r.Proposal.Origin != proposal.OriginService
-	command := text.Inline(r.Analysis.Canonical, 80)
+	command := text.Inline(strings.TrimSpace(r.Analysis.Canonical), 80)
 	switch {
 	case !r.Runnable():
 		u.notes = append(u.notes, fmt.Sprintf("set-up command %s: %s", command, r.Decision.Effect))

@@ -13,7 +13,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/fumehood/fumehood/pkg/interpreter"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -28,7 +27,7 @@ func (s *Server) addTools() {
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "run", Annotations: runs,
 		Description: "Run one command in the sandbox, if policy allows it, on a copy of the workspace."}, onSession(s, (*client).run))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "run_code", Annotations: runs,
-		Description: "Run a snippet of python, javascript, bash or sh in the sandbox, if policy allows it. Python and JavaScript keep variables from call to call, show the value of the last expression and images."}, onSession(s, (*client).runCode))
+		Description: "Run a snippet of python, javascript, bash or sh in the sandbox, if policy allows it. All keep variables from call to call; Python and JavaScript show the value of the last expression and images. Shell code is decided together with what its context ran before."}, onSession(s, (*client).runCode))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "read_file", Annotations: reads,
 		Description: "Read a file of the sandbox's workspace. Secrets are redacted."}, onSession(s, plain((*client).readFile)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "write_file", Annotations: &mcp.ToolAnnotations{DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no},
@@ -36,7 +35,7 @@ func (s *Server) addTools() {
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "list_files", Annotations: reads,
 		Description: "List files of the sandbox's workspace that match a pattern."}, onSession(s, plain((*client).listFiles)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "diff", Annotations: reads,
-		Description: "List the files that commands and write_file added, changed or removed."}, onSession(s, plain((*client).diff)))
+		Description: "List the files that commands and write_file added, changed or removed, with contents as a patch."}, onSession(s, plain((*client).diff)))
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "end_session", Annotations: &mcp.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &no},
 		Description: "End the sandbox, discard its files and seal the log. The next call begins another."}, tool(s, (*client).endSession))
 }
@@ -45,6 +44,9 @@ func (s *Server) addTools() {
 // client's connection, too.
 func tool[In any](s *Server, f func(c *client, ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error)) mcp.ToolHandlerFor[In, any] {
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		if s.drain.Begun() {
+			return nil, nil, failed(errDraining)
+		}
 		c, err := s.client(req.Session, userOf(req.Extra))
 		if err != nil {
 			return nil, nil, failed(err)
@@ -168,12 +170,7 @@ func (c *client) runCode(ctx context.Context, req *mcp.CallToolRequest, s *sessi
 	if err != nil {
 		return nil, nil, err
 	}
-	switch _, keeps := interpreter.LanguageOf(p.Language); {
-	case keeps:
-		p.Context = cmp.Or(in.Context, defaultContext)
-	case in.Context != "":
-		return nil, nil, invalid("context: only python and javascript keep state; files persist")
-	}
+	p.Context = cmp.Or(in.Context, defaultContext)
 	return c.do(ctx, req, s, p)
 }
 
@@ -190,7 +187,11 @@ func (c *client) do(ctx context.Context, req *mcp.CallToolRequest, s *session, p
 		x := ran{ID: p.ID, Effect: "deny", Reasons: []reason{*denied}}
 		return result(x.String(), x)
 	}
-	r, err := attempt(ctx, s, p, approval)
+	running := ctx
+	if req.Params.GetProgressToken() != nil {
+		running = s.shows(ctx)
+	}
+	r, err := attempt(running, s, p, approval)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -286,7 +287,7 @@ func doing(s *session) string {
 	if words := s.setup.progress(); words != "" {
 		return words
 	}
-	return "running"
+	return s.doing()
 }
 
 // watch names the session whose state is reported.

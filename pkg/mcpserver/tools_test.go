@@ -8,6 +8,8 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -84,7 +86,6 @@ func TestDenialsAndFailures(t *testing.T) {
 		{"run", map[string]any{"command": "a\u202eb"}, true, []string{"U+202E"}},
 		{"run", map[string]any{"command": "a", "origin": "setup"}, true, []string{"origin"}},
 		{"run_code", map[string]any{"language": "cobol", "code": "x"}, true, []string{"language:"}},
-		{"run_code", map[string]any{"language": "sh", "code": "x", "context": "a"}, true, []string{"only python and javascript keep state"}},
 		{"check", map[string]any{"commands": []string{"x"}, "command": "y"}, true, []string{"commands: must be alone"}},
 		{"read_file", map[string]any{"path": "a", "offset": -1}, true, []string{"offset"}},
 		{"read_file", map[string]any{"path": "missing"}, false, []string{"refused: no such file"}},
@@ -162,6 +163,36 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// A patch is in the answer as far as it is small; the rest is in a resource. Neither has
+// characters that hide or forge text.
+func TestDiff(t *testing.T) {
+	w := newWorld()
+	w.out = "+a\x1b[31m\u202e\n```\n"
+	w.file = filepath.Join(t.TempDir(), "~7.diff")
+	cs := start(t, w, Options{}, mcp.ClientOptions{})
+	small := call(t, cs, "diff", diffArgs{Contents: true, Paths: []string{"x\n```"}})
+	if got := words(small); strings.ContainsAny(got, "\x1b\u202e") || strings.Contains(got, "full patch") || strings.Count(got, "````") != 2 || len(got) > 600 {
+		t.Errorf("%q", got)
+	}
+	if got := structured[patch](t, small); got.Total != 1 || got.Files[0].Kind != "changed" || got.Bytes != int64(len(w.out)) || got.Full != "" {
+		t.Errorf("%+v", got)
+	}
+	w.out = strings.Repeat("+line\n", 10_000)
+	if err := os.WriteFile(w.file, []byte(w.out), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	large := call(t, cs, "diff", diffArgs{Contents: true, Paths: []string{"x"}})
+	if got := structured[patch](t, large); got.Full != "fumehood://output/7.diff" || len(words(large)) > 2*maxStdout {
+		t.Errorf("%+v, %d bytes", got, len(words(large)))
+	}
+	if whole, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "fumehood://output/7.diff"}); err != nil || whole.Contents[0].Text != w.out {
+		t.Errorf("the whole: %v", err)
+	}
+	if r := call(t, cs, "diff", diffArgs{Paths: []string{"x"}}); !r.IsError || !strings.Contains(words(r), "paths: needs contents") {
+		t.Errorf("%s", words(r))
+	}
+}
+
 // A cancelled call kills its command; the end of the connection does, and seals the log.
 func TestCancel(t *testing.T) {
 	w := newWorld()
@@ -210,8 +241,8 @@ func TestProgress(t *testing.T) {
 	params := &mcp.CallToolParams{Name: "run", Arguments: proposed{Command: "wait"}}
 	params.SetProgressToken("p")
 	go func() {
-		for range 3 {
-			if note := <-notes; !strings.Contains(note, "running") && !strings.Contains(note, "starting") && !strings.Contains(note, "installing") {
+		for note := ""; !strings.HasPrefix(note, "running: 2 of "); {
+			if note = <-notes; !strings.Contains(note, "running") && !strings.Contains(note, "starting") && !strings.Contains(note, "installing") || strings.Contains(note, "\x1b") {
 				t.Errorf("note %q", note)
 			}
 		}
@@ -282,8 +313,8 @@ func TestRunCodeShows(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if r := call(t, cs, "run_code", snippet{Language: "bash", Code: "x", Context: "a"}); !r.IsError || !strings.Contains(words(r), "only python and javascript keep state") {
-		t.Errorf("got %+v", r)
+	if r := call(t, cs, "run_code", snippet{Language: "bash", Code: "x", Context: "a"}); r.IsError || w.context != "a" {
+		t.Errorf("got %+v, context %q", r, w.context)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+
+	"github.com/fumehood/fumehood/pkg/internal/localhttp"
 )
 
 // A Transport says where a server's clients are: at the other end of In and Out, or, if HTTP
@@ -21,7 +23,7 @@ type Transport struct {
 	Serving func(addr string)
 
 	listener net.Listener
-	tokens   Tokens
+	tokens   localhttp.Tokens
 }
 
 // Open reads the tokens and listens, so that what is wrong with them is an error before there
@@ -30,10 +32,10 @@ func (t *Transport) Open(ctx context.Context) (err error) {
 	if t.HTTP == "" {
 		return nil
 	}
-	if t.tokens, err = ReadTokens(t.TokenFile); err != nil {
+	if t.tokens, err = localhttp.ReadTokens(t.TokenFile, "mcp.token"); err != nil {
 		return err
 	}
-	t.listener, err = Listen(ctx, t.HTTP)
+	t.listener, err = localhttp.Listen(ctx, t.HTTP, "mcp.address")
 	return err
 }
 

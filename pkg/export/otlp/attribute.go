@@ -114,7 +114,7 @@ var Attributes = []Attribute{
 	{"url.path", "string", "log", "without the query"},
 	{"fumehood.event.kind", "string", "log", "what a finding is about"},
 	{"file.path", "string", "log", "that it mentions"},
-	{"fumehood.trigger.command", "string", "log", "run, approve, rerun, explain or help"},
+	{"fumehood.trigger.command", "string", "log", "run, approve, rerun, review, explain or help"},
 	{"user.name", "string", "log", "who wrote the comment"},
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	collectlogs "go.opentelemetry.io/proto/slim/otlp/collector/logs/v1"
+	collectmetrics "go.opentelemetry.io/proto/slim/otlp/collector/metrics/v1"
 	collecttrace "go.opentelemetry.io/proto/slim/otlp/collector/trace/v1"
 	common "go.opentelemetry.io/proto/slim/otlp/common/v1"
 	logs "go.opentelemetry.io/proto/slim/otlp/logs/v1"
@@ -33,6 +34,7 @@ type fake struct {
 	asked   []string // paths
 	traces  []*collecttrace.ExportTraceServiceRequest
 	logs    []*collectlogs.ExportLogsServiceRequest
+	metrics []*collectmetrics.ExportMetricsServiceRequest
 	headers http.Header
 	// answer, if set, may respond instead of the collector and reports whether it did.
 	answer func(n int, w http.ResponseWriter, r *http.Request) bool
@@ -81,6 +83,12 @@ func (f *fake) take(r *http.Request, body []byte) []byte {
 		if err = proto.Unmarshal(body, &m); err == nil {
 			f.logs = append(f.logs, &m)
 			answer, err = proto.Marshal(&collectlogs.ExportLogsServiceResponse{PartialSuccess: &collectlogs.ExportLogsPartialSuccess{}})
+		}
+	case "/v1/metrics":
+		var m collectmetrics.ExportMetricsServiceRequest
+		if err = proto.Unmarshal(body, &m); err == nil {
+			f.metrics = append(f.metrics, &m)
+			answer, err = proto.Marshal(&collectmetrics.ExportMetricsServiceResponse{})
 		}
 	default:
 		f.t.Errorf("asked for %s", r.URL.Path)

@@ -12,8 +12,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// endpoint parses the URL of the collector, to which /v1/traces and /v1/logs are
-// added. Plain HTTP is allowed only for this machine or, if plain is set, for any.
+// endpoint parses the URL of the collector, to which /v1/traces, /v1/logs and
+// /v1/metrics are added. Plain HTTP is allowed only for this machine or, if plain is set, for any.
 func endpoint(raw string, plain bool) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	switch {
@@ -28,8 +28,8 @@ func endpoint(raw string, plain bool) (*url.URL, error) {
 	case u.Scheme == "http" && !plain && !loopback(u.Hostname()):
 		return nil, wrongEndpoint("it is plain HTTP to another machine", "use https://, or set --otlp-plain-unsafe where no one can listen")
 	}
-	if strings.HasSuffix(u.Path, "/v1/traces") || strings.HasSuffix(u.Path, "/v1/logs") {
-		return nil, wrongEndpoint("it names one signal's path", "remove /v1/traces or /v1/logs: both are added")
+	if strings.HasSuffix(u.Path, "/v1/traces") || strings.HasSuffix(u.Path, "/v1/logs") || strings.HasSuffix(u.Path, "/v1/metrics") {
+		return nil, wrongEndpoint("it names one signal's path", "remove /v1/traces, /v1/logs or /v1/metrics: they are added")
 	}
 	return u, nil
 }

@@ -17,6 +17,7 @@ import (
 	resource "go.opentelemetry.io/proto/slim/otlp/resource/v1"
 	trace "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 
+	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/export"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -93,6 +94,18 @@ func proxy(r *http.Request) (*url.URL, error) {
 // with the code otlp.failed; it should not stop the run.
 func (x *Exporter) Send(ctx context.Context, story export.Story, b *Batch) error {
 	return x.send(ctx, story.Run, weave(story, x.o.TraceParent, b.Dropped), b.records)
+}
+
+// SendLog sends the run of the log at path. How long that takes is Bounded.
+func (x *Exporter) SendLog(ctx context.Context, path string, trust audit.Trust, o export.Options) error {
+	var b Batch
+	story, err := export.LogFile(path, trust, o, b.Take)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := Bounded(ctx)
+	defer cancel()
+	return x.Send(ctx, story, &b)
 }
 
 // SendDecisions sends decisions that are not part of a run.

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package e2b
+
+import (
+	"encoding/json"
+	"errors"
+	"net/url"
+	"path"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// refused fails unless err is for the client.
+func refused(t *testing.T, err error) {
+	t.Helper()
+	var r *refusal
+	if !errors.As(err, &r) || statuses[r.code] < 400 {
+		t.Fatalf("not a refusal: %v", err)
+	}
+}
+
+// A frame that is accepted is the whole request, and what it starts is in the workspace.
+func FuzzStart(f *testing.F) {
+	for _, message := range []string{startEcho, `{}`, `{"process":{"cmd":"ls","args":["-l"],"envs":{"A":"b"},"cwd":"/workspace/x"},"tag":"t","stdin":false}`, `{"process":null}`, `[]`, `{"pty":{}}`} {
+		f.Add([]byte(framed(message)))
+	}
+	f.Add([]byte("\x00\xff\xff\xff\xff"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		message, err := unframe(data)
+		if err != nil {
+			refused(t, err)
+			return
+		}
+		if framed(string(message)) != string(data) {
+			t.Fatalf("%q is not %q", message, data)
+		}
+		in, err := decode[startRequest](message)
+		if err != nil {
+			refused(t, err)
+			return
+		}
+		p, err := in.proposal(0)
+		switch {
+		case err != nil:
+			refused(t, err)
+		case p.Run == "" && len(p.Argv) == 0 && !strings.HasSuffix(in.Process.Args[2], p.Run):
+			t.Fatalf("%+v proposes %+v", in, p)
+		case path.IsAbs(p.Cwd) || strings.HasPrefix(path.Clean(p.Cwd), ".."):
+			t.Fatalf("cwd %q", p.Cwd)
+		}
+	})
+}
+
+// A path is in the workspace or refused, and its pattern matches itself alone.
+func FuzzPath(f *testing.F) {
+	for _, name := range []string{"", ".", "a", "/workspace", "/workspace/a", "/workspacea", "/workspace/../a", "../a", "a/../../b", "~", "~/a", "/", "//workspace/a", "a*[b]?\\", "a\x00"} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		rel, err := inWorkspace(name)
+		if err != nil {
+			refused(t, err)
+			return
+		}
+		if rel == "" || path.IsAbs(rel) || rel != path.Clean(rel) || rel == ".." || strings.HasPrefix(rel, "../") || strings.ContainsRune(rel, 0) {
+			t.Fatalf("%q becomes %q", name, rel)
+		}
+		if again, err := inWorkspace(absolute(rel)); err != nil || again != rel {
+			t.Fatalf("%q becomes %q, and that %q, %v", name, rel, again, err)
+		}
+		if matched, err := path.Match(literal.Replace(rel), rel); utf8.ValidString(rel) && (err != nil || !matched) {
+			t.Fatalf("the pattern of %q: %v, %v", rel, matched, err)
+		}
+	})
+}
+
+// The files of a form are in the workspace, and not larger than the form.
+func FuzzForm(f *testing.F) {
+	f.Add([]byte(formOf("a", "b/c")), "x", "")
+	f.Add([]byte(formOf("a")), "x", "b")
+	f.Add([]byte("--x\r\n\r\n\r\n--x--"), "x", "")
+	f.Add([]byte(formOf("../a")), "", "")
+	f.Fuzz(func(t *testing.T, data []byte, boundary, only string) {
+		files, err := readForm(data, boundary, only)
+		if err != nil {
+			refused(t, err)
+			return
+		}
+		size := 0
+		for _, file := range files {
+			if rel, err := inWorkspace(file.path); err != nil || rel != file.path || rel == "." {
+				t.Fatalf("path %q: %v", file.path, err)
+			}
+			size += len(file.data)
+		}
+		if len(files) == 0 || len(files) > maxFiles || size > len(data) {
+			t.Fatalf("%d files of %d bytes in %d", len(files), size, len(data))
+		}
+	})
+}
+
+// The requests of the API and of the code interpreter.
+func FuzzRequests(f *testing.F) {
+	for _, text := range []string{`{"templateID":"base","metadata":{"a":"b"},"envVars":{"A":"b"},"timeout":300,"secure":true}`, `{"timeout":-1}`, `{"code":"1","context_id":"python","env_vars":{}}`, `{"code":"x","language":"JS"}`, `{"language":"r"}`, `null`, ``} {
+		f.Add([]byte(text), "a=b&c=d")
+	}
+	f.Add([]byte(`{}`), "%zz")
+	f.Fuzz(func(t *testing.T, data []byte, query string) {
+		if in, err := decode[newSandbox](data); err != nil {
+			refused(t, err)
+		} else if err := in.check(); err != nil {
+			refused(t, err)
+		} else if in.Network != nil || in.AutoPause != nil && *in.AutoPause || len(in.Metadata)+len(in.EnvVars) > 2*maxEntries {
+			t.Fatalf("accepted %+v", in)
+		}
+		b := &sandbox{contexts: newContexts()}
+		if in, err := decode[cell](data); err != nil {
+			refused(t, err)
+		} else if p, _, err := b.cell(in); err != nil {
+			refused(t, err)
+		} else if p.Code != in.Code || (p.Context == "") != (p.Language == "bash" || p.Language == "sh") {
+			t.Fatalf("%+v proposes %+v", in, p)
+		}
+		b.about.Metadata = map[string]string{"a": "b"}
+		q, err := url.ParseQuery(query)
+		if err != nil {
+			return
+		}
+		if wanted, err := readFilter(q); err != nil {
+			refused(t, err)
+		} else {
+			wanted(b)
+		}
+	})
+}
+
+// Whatever a cell shows is one line of JSON, and cannot be another event.
+func FuzzResult(f *testing.F) {
+	f.Add("text/plain", "1", true)
+	f.Add("application/json", `{"type":"end_of_execution"}`, false)
+	f.Add("type", "error", false)
+	f.Add("is_main_result", "x", false)
+	f.Add(tableType, `{"schema":{"fields":[{"name":"index"},{"name":"a"}],"primaryKey":["index"]},"data":[{"index":0,"a":1}]}`, true)
+	f.Add("x/json", "{\"a\":\n1}", true)
+	f.Fuzz(func(t *testing.T, kind, form string, main bool) {
+		data, err := json.Marshal(resultOf(proposal.Display{Value: main, Forms: map[string]string{kind: form}}))
+		if err != nil || strings.Contains(string(data), "\n") {
+			t.Fatalf("%q, %v", data, err)
+		}
+		var event struct {
+			Type string `json:"type"`
+			Main bool   `json:"is_main_result"`
+		}
+		if err := json.Unmarshal(data, &event); err != nil || event.Type != "result" || event.Main != main {
+			t.Fatalf("%s: %v", data, err)
+		}
+	})
+}
