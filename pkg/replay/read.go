@@ -346,9 +346,9 @@ func unfit(p proposal.Proposal) string {
 		return "it was refused when the plan was read"
 	case p.ID == "" || forms != 1:
 		return "its proposal is invalid"
-	case strings.Contains(strings.Join(append([]string{p.Run, p.Code, p.Stdin, p.Cwd}, p.Argv...), " "), "[redacted "):
+	case strings.Contains(strings.Join(append([]string{p.ShellText(), p.Stdin, p.Cwd}, p.Argv...), " "), "[redacted "):
 		return whyRedacted
-	case len(p.Run)+len(p.Code)+len(strings.Join(p.Argv, " ")) > maxText:
+	case len(p.ShellText())+len(strings.Join(p.Argv, " ")) > maxText:
 		return "its proposal is longer than allowed"
 	}
 	return ""

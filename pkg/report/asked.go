@@ -50,6 +50,9 @@ func Unaskable() Notice {
 // beside returns what a proposal requests in addition to its command, as plain lines.
 func beside(p proposal.Proposal) string {
 	var b strings.Builder
+	if words := p.Earlier.Words(); words != "" {
+		fmt.Fprintf(&b, "%s:\n%s", words, p.Earlier.Text)
+	}
 	if p.Cwd != "" && p.Cwd != "." {
 		fmt.Fprintf(&b, "working directory: %q\n", p.Cwd)
 	}

@@ -291,7 +291,19 @@ func everywhere(s string) proposal.Report {
 	r.Run.Toolchains = []proposal.Toolchain{{Name: s, Version: s, Path: s}, {Name: s, Path: "/usr/bin/" + s}}
 	r.Audit = &proposal.Audit{Origin: s, Key: s, Checkpoint: s, File: s}
 	r.Error = &proposal.Failure{Code: s, Message: s, Hint: s}
+	r.Differences = differences(proposal.Difference{Path: s, Kind: s, Note: s, Text: s}, proposal.Difference{Path: s, Text: "@@ -1 +1 @@\n+" + s + "\n-" + s + "\n " + s})
 	return r
+}
+
+// differences are files with a Patch that matches.
+func differences(files ...proposal.Difference) *proposal.Differences {
+	d := &proposal.Differences{Files: files}
+	var all string
+	for _, f := range files {
+		all += f.Text
+	}
+	d.Patch = proposal.Output{Bytes: int64(len(all)), SHA256: digest(all)}
+	return d
 }
 
 func hostile() proposal.Report {

@@ -69,11 +69,6 @@ type causeGroup struct {
 	subjects, config, advice []string
 }
 
-// causeKey is equal for causes that are shown as one.
-func causeKey(c proposal.Cause) string {
-	return strings.Join(append([]string{c.Kind, c.Reason, c.Advice}, c.Config...), "\x00")
-}
-
 // causeGroups lists the reasons, in order of their first command.
 func causeGroups(records []proposal.Record) []causeGroup {
 	var groups []causeGroup

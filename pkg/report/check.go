@@ -2,8 +2,6 @@
 
 package report
 
-import "strings"
-
 // A Check is a Page as the content of a check run.
 type Check struct {
 	Conclusion string // "success", "failure", "neutral", "action_required" or "cancelled"
@@ -27,12 +25,9 @@ const maxCheck = 65535
 func (p Page) Check() Check {
 	p = p.withCauses()
 	p.Limit = maxCheck
-	title := strings.TrimPrefix(p.heading(), "## ")
-	switch {
-	case p.doubted():
+	title := p.title()
+	if p.doubted() {
 		title += " (not confirmed)"
-	case p.foreign():
-		title += " (self-reported)"
 	}
 	if odd := p.odd(); odd != "" {
 		title += " (" + odd + ")"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -13,103 +14,213 @@ import (
 // treeUnits is more than the largest tree of programs needs.
 const treeUnits = 30000
 
-// maxOpen is the maximum number of open blocks; beyond that the table is more useful.
-const maxOpen = 10
+// problems shows each command that needs attention, worst first: how it ended and the line
+// that matters. The rest is folded.
+func (p Page) problems(d *doc, items []item, l level) {
+	shown := 0
+	var left []item
+	reasons := map[string]bool{} // each is explained once
+	for _, it := range p.ordered(items) {
+		again := reasons[why(it.Record)]
+		reasons[why(it.Record)] = why(it.Record) != ""
+		if kindOf(it.Record) == asked && p.Pending != nil {
+			p.problem(d, it, l, again)
+			continue
+		}
+		if shown++; shown > l.details {
+			left = append(left, it)
+			continue
+		}
+		p.problem(d, it, l, again)
+	}
+	p.rest(d, left, l)
+}
 
-// details has one block per proposal, worst first, across all plans.
-func (p Page) details(d *doc, items []item, l level) {
-	counts := countKinds(p.records())
-	shown, folded, questions := 0, 0, 0
-	reasons := map[string]bool{} // the first block of each is open
-	for k := failed; k <= succeeded; k++ {
-		if counts[k] > 0 && l.allows(k) {
-			d.block(fmt.Sprintf("<h3>%s</h3>", sections[k]))
-		}
+// ordered returns the items that need attention, worst first. What could not run is not among
+// them: see folds.
+func (p Page) ordered(items []item) []item {
+	var list []item
+	for _, k := range []kind{failed, broken, denied, asked, succeeded} {
 		for _, it := range items {
-			if kindOf(it.Record) != k {
-				continue
-			}
-			count, limit := &shown, l.details
-			switch {
-			case k == succeeded:
-				count, limit = &folded, l.folded
-			case k == asked && p.Pending != nil:
-				questions++
-				p.block(d, it, l, questions <= maxOpen)
-				continue
-			}
-			key := why(it.Record)
-			again := key != "" && reasons[key]
-			reasons[key] = true
-			if *count++; *count <= limit {
-				p.block(d, it, l, !again && (k != succeeded || refusedPrograms(it.Record)+refusedFlows(it.Record) > 0 || unmet(it.Record)) && *count <= maxOpen)
+			if kindOf(it.Record) == k && (k != succeeded || notable(it.Record)) {
+				list = append(list, it)
 			}
 		}
 	}
-	if left := max(0, shown-l.details) + max(0, folded-l.folded); left > 0 {
-		d.block(fmt.Sprintf("<p>%d more commands are not shown here; see the report file.</p>", left))
+	return list
+}
+
+// rest lists the items for whose details there is no room.
+func (p Page) rest(d *doc, left []item, l level) {
+	n := min(len(left), l.rows)
+	var lines []string
+	for _, it := range left[:n] {
+		lines = append(lines, "<li>"+p.headline(it, l)+"</li>")
 	}
+	if n < len(left) {
+		lines = append(lines, fmt.Sprintf("<li>%d more commands, not shown here; see the report file</li>", len(left)-n))
+	}
+	if len(lines) > 0 {
+		d.block("<ul>", strings.Join(lines, "\n"), "</ul>")
+	}
+}
+
+// outcome is the outcome of an item, with a mark and a space before it. A success that only
+// the pull request's own run reports has no mark.
+func (p Page) outcome(it item) (mark, words string) {
+	mark, words = outcome(it.Record)
+	if p.Parts[it.part].Foreign && kindOf(it.Record) == succeeded {
+		return "", words
+	}
+	return mark + space, words
+}
+
+// headline is an item in one line: its outcome and its command.
+func (p Page) headline(it item, l level) string {
+	mark, words := p.outcome(it)
+	if reason, ok := refusal(it.Record); ok {
+		words += ": " + code(reason.Rule, l.short)
+	}
+	s := mark + p.label(it.part) + "<b>" + code(it.Proposal.ID, l.short) + "</b> " + words
+	if kindOf(it.Record) != asked {
+		s += " · " + narrow(shortCommand(it.Record), l.short)
+	}
+	return s
+}
+
+// problem shows one command that needs attention. again says that the reason has been
+// explained.
+func (p Page) problem(d *doc, it item, l level, again bool) {
+	lines := []string{p.headline(it, l)}
+	if !again {
+		lines = append(lines, p.matters(it, l)...)
+	}
+	d.block("<p>" + strings.Join(lines, "\n<br>") + "</p>")
+	if lines := troubles(it.Record, l); len(lines) > 0 {
+		d.block("<ul>", strings.Join(lines, "\n"), "</ul>")
+	}
+	if kindOf(it.Record) == asked {
+		p.question(d, it.Record, l)
+	}
+	open := ""
+	if p.Detail == config.DetailFull {
+		open = " open"
+	}
+	if p.hasBody(it, l) {
+		d.block("<details"+open+">", "<summary>"+p.contents(it)+" of "+code(it.Proposal.ID, l.short)+"</summary>")
+		p.body(d, it, l)
+		d.block("</details>")
+	}
+}
+
+// contents names what the fold of an item has.
+func (p Page) contents(it item) string {
+	if len(p.outputsOf(it)) > 0 {
+		return "Output"
+	}
+	return "Details"
+}
+
+// outputsOf returns the outputs of an item that are shown.
+func (p Page) outputsOf(it item) []*output {
+	if p.Detail == config.DetailQuiet {
+		return nil
+	}
+	return it.outputs
+}
+
+// folds shows the commands that did not run for a reason that is not theirs, and those that
+// succeeded, each kind in one fold.
+func (p Page) folds(d *doc, items []item, l level) {
+	for _, k := range []kind{unable, notRun, succeeded} {
+		var list []item
+		for _, it := range items {
+			if kindOf(it.Record) == k && (k != succeeded || !notable(it.Record)) {
+				list = append(list, it)
+			}
+		}
+		if len(list) == 0 {
+			continue
+		}
+		mark, _ := p.outcome(list[0])
+		show := func(it item) string { return p.label(it.part) + code(it.Proposal.ID, l.short) }
+		d.block("<details>", fmt.Sprintf("<summary>%s%d %s: %s</summary>", mark, len(list), kindWords[k], severalOf(list, show)))
+		p.nested(d, list, l)
+		d.block("</details>")
+	}
+}
+
+// nested shows items inside a fold, as many as there is room for.
+func (p Page) nested(d *doc, list []item, l level) {
+	n := min(len(list), l.folded)
+	for _, it := range list[:n] {
+		if !p.hasBody(it, l) {
+			d.block("<p>" + p.headline(it, l) + "</p>")
+			continue
+		}
+		d.block("<details>", "<summary>"+p.headline(it, l)+"</summary>")
+		p.body(d, it, l)
+		d.block("</details>")
+	}
+	p.rest(d, list[n:], l)
+}
+
+// wholeFold is everything about a run in which nothing needs attention.
+func (p Page) wholeFold(d *doc, items []item, l level) {
+	d.block("<details>", "<summary>Commands, output and audit log · "+p.subject(l)+"</summary>")
+	p.nested(d, items, l)
+	p.conditions(d, items, l)
+	d.block("</details>")
 }
 
 // why is equal for commands that did not run for the same reason, and "" for those that ran.
 func why(r proposal.Record) string {
-	switch kindOf(r) {
-	case unable:
-		return causeKey(*r.Cause)
-	case denied:
-		reason, _ := refusal(r)
+	if reason, ok := refusal(r); ok && r.Proposal.Invalid == nil {
 		return reason.Rule + "\x00" + reason.Message
-	case notRun:
-		if r.Result != nil {
-			return r.Result.Detail
-		}
 	}
 	return ""
 }
 
-var sections = [...]string{"Failed", "Cancelled", "Denied", "Needs approval", "Could not run", "Not run", "Succeeded"}
-
-func (l level) allows(k kind) bool { return k != succeeded || l.folded > 0 }
-
-// block renders one record.
-func (p Page) block(d *doc, r item, l level, open bool) {
-	mark, words := outcome(r.Record)
-	attr := ""
-	if open {
-		attr = " open"
-	}
-	d.block("<details"+attr+">", fmt.Sprintf("<summary>%s %s%s: %s</summary>", mark, p.label(r.part), code(r.Proposal.ID, l.short), words))
-	if kindOf(r.Record) == asked {
-		p.question(d, r.Record, l)
-	} else {
-		cmd, info := command(r.Record)
+// body shows an item's whole command, unless it is in the headline, the facts and the output.
+func (p Page) body(d *doc, it item, l level) {
+	if cmd, info, cut := cutCommand(it.Record, l); cut {
 		d.block(fence(info, text.Excerpt([]byte(cmd), nil, int64(len(cmd)), max(l.long, 200)).Text))
 	}
-	facts := append(reasons(r.Record, l), causeItems(r.Record, l)...)
-	facts = append(facts, stated(r.Record, l)...)
-	facts = append(facts, retriedItems(r.Record, l)...)
-	if kindOf(r.Record) == asked && p.Pending != nil {
-		facts = append(facts, "<li>"+p.approve(1)+"</li>")
-	}
-	if r.Result != nil {
-		facts = append(facts, happened(*r.Result, l, r.index)...)
-		if words := advice(r.Record); words != "" {
-			facts = append(facts, "<li>"+backticks(words)+"</li>")
-		}
-	}
-	facts = append(facts, observation(r.Record, l)...)
-	if len(facts) > 0 {
+	if facts := p.factsOf(it, l); len(facts) > 0 {
 		d.block("<ul>", strings.Join(facts, "\n"), "</ul>")
 	}
-	if o := seen(r.Record); o != nil {
-		if tree := drawing(o.Programs, l.tree); tree != "" {
-			d.block(fence("text", text.Excerpt([]byte(tree), nil, int64(len(tree)), treeUnits).Text))
-		}
-	}
-	for _, o := range r.outputs {
+	for _, o := range p.outputsOf(it) {
 		d.output(o)
 	}
-	d.block("</details>")
+}
+
+func (p Page) hasBody(it item, l level) bool {
+	if p.Detail == config.DetailQuiet {
+		return false
+	}
+	_, _, cut := cutCommand(it.Record, l)
+	return cut || len(p.outputsOf(it))+len(p.factsOf(it, l)) > 0
+}
+
+// cutCommand returns a command, and whether its headline does not show all of it.
+func cutCommand(r proposal.Record, l level) (cmd, info string, cut bool) {
+	cmd, info = command(r)
+	trimmed := strings.TrimSpace(cmd)
+	return cmd, info, kindOf(r) != asked && (text.Inline(trimmed, l.short) != trimmed || info != "sh" || len(escape(trimmed, l.short+1)) > l.short)
+}
+
+// factsOf lists what there is to know about an item, except for what is shown above it.
+func (p Page) factsOf(it item, l level) []string {
+	facts := append(reasons(it.Record, l), causeItems(it.Record, l)...)
+	facts = append(facts, stated(it.Record, l)...)
+	facts = append(facts, retriedItems(it.Record, l)...)
+	if it.Result != nil {
+		facts = append(facts, happened(*it.Result, l, it.index)...)
+	}
+	if kindOf(it.Record) == succeeded && !notable(it.Record) {
+		facts = append(facts, troubles(it.Record, l)...) // what would have been refused
+	}
+	return append(facts, observation(it.Record, l)...)
 }
 
 // reasons returns the rules by which a proposal was refused with alternatives, who
@@ -141,13 +252,12 @@ func refusals(r proposal.Record, l level) []string {
 			items = append(items, reasonLine(reason, l))
 		}
 	}
-	if len(items) > 0 {
-		return items
+	if len(items) == 0 {
+		for _, u := range r.Analysis.Unknowns {
+			items = append(items, "<li>"+unknownWords(r, u, l)+"</li>")
+		}
 	}
-	for _, u := range r.Analysis.Unknowns {
-		items = append(items, unknownLine(u, l))
-	}
-	return items
+	return items[min(1, len(items)):] // the first is above
 }
 
 func approved(a proposal.Approval) string {
@@ -158,16 +268,21 @@ func approved(a proposal.Approval) string {
 	return s + " for commit " + commit(a.HeadSHA) + ", this plan and this policy</li>"
 }
 
-func reasonLine(r proposal.Reason, l level) string {
+func reasonLine(r proposal.Reason, l level) string { return "<li>" + reasonWords(r, l) + "</li>" }
+
+func reasonWords(r proposal.Reason, l level) string {
 	would := ""
 	if r.Observed {
 		would = "would have been " + effects[r.Effect] + " by "
 	}
-	s := fmt.Sprintf("<li>%s%s %s", would, code(r.Rule, 80), prose(r.Message, l.long))
+	s := prose(r.Message, l.long)
+	if r.Rule != "" {
+		s = would + code(r.Rule, 80) + " " + s
+	}
 	if r.Text != "" && !strings.Contains(r.Message, r.Text) {
 		s += " (" + code(r.Text, l.short) + ")"
 	}
-	return s + instead(r.Suggestion, l) + next(r, l) + "</li>"
+	return s + instead(r.Suggestion, l) + next(r, l)
 }
 
 // next returns what to do about r: whether rewording may help, and which commands
@@ -191,9 +306,18 @@ func codes(list []string, l level) []string {
 	return all
 }
 
-func unknownLine(u proposal.Unknown, l level) string {
-	return fmt.Sprintf("<li>%s line %d, column %d: %s%s</li>",
-		code(u.Code, 80), u.Span.Line, u.Span.Col, prose(u.Message, l.long), instead(u.Hint, l))
+func unknownWords(r proposal.Record, u proposal.Unknown, l level) string {
+	return fmt.Sprintf("%s %s: %s%s",
+		code(u.Code, 80), lineOf(r.Analysis, u.Span), prose(u.Message, l.long), instead(u.Hint, l))
+}
+
+// lineOf names the place of s in the proposal's own text.
+func lineOf(a proposal.Analysis, s proposal.Span) string {
+	earlier := strings.TrimSuffix(a.Canonical, a.Own())
+	if s.Start < len(earlier) {
+		return "in an earlier cell of the context"
+	}
+	return fmt.Sprintf("line %d, column %d", s.Line-strings.Count(earlier, "\n"), s.Col)
 }
 
 func instead(suggestion string, l level) string {
@@ -207,6 +331,9 @@ func instead(suggestion string, l level) string {
 func stated(r proposal.Record, l level) []string {
 	var items []string
 	p := r.Proposal
+	if words := p.Earlier.Words(); words != "" {
+		items = append(items, "<li>"+words+"</li>")
+	}
 	if p.Why != "" {
 		whose := "proposer's reason"
 		if p.Origin == proposal.OriginSetup {
@@ -214,13 +341,8 @@ func stated(r proposal.Record, l level) []string {
 		}
 		items = append(items, "<li>"+whose+": "+code(p.Why, l.long)+"</li>")
 	}
-	if p.Expect != "" {
-		_, words := outcome(r)
-		expected := "expected: "
-		if unmet(r) {
-			expected = "⚠️ <b>not as expected:</b> "
-		}
-		items = append(items, "<li>"+expected+code(p.Expect, l.long)+"; result: "+words+"</li>")
+	if p.Expect != "" && !unmet(r) {
+		items = append(items, "<li>expected: "+code(p.Expect, l.long)+"</li>")
 	}
 	if p.Cwd != "" && p.Cwd != "." && kindOf(r) != asked {
 		items = append(items, "<li>working directory: "+code(p.Cwd, l.short)+"</li>")
@@ -234,7 +356,7 @@ func happened(r proposal.Result, l level, index int) []string {
 	add := func(format string, args ...any) {
 		items = append(items, "<li>"+fmt.Sprintf(format, args...)+"</li>")
 	}
-	if r.Detail != "" {
+	if r.Detail != "" && r.Status == proposal.NotRun {
 		add("%s", prose(r.Detail, l.long))
 	}
 	if _, words := ending(r); r.Limit != "" && !strings.Contains(words, limit(r.Limit)) {
@@ -255,13 +377,8 @@ func happened(r proposal.Result, l level, index int) []string {
 	if len(r.Outputs) > 0 {
 		add("output files:%s", list(r.Outputs, l.list, func(o proposal.Output) string { return outputFile(o, l) }))
 	}
-	if ran := r.Status != proposal.NotRun && r.Status != proposal.SandboxFailed; ran && r.Stdout.Bytes+r.Stderr.Bytes == 0 {
+	if ran := r.Status != proposal.NotRun && r.Status != proposal.SandboxFailed; ran && !r.Succeeded() && r.Stdout.Bytes+r.Stderr.Bytes == 0 {
 		add("no output")
-	}
-	if r.Usage != nil {
-		add("took %s", usage(*r.Usage))
-	} else if r.Status != proposal.NotRun && r.Status != proposal.SandboxFailed {
-		add("CPU time %s, peak memory of the sandbox %s", milliseconds(r.CPUMS), size(r.PeakMem))
 	}
 	return items
 }

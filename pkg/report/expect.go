@@ -33,14 +33,3 @@ func unmet(r proposal.Record) bool {
 	}
 	return false
 }
-
-// expectation is the line of a table's cell about what was expected.
-func expectation(r proposal.Record, l level) string {
-	switch {
-	case r.Proposal.Expect == "":
-		return ""
-	case unmet(r):
-		return "<br>⚠️ <b>not as expected:</b> " + narrow(r.Proposal.Expect, min(l.short, 80))
-	}
-	return "<br>expected: " + narrow(r.Proposal.Expect, min(l.short, 80))
-}

@@ -72,6 +72,9 @@ func checkFacts(r proposal.Report) *fault {
 	}
 	p.causes(r.Records)
 	p.require(r.Totals == proposal.Total(r.Records), "totals", "does not match the records")
+	if r.Differences != nil {
+		p.differences(*r.Differences, r.Run.Session)
+	}
 	if r.Audit != nil {
 		p.count("audit.entries", r.Audit.Entries)
 	}
@@ -229,6 +232,7 @@ func (p *prober) typed(r proposal.Reason, path string) {
 
 func (p *prober) result(r proposal.Result, path string) {
 	p.require(r.ExitCode >= -1 && r.ExitCode <= 255, path+".exit_code", "is not an exit code")
+	p.require(r.Killed == "" || slices.Contains(proposal.Killers, r.Killed), path+".killed", "is not one of the allowed values")
 	p.require(len(r.Signal) <= 32, path+".signal", "is not the name of a signal")
 	p.count(path, r.WallMS, r.CPUMS, int64(r.PeakMem), int64(r.Leftover), int64(r.Changes.Omitted))
 	ran := r.Status != proposal.NotRun && r.Status != proposal.SandboxFailed
@@ -246,6 +250,23 @@ func (p *prober) result(r proposal.Result, path string) {
 		p.oneOf(c.Kind, at+".kind", "added", "changed", "removed")
 		p.oneOf(c.Type, at+".type", "file", "dir", "symlink", "other")
 	}
+}
+
+// differences checks the kinds and, unless the texts are withheld, their digest.
+func (p *prober) differences(d proposal.Differences, session bool) {
+	p.require(!session, "differences", "are in the report of a session")
+	p.count("differences", int64(d.Omitted), d.Patch.Bytes)
+	p.redactions(d.Patch.Redacted, "differences.patch.redacted")
+	sum, size := sha256.New(), 0
+	for i, f := range d.Files {
+		p.oneOf(f.Kind, fmt.Sprintf("differences.files[%d].kind", i), "added", "changed", "removed")
+		sum.Write([]byte(f.Text))
+		size += len(f.Text)
+	}
+	if p.bare && size == 0 || len(d.Files) == 0 && d.Patch.SHA256 == "" {
+		return
+	}
+	p.require(int64(size) == d.Patch.Bytes && hex.EncodeToString(sum.Sum(nil)) == d.Patch.SHA256, "differences.patch", "does not match the texts")
 }
 
 // stream checks the counts and, if all bytes are present, their digest.

@@ -12,20 +12,48 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// footers shows the conditions under which each part was run.
-func (p Page) footers(d *doc, l level) {
+// footers folds the conditions of the run.
+func (p Page) footers(d *doc, items []item, l level) {
+	if l.footers == 0 || len(p.Parts) == 0 {
+		return
+	}
+	d.block("<details>", "<summary>How this was run: programs, statistics, policy, protection and audit log</summary>")
+	p.conditions(d, items, l)
+	d.block("</details>")
+}
+
+// conditions shows what each command started and used, and the conditions under which each
+// part was run.
+func (p Page) conditions(d *doc, items []item, l level) {
+	for _, it := range items {
+		p.measured(d, it, l)
+	}
+	if lines := p.grounds(l); len(lines) > 0 {
+		d.block("<p>" + strings.Join(lines, "\n<br>") + "</p>")
+	}
 	for i, part := range p.Parts {
 		if i == l.footers {
 			d.block(fmt.Sprintf("<p>The conditions of %d more runs are not shown here; see their report files.</p>", len(p.Parts)-i))
 			return
 		}
-		name := "this"
 		if p.several() {
-			name = code(part.Name, 60)
+			d.block("<p>Conditions of " + code(part.Name, 60) + ":</p>")
 		}
-		d.block("<details>", "<summary>How "+name+" was run and how to verify it</summary>")
 		footer(d, part, l, p.Artifact != "")
-		d.block("</details>")
+	}
+}
+
+// measured shows the programs and the resources of one command.
+func (p Page) measured(d *doc, it item, l level) {
+	items := statistics(it.Record, l)
+	if len(items) == 0 || l.tree == 0 {
+		return
+	}
+	d.block("<p>"+p.label(it.part)+code(it.Proposal.ID, l.short)+":</p>", "<ul>"+strings.Join(items, "\n")+"</ul>")
+	if o := seen(it.Record); o != nil {
+		if tree := drawing(o.Programs, l.tree); tree != "" {
+			d.block(fence("text", text.Excerpt([]byte(tree), nil, int64(len(tree)), treeUnits).Text))
+		}
 	}
 }
 
@@ -52,7 +80,11 @@ func footer(d *doc, part Part, l level, packed bool) {
 	}
 	d.block(append(lines, "</table>")...)
 	if len(run.Enforced) > 0 {
-		d.block("<p>Enforced:</p>", list(run.Enforced, l.run, func(s string) string { return prose(s, l.long) }))
+		enforced := "Enforced:"
+		if part.Foreign {
+			enforced = "That run says that it enforced:"
+		}
+		d.block("<p>"+enforced+"</p>", list(run.Enforced, l.run, func(s string) string { return prose(s, l.long) }))
 	}
 	audit(d, part.Report.Audit, packed)
 }

@@ -26,7 +26,7 @@ const maxLogs = 5000
 // goTest reads the lines that go test prints around a test's own lines.
 func (s *scanner) goTest(line string) bool {
 	if m := match(goLog, ".go:", line); m != nil {
-		if len(s.found.tree.bases[m[1]]) > 0 && len(s.logs) < maxLogs {
+		if (s.found.tree.open || len(s.found.tree.bases[m[1]]) > 0) && len(s.logs) < maxLogs {
 			s.logs = append(s.logs, testLog{test: s.test, file: m[1], line: m[2], text: m[3]})
 		}
 		return true

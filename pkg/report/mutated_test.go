@@ -38,19 +38,20 @@ func full() proposal.Report {
 		e.Command = rec.Proposal.ID
 	}
 	r.Error = &proposal.Failure{Code: "audit.full", Message: "no room"}
+	r.Differences = differences(proposal.Difference{Path: "a", Kind: "added", Text: "diff", Note: "partly"})
 	r.Totals = proposal.Total(r.Records)
 	return r
 }
 
 // mutants returns one copy of the document for every value in it, changed by edit,
-// with the value's path; with -short, for every seventh value. edit returns false
+// with the value's path; with -short, for every sixth value. edit returns false
 // if it has nothing to change.
 func mutants(t *testing.T, edit func(parent any, key any) bool) map[string][]byte {
 	t.Helper()
 	whole := document(t, full())
 	all, step := map[string][]byte{}, 1
 	if testing.Short() {
-		step = 7
+		step = 6
 	}
 	for n := 0; ; n += step {
 		var tree any
@@ -165,7 +166,7 @@ func TestMutatedFields(t *testing.T) {
 		if strings.Contains(path, ".observations.") && strings.Contains(" decision reason errno address times ", " "+name+" ") {
 			continue
 		}
-		if !strings.Contains(" observations usage retried file file_bytes wall cpus memory pids disk files output grant approval url pr head_sha base_sha fork repository mode error audit hint sha256 text ", " "+name+" ") {
+		if !strings.Contains(" observations usage retried file file_bytes wall cpus memory pids disk files output grant approval url pr head_sha base_sha fork repository mode error audit hint sha256 text note differences ", " "+name+" ") {
 			t.Errorf("a report without %s was read", path)
 		}
 	}

@@ -73,7 +73,7 @@ func (p Page) barred(l level) string {
 	return s
 }
 
-// network lists a command's network events as items of a list, refused ones first.
+// network has an item of a list for each kind of refusal of network events.
 func network(r proposal.Record, l level) []string {
 	o := seen(r)
 	if o == nil {
@@ -85,15 +85,12 @@ func network(r proposal.Record, l level) []string {
 		n     int
 		list  []proposal.Reach
 	}{
-		{"network, refused", o.Counts.NetRefused, reaches(r, isRefused)},
-		{"network, would have been refused", o.Counts.NetWatched, reaches(r, isWatched)},
+		{"⛔ network, refused", o.Counts.NetRefused, reaches(r, isRefused)},
+		{"👁 network, would have been refused", o.Counts.NetWatched, reaches(r, isWatched)},
 	} {
 		if group.n > 0 {
 			items = append(items, fmt.Sprintf("<li>%s: %s%s</li>", group.words, text.Count(int64(group.n)), list(group.list, l.list, func(r proposal.Reach) string { return barredLine(r, l) })))
 		}
-	}
-	if trips := tripsOf(reaches(r, isPassed)); len(trips) > 0 {
-		items = append(items, "<li>network, allowed:"+list(trips, (l.list+1)/2, func(v trip) string { return v.line(l) })+"</li>")
 	}
 	return items
 }

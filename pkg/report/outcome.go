@@ -58,13 +58,13 @@ func countKinds(records []proposal.Record) (counts [len(kindWords)]int) {
 	return counts
 }
 
-// tally counts records in words, "2 succeeded, 1 failed, 2 denied".
+// tally counts records in words, the worst first: "1 failed, 2 denied, 2 succeeded".
 func tally(records []proposal.Record) string {
 	counts := countKinds(records)
 	var list []string
-	for _, k := range []kind{succeeded, failed, broken, denied, asked, unable, notRun} {
-		if counts[k] > 0 {
-			list = append(list, fmt.Sprintf("%d %s", counts[k], kindWords[k]))
+	for k, n := range counts {
+		if n > 0 {
+			list = append(list, fmt.Sprintf("%d %s", n, kindWords[k]))
 		}
 	}
 	if len(list) == 0 {

@@ -5,6 +5,7 @@ package report
 import (
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -26,6 +27,15 @@ type Page struct {
 	Artifact   string // its name
 	PolicyFrom string // the branches and commits that the repository's own rules were read at; "" if unknown
 
+	// Head is the full SHA of the commit, and Files are paths of files in it, for links to
+	// lines. Both must be trusted: output can choose the path and the line of a link, but
+	// no other target. Without them there are no such links.
+	Head  string
+	Files []string
+	// Detail is how much is shown: one of config.Details. "" means config.DetailNormal. It
+	// does not change what a person is asked to approve.
+	Detail string
+
 	// DryRun is set if nothing was posted: the page shows what would have been posted.
 	DryRun bool
 	// Limit is the maximum length of Markdown and Body in UTF-16 units; 0 means
@@ -33,6 +43,7 @@ type Page struct {
 	Limit int
 
 	trusted bool // see withCauses
+	tree    *tree
 }
 
 // A Part is one plan's run.
@@ -50,6 +61,16 @@ type Part struct {
 	Decided bool
 	// Doubt lists what the caller could not confirm in the report, in the caller's words.
 	Doubt []string
+}
+
+// Sized returns p with a configured detail and length. What a person may be asked to approve
+// is never shortened, so the length does not apply to a page with Pending.
+func (p Page) Sized(c config.Comment) Page {
+	p.Detail = c.Detail
+	if c.Length > 0 && p.Pending == nil {
+		p.Limit = min(c.Length, p.limit())
+	}
+	return p
 }
 
 // A Pending identifies the commit that an approval is for.
@@ -106,6 +127,7 @@ func (p Page) limit() int {
 func (p Page) within(limit int) string {
 	p = p.withCauses()
 	p.Parts = quoteForeign(p.Parts)
+	p.tree = openTree(p.Files)
 	items := p.items(limit)
 	for i, l := range levels {
 		d := p.compose(items, l)
@@ -129,6 +151,8 @@ type item struct {
 	part    int // index into Page.Parts
 	index   int // in its part
 	outputs []*output
+	found   []Annotation // what its output reports, if it failed, the worst
+	last    string       // if nothing was found: the line that looks most like a cause
 }
 
 // items lists all records of all parts, in order.
@@ -136,7 +160,9 @@ func (p Page) items(limit int) []item {
 	var list []item
 	for i, part := range p.Parts {
 		for j, r := range part.Report.Records {
-			list = append(list, item{Record: r, part: i, index: j, outputs: measure(shownResult(part.Report, r), len(list), limit, p.Artifact != "")})
+			it := item{Record: r, part: i, index: j, outputs: measure(shownResult(part.Report, r), len(list), limit, p.Artifact != "")}
+			it.found, it.last = p.failing(part.Report, r)
+			list = append(list, it)
 		}
 	}
 	return list
@@ -161,14 +187,24 @@ func (p Page) label(part int) string {
 	return code(p.Parts[part].Name, 60) + " "
 }
 
-// compose renders the page at one level of detail.
+// compose renders the page at one level of detail: what needs attention first, and the
+// conditions of the run last.
 func (p Page) compose(items []item, l level) *doc {
 	d := &doc{}
 	d.block(p.heading())
-	p.preface(d, l)
-	p.table(d, items, l)
-	p.details(d, items, l)
-	p.footers(d, l)
+	if p.fine() {
+		p.wholeFold(d, items, l)
+	} else {
+		p.preface(d, l)
+		p.problems(d, items, l)
+		if lines := p.unable(l); len(lines) > 0 {
+			d.block("<p>" + strings.Join(lines, "\n<br>") + "</p>")
+		}
+		p.missing(d, l)
+		d.block("<p>" + p.subject(l) + "</p>")
+		p.folds(d, items, l)
+		p.footers(d, items, l)
+	}
 	p.earlier(d, l)
 	return d
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/internal/text"
@@ -85,6 +86,14 @@ func pages() map[string]Page {
 		},
 		Repository: ownRepository, RunURL: ownRun, Artifact: "fumehood",
 	}
+	fork.Parts[0].Foreign, fork.Head = true, sha
+	fork.Files = []string{"stats/stats_test.go", "stats/stats.go", "README.md"}
+	reported := fork
+	reported.Parts = []Part{{Report: allOK(), Audit: "sealed and complete: 9 entries", Foreign: true, Decided: true}}
+	reported.Notices, reported.Pending, reported.Earlier = []Notice{SelfReported("the audit log was verified, and each decision was made again with this repository's policy")}, nil, nil
+	quiet := Page{Parts: []Part{{Report: mixed()}}, Repository: ownRepository, RunURL: ownRun, Artifact: "fumehood", Head: sha, Files: fork.Files, Detail: config.DetailQuiet}
+	full := quiet
+	full.Detail = config.DetailFull
 	matrix := Page{
 		Parts:      []Part{{Name: "linux", Report: mixed()}, {Name: "node 22", Report: allOK()}, {Name: "docs", Report: cancelledRun()}},
 		Repository: ownRepository, RunURL: ownRun, Artifact: "fumehood-linux",
@@ -92,7 +101,7 @@ func pages() map[string]Page {
 	matrix.Parts[0].Report.Run.Unenforced = []string{"the limit of processes: this host has no pids controller"}
 	dryRun := matrix
 	dryRun.Parts, dryRun.DryRun = matrix.Parts[:2], true
-	return map[string]Page{"page_fork": fork, "page_matrix": matrix, "page_dry_run": dryRun}
+	return map[string]Page{"page_fork": fork, "page_reported": reported, "page_quiet": quiet, "page_full": full, "page_matrix": matrix, "page_dry_run": dryRun}
 }
 
 func TestPages(t *testing.T) {
@@ -215,12 +224,12 @@ func TestCheck(t *testing.T) {
 	}{
 		"success":          {[]proposal.Report{allOK()}, Check{Conclusion: "success", Title: "fumehood: 3 succeeded"}},
 		"approved":         {[]proposal.Report{approvedRun()}, Check{Conclusion: "success", Title: "fumehood: 2 succeeded"}},
-		"failed":           {[]proposal.Report{observedRun()}, Check{Conclusion: "failure", Title: "fumehood: 1 succeeded, 1 failed"}},
+		"failed":           {[]proposal.Report{observedRun()}, Check{Conclusion: "failure", Title: "fumehood: 1 failed, 1 succeeded"}},
 		"denied":           {[]proposal.Report{denies}, Check{Conclusion: "failure", Title: "fumehood: 1 denied"}},
-		"waiting":          {[]proposal.Report{waits}, Check{Conclusion: "action_required", Title: "fumehood: 1 succeeded, 1 waiting for approval"}},
-		"cancelled":        {[]proposal.Report{allOK(), cancelledRun()}, Check{Conclusion: "cancelled", Title: "fumehood was cancelled: 4 succeeded, 1 cancelled, 1 not run"}},
-		"out of time":      {[]proposal.Report{late}, Check{Conclusion: "failure", Title: "fumehood ran out of time: 1 succeeded, 1 cancelled, 1 not run"}},
-		"stopped":          {[]proposal.Report{cancelledRun(), stopped()}, Check{Conclusion: "failure", Title: "fumehood stopped: 2 succeeded, 1 failed, 1 cancelled, 2 not run"}},
+		"waiting":          {[]proposal.Report{waits}, Check{Conclusion: "action_required", Title: "fumehood: 1 waiting for approval, 1 succeeded"}},
+		"cancelled":        {[]proposal.Report{allOK(), cancelledRun()}, Check{Conclusion: "cancelled", Title: "fumehood was cancelled: 1 cancelled, 1 not run, 4 succeeded"}},
+		"out of time":      {[]proposal.Report{late}, Check{Conclusion: "failure", Title: "fumehood ran out of time: 1 cancelled, 1 not run, 1 succeeded"}},
+		"stopped":          {[]proposal.Report{cancelledRun(), stopped()}, Check{Conclusion: "failure", Title: "fumehood stopped: 1 failed, 1 cancelled, 2 not run, 2 succeeded"}},
 		"nothing proposed": {[]proposal.Report{finish(proposal.Report{})}, Check{Conclusion: "neutral", Title: "fumehood: no commands were proposed"}},
 	} {
 		var p Page
@@ -241,8 +250,8 @@ func TestCheck(t *testing.T) {
 // TestCheckOfForeign: a report that its author could write never results in success.
 func TestCheckOfForeign(t *testing.T) {
 	for title, part := range map[string]Part{
-		"fumehood: 3 succeeded (self-reported)": {Report: allOK(), Foreign: true},
-		"fumehood: 3 succeeded (not confirmed)": {Report: allOK(), Foreign: true, Doubt: []string{"the audit log does not verify"}},
+		"fumehood: the pull request's own run reports: 3 succeeded":                 {Report: allOK(), Foreign: true},
+		"fumehood: the pull request's own run reports: 3 succeeded (not confirmed)": {Report: allOK(), Foreign: true, Doubt: []string{"the audit log does not verify"}},
 	} {
 		p := Page{Parts: []Part{part}}
 		got := p.Check()
@@ -282,7 +291,7 @@ func TestForeign(t *testing.T) {
 		t.Errorf("untrusted words are shown as ours:\n%s", md)
 	}
 	decided := Page{Parts: []Part{{Report: r, Foreign: true, Decided: true}}}.Body()
-	if !strings.Contains(decided, "</code> "+lie+"<br>") {
+	if !strings.Contains(decided, "</code>\n<br>"+lie+"<br>") {
 		t.Error("the words of our own decisions are shown as untrusted")
 	}
 	if r.Run.Enforced[0] != lie || r.Records[3].Decision.Reasons[0].Message != lie {

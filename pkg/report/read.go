@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -72,4 +73,14 @@ func malformed(at, message string) error {
 		Code: "report.malformed", Message: at + " " + message,
 		Hint: "run the job again: a report must have been written by the same version of fumehood",
 	}
+}
+
+// Open is ReadFrom of the file called name.
+func Open(name string) (proposal.Report, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return proposal.Report{}, &proposal.StopError{Code: "report.not-readable", Message: "cannot read the report", Hint: "give the report.json of a run", Err: err}
+	}
+	defer file.Close()
+	return ReadFrom(file)
 }

@@ -2,9 +2,11 @@
 
 // Package report renders runs. It turns a Page of Reports into the Markdown of a
 // pull-request comment, a step summary or a check run, and a Report into JSON,
-// annotations, or a few lines for a terminal. Read parses an untrusted Report.
+// annotations, HTML (see Web), SARIF, JUnit, or a few lines for a terminal. Read parses
+// an untrusted Report.
 //
-// It is pure: no I/O, no clock; the same Page gives the same bytes.
+// Except for Files, Open and SourcesIn it is pure: no I/O, no clock; the same Page gives the
+// same bytes.
 //
 // The Markdown promises, whatever a proposal, a command's output, a file name or a
 // message contains:
@@ -19,16 +21,18 @@
 //     fumehood's own verdict;
 //   - except for its first line, nothing in it, even in a fence, can be read as one
 //     of fumehood's own HTML comments, which delimit the parts of a comment;
-//   - its only links lead to workflow runs of the pull request's own repository;
+//   - its only links lead to workflow runs of the pull request's own repository, and to lines
+//     of those files of its commit that the caller lists (Page.Files);
 //   - no line of it is a workflow command, so that it may be printed to a job's log.
 //
-// Format: the marker comment; a heading with counts; what happened and what to do
-// next, most urgent first; warnings to read before believing that; the commit, the
-// policy's digest and what was enforced; what was not enforced; a table with one row
-// per proposal; one block per proposal (failures first and open, successes folded);
-// folded footers that say how each plan was run and how to verify it; and earlier
-// results. If a page is too long, its details shrink in five steps before the table
-// is dropped. Commands that a person is asked to approve are never shortened.
+// Format: the marker comment and a heading with a mark and counts, the worst first. If nothing
+// needs attention, one fold with everything else. Otherwise: what stopped the run and what to
+// do; what to know before reading on; each command that failed, was denied or waits, once,
+// with the line that matters, and its output folded; what could not run, and how to fix that;
+// what was not enforced; the commit; a fold with the commands that did not run and one with
+// those that succeeded; a last fold with programs, statistics, policy, protection and audit
+// log; and earlier results. If a page is too long, its details shrink in steps, and commands
+// become lines. Commands that a person is asked to approve are never shortened.
 //
 // It does not protect a reader from false content: text that a command printed is
 // shown as printed, and may lie. Nor does it know whether a report is true: the
@@ -46,6 +50,7 @@ package report
 import (
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -55,11 +60,14 @@ import (
 const Marker = "<!-- fumehood:report -->"
 
 // MaxComment is the maximum length of a comment on GitHub, in UTF-16 units.
-const MaxComment = 65536
+const MaxComment = config.MaxComment
 
 // Markdown returns r as the body of a pull-request comment.
-func Markdown(r proposal.Report) string {
-	return Page{Parts: []Part{{Report: r}}}.Markdown()
+func Markdown(r proposal.Report) string { return Comment(r, config.Comment{}) }
+
+// Comment is Markdown with a configured detail and length.
+func Comment(r proposal.Report, c config.Comment) string {
+	return Page{Parts: []Part{{Report: r}}}.Sized(c).Markdown()
 }
 
 // A level is an amount of detail of a comment.

@@ -129,10 +129,10 @@ func TestPour(t *testing.T) {
 func TestHeading(t *testing.T) {
 	all := cases()
 	for name, want := range map[string]string{
-		"all_ok":  "## fumehood: 3 succeeded",
-		"mixed":   "## fumehood: 2 succeeded, 2 failed, 2 denied, 1 waiting for approval, 1 not run",
-		"stopped": "## fumehood stopped: 1 succeeded, 1 failed, 1 not run",
-		"empty":   "## fumehood: no commands were proposed",
+		"all_ok":  "## ✅ fumehood: 3 succeeded",
+		"mixed":   "## ❌ fumehood: 2 failed, 2 denied, 1 waiting for approval, 1 not run, 2 succeeded",
+		"stopped": "## 🛑 fumehood stopped: 1 failed, 1 not run, 1 succeeded",
+		"empty":   "## ➖ fumehood: no commands were proposed",
 	} {
 		if lines := strings.SplitN(Markdown(all[name]), "\n", 4); lines[0] != Marker || lines[2] != want {
 			t.Errorf("%s begins %q, %q; want %q", name, lines[0], lines[2], want)

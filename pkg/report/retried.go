@@ -25,15 +25,6 @@ func crash(program, signal string) string {
 	return fmt.Sprintf("crashed under gVisor (%s, %s)", program, signal)
 }
 
-// retriedRow returns a line for a table row.
-func retriedRow(r proposal.Record, l level) string {
-	a := retried(r)
-	if a == nil {
-		return ""
-	}
-	return "<br>💥 " + crash(code(a.Program, l.short), named(a.Crash)) + ", rerun"
-}
-
 // retriedItems describes the first run: how it ended, what it left behind, and the
 // state that the second run started from.
 func retriedItems(r proposal.Record, l level) []string {

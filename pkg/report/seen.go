@@ -43,11 +43,6 @@ func refusedNames(r proposal.Record) []string {
 	return namesOf(r, func(p proposal.Program) int { return p.Refused })
 }
 
-// watchedNames returns the names of the programs that ran but would have been refused.
-func watchedNames(r proposal.Record) []string {
-	return namesOf(r, func(p proposal.Program) int { return p.Watched })
-}
-
 func namesOf(r proposal.Record, n func(proposal.Program) int) []string {
 	var names []string
 	if o := seen(r); o != nil {
@@ -72,31 +67,58 @@ func distinct(list []string) []string {
 	return once
 }
 
-// observation describes the observations as items of a list.
+// observation lists what needs attention in the observations, other than refusals.
 func observation(r proposal.Record, l level) []string {
 	o := seen(r)
 	if o == nil {
 		return nil
 	}
 	var items []string
-	add := func(format string, args ...any) {
-		items = append(items, "<li>"+fmt.Sprintf(format, args...)+"</li>")
-	}
 	if findings := slices.DeleteFunc(slices.Clone(o.Findings), ofSecrets); len(findings) > 0 {
-		add("findings:%s", list(findings, l.list, func(f proposal.Finding) string { return finding(f, l) }))
+		items = append(items, "<li>findings:"+list(findings, l.list, func(f proposal.Finding) string { return finding(f, l) })+"</li>")
 	}
+	if n, names := crashes(r); n > 0 {
+		items = append(items, fmt.Sprintf("<li>crashed: %s%s: a bug in the program or its runtime, not a test failure</li>", several(names, func(s string) string { return code(s, 60) }), timesHTML(n)))
+	}
+	return items
+}
+
+// troubles has an item of a list for each kind of refusal that the command met.
+func troubles(r proposal.Record, l level) []string {
+	o := seen(r)
+	if o == nil {
+		return nil
+	}
+	var lines []string
 	against := func(words, kind string, n int) {
 		if n > 0 {
-			add("%s: %s%s", words, text.Count(int64(n)), list(objections(o.Execs, kind), l.list, func(e proposal.Event) string { return refusedLine(e, l) }))
+			lines = append(lines, fmt.Sprintf("<li>%s: %s%s</li>", words, text.Count(int64(n)), list(objections(o.Execs, kind), l.list, func(e proposal.Event) string { return refusedLine(e, l) })))
 		}
 	}
-	against("programs that policy refused", proposal.EventRefused, o.Counts.Refused)
-	against("programs that would have been refused", proposal.EventExec, o.Counts.Watched)
-	items = append(items, network(r, l)...)
-	if n, names := crashes(r); n > 0 {
-		add("crashed: %s%s: a bug in the program or its runtime, not a test failure", several(names, func(s string) string { return code(s, 60) }), timesHTML(n))
+	against("⛔ programs that policy refused", proposal.EventRefused, o.Counts.Refused)
+	against("👁 programs that would have been refused", proposal.EventExec, o.Counts.Watched)
+	return append(lines, network(r, l)...)
+}
+
+// statistics describes what a command used and started.
+func statistics(r proposal.Record, l level) []string {
+	var items []string
+	add := func(s string) { items = append(items, "<li>"+s+"</li>") }
+	switch ran := r.Result != nil && r.Result.Status != proposal.NotRun && r.Result.Status != proposal.SandboxFailed; {
+	case !ran:
+	case r.Result.Usage != nil:
+		add("took " + usage(*r.Result.Usage))
+	default:
+		add(fmt.Sprintf("CPU time %s, peak memory of the sandbox %s", milliseconds(r.Result.CPUMS), size(r.Result.PeakMem)))
 	}
-	add("%s", explained(r))
+	o := seen(r)
+	if o == nil {
+		return items
+	}
+	add(explained(r))
+	if trips := tripsOf(reaches(r, isPassed)); len(trips) > 0 {
+		add("network, allowed:" + list(trips, (l.list+1)/2, func(v trip) string { return v.line(l) }))
+	}
 	return append(items, noted(*o, l)...)
 }
 

@@ -50,7 +50,7 @@ func TestSizes(t *testing.T) {
 				page.Parts = page.Parts[:1] // twice as many take long
 			}
 			file := filepath.Join(t.TempDir(), "comment.md")
-			if err := WriteFiles(proposal.Report{Schema: r.Schema, Run: r.Run, Records: r.Records, Totals: r.Totals}, "", file); err != nil {
+			if err := (Files{Markdown: file}).Write(proposal.Report{Schema: r.Schema, Run: r.Run, Records: r.Records, Totals: r.Totals}, Forms{}); err != nil {
 				t.Fatal(err)
 			}
 			written, err := os.ReadFile(file)
@@ -71,8 +71,8 @@ func TestSizes(t *testing.T) {
 				if units := text.Units(c.text); units > c.limit {
 					t.Errorf("%d × %q: %s has %d units", n, letter, c.place, units)
 				}
-				if !strings.Contains(c.text, "## fumehood") || n < 500 && !strings.Contains(c.text, "<table>") {
-					t.Errorf("%d × %q: %s has no heading or no table", n, letter, c.place)
+				if !strings.Contains(c.text, "fumehood: ") || n < 500 && !strings.Contains(c.text, "<details>") {
+					t.Errorf("%d × %q: %s has no heading or no details", n, letter, c.place)
 				}
 			}
 			if bytes := len(page.Summary()); bytes > 1<<20 {

@@ -8,17 +8,15 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
-	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 var fullSHA = pattern.New(`^[0-9a-f]{40}$|^[0-9a-f]{64}$`)
 
-// subject returns a line about the code of the page, and a line about the policy
-// and the protection of the run.
-func (p Page) subject(l level) []string {
+// subject returns a line about the code of the page and where the reports are, as HTML.
+func (p Page) subject(l level) string {
 	if len(p.Parts) == 0 {
-		return []string{"There is no information about a run."}
+		return "There is no information about a run."
 	}
 	run := p.Parts[0].Report.Run
 	var what []string
@@ -32,12 +30,20 @@ func (p Page) subject(l level) []string {
 	if p.wall() > 0 || len(p.records()) > 0 {
 		what = append(what, "took "+milliseconds(p.wall()))
 	}
+	if where := p.location(); where != "" {
+		what = append(what, "full output and audit log: "+where)
+	}
 	if len(what) == 0 {
 		what = []string{"There is no information about a run."}
 	}
-	lines := []string{upper(strings.Join(what, " · "))}
+	return upper(strings.Join(what, " · "))
+}
+
+// grounds has lines about the policy, what was enforced, and the audit log.
+func (p Page) grounds(l level) []string {
+	var lines []string
 	if by := p.each(func(r proposal.Run) string { return r.Policy }); len(by) > 0 {
-		lines = append(lines, "Policy "+several(by, short)+p.policyFrom()+p.enforced(l))
+		lines = append(lines, "Policy "+several(by, short)+p.policyFrom())
 	}
 	return append(lines, p.evidence(l)...)
 }
@@ -77,42 +83,19 @@ func approver(r proposal.Run) string {
 	return r.Approval.By
 }
 
-// enforced summarizes what was enforced, if it is the same for all parts.
-func (p Page) enforced(l level) string {
-	enforced := p.Parts[0].Report.Run.Enforced
-	for _, part := range p.Parts[1:] {
-		if !slices.Equal(enforced, part.Report.Run.Enforced) {
-			return ""
-		}
-	}
-	words := " · enforced:"
-	for i, one := range enforced {
-		piece := " " + prose(one, 120)
-		if i > 0 {
-			piece = ";" + piece
-		}
-		if text.Units(words+piece) > 260 {
-			return words + fmt.Sprintf("; and %d more", len(enforced)-i)
-		}
-		words += piece
-	}
-	if len(enforced) == 0 {
-		return ""
-	}
-	return words
-}
-
-// evidence shows the result of verifying the audit log, and where the reports are.
+// evidence shows the result of verifying the audit log. The pull request's own run has the
+// key of its log, so that its log proves only that nothing in it is missing.
 func (p Page) evidence(l level) []string {
 	var lines []string
 	for _, a := range p.gather(func(part Part) []string { return nonempty(part.Audit) }) {
-		lines = append(lines, "Audit log: "+p.names(a.parts)+prose(a.text, l.long))
+		if p.Parts[a.parts[0]].Foreign {
+			lines = append(lines, "Audit log, which that run wrote and signed itself: "+p.names(a.parts)+prose(quote(a.text), l.long))
+		} else {
+			lines = append(lines, "Audit log: "+p.names(a.parts)+prose(a.text, l.long))
+		}
 		if len(lines) == l.list {
 			break
 		}
-	}
-	if where := p.location(); where != "" {
-		lines = append(lines, "Full output and audit log: "+where)
 	}
 	return lines
 }
@@ -142,6 +125,15 @@ func (p Page) each(get func(proposal.Run) string) []string {
 		}
 	}
 	return list
+}
+
+// severalOf is several for any values.
+func severalOf[T any](values []T, show func(T) string) string {
+	var names []string
+	for _, v := range values[:min(len(values), 4)] {
+		names = append(names, show(v))
+	}
+	return several(names, asIs)
 }
 
 // several shows up to three values of a fact on which the parts should agree.

@@ -16,7 +16,7 @@ import (
 func Text(r proposal.Report) string {
 	var b strings.Builder
 	r.Records = trustedCauses(r, false)
-	fmt.Fprintln(&b, strings.TrimPrefix(Page{Parts: []Part{{Report: r}}}.heading(), "## "))
+	fmt.Fprintln(&b, Page{Parts: []Part{{Report: r}}}.title())
 	if r.Error != nil {
 		fmt.Fprintf(&b, "stopped: %s: %s\n", text.Inline(r.Error.Code, 80), text.Inline(r.Error.Message, 500))
 		if r.Error.Hint != "" {
@@ -63,6 +63,9 @@ func plainEnding(r proposal.Record) string {
 
 func plainReason(r proposal.Record) []string {
 	var lines []string
+	if words := r.Proposal.Earlier.Words(); words != "" {
+		lines = append(lines, words)
+	}
 	if unmet(r) {
 		lines = append(lines, "expected: "+text.Inline(r.Proposal.Expect, 300))
 	}

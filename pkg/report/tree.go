@@ -3,8 +3,11 @@
 package report
 
 import (
+	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // workspace is the path of the repository in the sandbox.
@@ -14,12 +17,23 @@ const workspace = "/workspace/"
 type tree struct {
 	files map[string]bool
 	bases map[string][]string // by the last element of their paths
+	open  bool                // a name that looks like that of a file is accepted, too
 }
+
+// openTree is for places that are only shown.
+func openTree(files []string) *tree {
+	t := newTree(files)
+	t.open = true
+	return t
+}
+
+// shownName is the grammar of the names that an open tree accepts.
+var shownName = pattern.New(`^[A-Za-z0-9_@][A-Za-z0-9_@./+-]{0,200}\.[A-Za-z0-9]{1,8}$`)
 
 func newTree(files []string) *tree {
 	t := &tree{files: map[string]bool{}, bases: map[string][]string{}}
 	for _, f := range files {
-		if f == "" || path.Clean(f) != f || path.IsAbs(f) || t.files[f] {
+		if !fs.ValidPath(f) || t.files[f] {
 			continue
 		}
 		t.files[f] = true
@@ -42,6 +56,9 @@ func (t *tree) resolve(cwd, name string) string {
 			return f
 		}
 	}
+	if name = path.Join(cwd, name); t.open && shownName.MatchString(name) {
+		return name
+	}
 	return ""
 }
 
@@ -51,6 +68,9 @@ func (t *tree) resolve(cwd, name string) string {
 // Without an import path, the name must be unique.
 func (t *tree) inPackage(name, importPath string) string {
 	best, depth, equals := "", -1, 0
+	if t.open && len(t.bases[name]) == 0 && shownName.MatchString(name) {
+		return name
+	}
 	for _, f := range t.bases[name] {
 		dir := path.Dir(f)
 		d := strings.Count(dir, "/") + 1

@@ -41,66 +41,105 @@ func (p Page) end() end {
 	return worst
 }
 
-// heading is the verdict, the only one in the comment.
+// heading is the verdict, the only one in the comment. A run that the pull request's own
+// workflow reports has no mark, because its outcome is not known.
 func (p Page) heading() string {
+	if p.foreign() {
+		return "## " + p.title()
+	}
+	return "## " + p.withCauses().mark() + " " + p.title()
+}
+
+// title is the verdict as plain text.
+func (p Page) title() string {
 	p = p.withCauses()
 	end, counted := p.end(), tally(p.records())
 	if end != endWhole && len(p.records()) == 0 {
 		counted = "nothing ran" // whatever was proposed
 	}
-	return "## fumehood" + [...]string{"", " ran out of time", " was cancelled", " stopped"}[end] + ": " + counted
+	name := "fumehood" + [...]string{"", " ran out of time", " was cancelled", " stopped"}[end]
+	if p.foreign() && end == endWhole {
+		name += ": " + p.reporter() + " reports"
+	}
+	return name + ": " + counted
 }
 
-// preface writes what happened and what to do next, warnings about the results, what
-// the page is about, and what was not enforced.
+// reporter names the run that wrote an untrusted report.
+func (p Page) reporter() string {
+	if len(p.each(func(r proposal.Run) string { return r.Fork })) > 0 {
+		return "the fork's own run"
+	}
+	return "the pull request's own run"
+}
+
+// mark is the mark of the worst outcome.
+func (p Page) mark() string {
+	if end := p.end(); end != endWhole {
+		return [...]string{endTimeUp: "⏱️", endCancelled: "🚫", endStopped: "🛑"}[end]
+	}
+	counts := countKinds(p.records())
+	for k, mark := range [...]string{failed: "❌", broken: "🚫", denied: "⛔", asked: "✋", unable: "➖", notRun: "➖"} {
+		if counts[k] > 0 {
+			return mark
+		}
+	}
+	switch {
+	case counts[succeeded] == 0:
+		return "➖"
+	case p.doubted() || p.attention():
+		return "⚠️"
+	}
+	return "✅"
+}
+
+// attention reports whether a command that succeeded needs a reader's attention.
+func (p Page) attention() bool { return slices.ContainsFunc(p.records(), notable) }
+
+// notable reports whether a command's own success may hide something: a refused program or
+// host, a finding, or an end that the proposer did not expect.
+func notable(r proposal.Record) bool {
+	o := seen(r)
+	return unmet(r) || o != nil && (o.Counts.Refused+o.Counts.NetRefused > 0 || slices.ContainsFunc(o.Findings, func(f proposal.Finding) bool { return !ofSecrets(f) }))
+}
+
+// fine reports whether there is nothing to read but that all commands succeeded.
+func (p Page) fine() bool {
+	if p.mark() != "✅" || p.foreign() || p.DryRun || len(p.Notices)+len(p.warnings(levels[0])) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(p.Parts, func(part Part) bool { return len(part.Report.Run.Unenforced)+len(part.Report.Run.Left) > 0 })
+}
+
+// preface writes what stopped the run, what to do, and what to know before reading on.
 func (p Page) preface(d *doc, l level) {
 	if p.DryRun {
 		d.block("<p>🎭 <b>Dry run: nothing was posted.</b> The pull request's comment would have said:</p>")
 	}
-	d.block("<p>" + strings.Join(p.verdict(l), "\n<br>") + "</p>")
+	if lines := p.verdict(l); len(lines) > 0 {
+		d.block("<p>" + strings.Join(lines, "\n<br>") + "</p>")
+	}
 	p.notices(d, l)
-	d.block("<p>" + strings.Join(p.subject(l), "\n<br>") + "</p>")
-	p.missing(d, l)
 }
 
-// verdict has a line for each thing that the reader should act on, most urgent first.
+// verdict has a line for each thing that concerns several commands, most urgent first.
 func (p Page) verdict(l level) []string {
 	lines := p.failures(l)
-	counts := countKinds(p.records())
-	if n := counts[failed] - p.sandboxFailures(); n > 0 {
-		lines = append(lines, fmt.Sprintf("❌ <b>%s failed.</b> Output below.", commands(n)))
+	if n := countKinds(p.records())[asked]; n > 0 && p.Pending != nil {
+		lines = append(lines, fmt.Sprintf("✋ <b>%s need%s a person's approval.</b> %s", commands(n), s(n == 1), p.approve(n)))
 	}
-	lines = append(lines, p.unable(l)...)
-	if n := counts[asked]; n > 0 {
-		lines = append(lines, fmt.Sprintf("✋ <b>%s need%s a person's approval.</b>%s", commands(n), s(n == 1), p.approveSentence(n)))
+	lines = append(lines, p.invalids()...)
+	for _, line := range []string{p.refusals(l), p.barred(l)} {
+		if line != "" {
+			lines = append(lines, line)
+		}
 	}
-	lines = append(append(lines, p.denials(l)...), p.invalids()...)
-	if refused := p.refusals(l); refused != "" {
-		lines = append(lines, refused)
+	switch n := countKinds(p.records())[succeeded]; {
+	case len(p.records()) == 0 && p.end() == endWhole:
+		lines = append(lines, "<b>No commands were proposed.</b> Nothing to do.")
+	case n > 0 && n == len(p.records()) && p.doubted():
+		lines = append(lines, fmt.Sprintf("⚠️ <b>The report says that %s succeeded, but this could not be confirmed.</b>", commands(n)))
 	}
-	if barred := p.barred(l); barred != "" {
-		lines = append(lines, barred)
-	}
-	if len(lines) == 0 {
-		lines = p.calm(counts, l)
-	}
-	return append(lines, p.surprises()...)
-}
-
-// calm says that nothing needs attention.
-func (p Page) calm(counts [len(kindWords)]int, l level) []string {
-	switch n := counts[succeeded]; {
-	case counts[notRun] > 0:
-		return []string{fmt.Sprintf("➖ <b>%s did not run.</b> Reasons below.", commands(counts[notRun]))}
-	case n == 0:
-		return []string{"➖ <b>No commands were proposed.</b> Nothing to do."}
-	case p.doubted():
-		return []string{fmt.Sprintf("⚠️ <b>The report says that %s succeeded, but this could not be confirmed.</b> Read the warnings below.", commands(n))}
-	case len(p.warnings(l)) > 0:
-		return []string{fmt.Sprintf("✅ <b>%s succeeded.</b> Read the warnings below.", commands(n))}
-	default:
-		return []string{fmt.Sprintf("✅ <b>%s succeeded.</b> Nothing to do.", commands(n))}
-	}
+	return lines
 }
 
 // refusals reports commands that tried to start programs that policy refused. Their own
@@ -147,18 +186,6 @@ func (p Page) foreign() bool {
 	return slices.ContainsFunc(p.Parts, func(part Part) bool { return part.Foreign })
 }
 
-// sandboxFailures counts the commands that failed because the sandbox did, if the
-// verdict already reports that.
-func (p Page) sandboxFailures() int {
-	n := 0
-	for _, r := range p.records() {
-		if p.end() == endStopped && kindOf(r) == failed && r.Result.Status == proposal.SandboxFailed {
-			n++
-		}
-	}
-	return n
-}
-
 // failures returns what stopped the parts that did not finish, each reason once.
 func (p Page) failures(l level) []string {
 	var lines []string
@@ -196,15 +223,6 @@ func firstParagraph(hint string) string {
 		return prose
 	}
 	return strings.TrimSuffix(prose, ":") + " (YAML in the job's log)"
-}
-
-// approveSentence returns a space and how to approve the waiting commands, or "" if they
-// cannot be approved here.
-func (p Page) approveSentence(n int) string {
-	if p.Pending == nil {
-		return ""
-	}
-	return " " + p.approve(n)
 }
 
 // approve returns how a person can approve n waiting commands. p.Pending is not nil.

@@ -22,6 +22,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/journal"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/report"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
@@ -37,14 +39,18 @@ type Options struct {
 type timeline struct {
 	Options
 	w      *bufio.Writer
-	hidden int // number of events left out
+	add    func(report.LogLine) // in place of w, unless nil
+	hidden int                  // number of events left out
 }
 
 // Write verifies log and writes its events to w. If the log does not verify, the entries
 // before its first fault are shown, and the Finding has the fault. The error is that of
 // reading log again, or of w.
 func Write(w io.Writer, log io.ReadSeeker, trust audit.Trust, o Options) (audit.Finding, error) {
-	t := &timeline{Options: o, w: bufio.NewWriter(w)}
+	return (&timeline{Options: o, w: bufio.NewWriter(w)}).write(log, trust)
+}
+
+func (t *timeline) write(log io.ReadSeeker, trust audit.Trust) (audit.Finding, error) {
 	found := audit.Inspect(log, trust)
 	if _, err := log.Seek(0, io.SeekStart); err != nil {
 		return found, audit.Unreadable("the log", err)
@@ -61,6 +67,40 @@ func Write(w io.Writer, log io.ReadSeeker, trust audit.Trust, o Options) (audit.
 		found.Fault, found.State = errors.New("the log changed while it was read"), audit.Broken
 	}
 	return found, errors.Join(t.finding(found), t.w.Flush())
+}
+
+// maxLines is the maximum number of lines of a page.
+const maxLines = 5000
+
+// Web returns what a page shows of the log called name: its events, and the result of
+// verifying it with the key and the checkpoint of r.
+func Web(name string, r proposal.Report) (w report.Web, found audit.Finding, err error) {
+	log, err := audit.OpenFile(name)
+	if err != nil {
+		return w, found, err
+	}
+	defer log.Close()
+	var trust audit.Trust
+	if r.Audit != nil {
+		trust = audit.Trust{Key: r.Audit.Key, Checkpoint: r.Audit.Checkpoint}
+	}
+	w.Log, w.LogOmitted, found, err = lines(log, trust, maxLines)
+	w.Verdict, w.Verified = found.String(), found.Complete()
+	return w, found, err
+}
+
+// lines is Write for a page: it returns the first lines, at most max of them, and the number
+// of events that are left out.
+func lines(log io.ReadSeeker, trust audit.Trust, max int) (list []report.LogLine, omitted int, found audit.Finding, err error) {
+	t := &timeline{w: bufio.NewWriter(io.Discard), add: func(l report.LogLine) {
+		if len(list) < max {
+			list = append(list, l)
+		} else {
+			omitted++
+		}
+	}}
+	found, err = t.write(log, trust)
+	return list, omitted + t.hidden, found, err
 }
 
 // finding writes the end.
@@ -127,6 +167,10 @@ func (t *timeline) object(v any) error {
 
 // line writes one line for a person.
 func (t *timeline) line(at time.Time, indent, kind, id, words string) error {
+	if t.add != nil {
+		t.add(report.LogLine{Time: at, Kind: kind, ID: id, Words: words})
+		return nil
+	}
 	line := fmt.Sprintf("%s  %s%-*s %-8s %s", at.UTC().Format("15:04:05.000"), indent, 12-len(indent),
 		terminal.Part(kind, 20), terminal.Part(id, 64), terminal.Part(words, 400))
 	_, err := t.w.WriteString(strings.TrimRight(line, " ") + "\n")

@@ -5,6 +5,7 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strconv"
@@ -53,6 +54,8 @@ func transferred(t proposal.Transfer) string {
 	switch {
 	case t.Output.Refused != "":
 		return t.Kind + " " + t.Output.Path + ": refused: " + t.Output.Refused
+	case t.Kind == proposal.TransferDiff:
+		return fmt.Sprintf("%s %s: %d files, %d bytes", t.Kind, cmp.Or(t.Output.Path, "."), t.Names, t.Output.Bytes)
 	case t.Kind == proposal.TransferList:
 		return fmt.Sprintf("%s %s: %d names", t.Kind, t.Output.Path, t.Names)
 	}
@@ -77,7 +80,10 @@ func decided(h journal.LogEvent) string {
 	if len(h.Decision.Rules) > 0 && h.Decision.Effect != proposal.Allow {
 		words += " by " + strings.Join(h.Decision.Rules, ", ")
 	}
-	text := h.Analysis.Canonical
+	if after := h.Proposal.Earlier.Words(); after != "" {
+		words += ", " + after
+	}
+	text := h.Analysis.Own()
 	if text == "" {
 		text = h.Proposal.Run + h.Proposal.Code + strings.Join(h.Proposal.Argv, " ")
 	}

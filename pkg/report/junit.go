@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"io"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/junit"
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// maxJUnit is the maximum length of one output in a JUnit file, in units.
+const maxJUnit = 64 << 10
+
+// JUnit writes r as JUnit XML: one test case for each command. A command that was denied, or
+// whose run stopped, is an error, one that failed is a failure, and one that did not run for
+// another reason is skipped.
+func JUnit(w io.Writer, r proposal.Report) error {
+	suite := junit.Suite{Name: "fumehood"}
+	for _, rec := range trustedCauses(r, false) {
+		suite.Add(testCase(r, rec), seconds(rec))
+	}
+	return junit.Write(w, "fumehood", []junit.Suite{suite}, float64(r.Run.WallMS)/1000)
+}
+
+func seconds(r proposal.Record) float64 {
+	if r.Result == nil {
+		return 0
+	}
+	return float64(r.Result.WallMS) / 1000
+}
+
+func testCase(r proposal.Report, rec proposal.Record) junit.Case {
+	c := junit.Case{Name: text.Inline(rec.Proposal.ID, 100), ClassName: "fumehood"}
+	message := &junit.Message{Message: plainOutcome(rec), Type: kindWords[kindOf(rec)],
+		Text: text.Inline(shortCommand(rec), 1000) + "\n" + strings.Join(plainReason(rec), "\n") + "\n"}
+	switch kindOf(rec) {
+	case succeeded:
+	case failed:
+		c.Failure = message
+	case asked, unable, notRun:
+		c.Skipped = &junit.Skipped{Message: message.Message}
+	default:
+		c.Error = message
+	}
+	if result := shownResult(r, rec); result != nil {
+		c.Output, c.Errors = junitOutput(result.Stdout), junitOutput(result.Stderr)
+	}
+	return c
+}
+
+func junitOutput(s proposal.Stream) string {
+	return text.Excerpt(s.Head, s.Tail, s.Bytes, maxJUnit).Text
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+
+	"github.com/fumehood/fumehood/pkg/config"
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// ruleFailed is the rule of the lines that a failed command names.
+const ruleFailed = "command.failed"
+
+// maxSARIF is the maximum number of results: GitHub reads 5,000 of one file.
+const maxSARIF = 5000
+
+type sarifLog struct {
+	Schema  string     `json:"$schema"`
+	Version string     `json:"version"`
+	Runs    []sarifRun `json:"runs"`
+}
+
+type sarifRun struct {
+	Tool struct {
+		Driver sarifDriver `json:"driver"`
+	} `json:"tool"`
+	Columns string        `json:"columnKind"`
+	Results []sarifResult `json:"results"`
+}
+
+type sarifDriver struct {
+	Name    string      `json:"name"`
+	Version string      `json:"semanticVersion,omitempty"`
+	Rules   []sarifRule `json:"rules"`
+}
+
+type sarifRule struct {
+	ID    string    `json:"id"`
+	Short sarifText `json:"shortDescription"`
+}
+
+type sarifText struct {
+	Text string `json:"text"`
+}
+
+type sarifResult struct {
+	Rule      string            `json:"ruleId"`
+	Level     string            `json:"level"`
+	Message   sarifText         `json:"message"`
+	Locations []sarifLocation   `json:"locations"`
+	Prints    map[string]string `json:"partialFingerprints"`
+}
+
+type sarifLocation struct {
+	Physical struct {
+		Artifact struct {
+			URI string `json:"uri"`
+		} `json:"artifactLocation"`
+		Region sarifRegion `json:"region"`
+	} `json:"physicalLocation"`
+}
+
+type sarifRegion struct {
+	Line int `json:"startLine"`
+	Col  int `json:"startColumn,omitempty"`
+}
+
+// SARIF writes what r says about code, as SARIF 2.1.0 for code scanning: the commands that
+// policy denied, its findings, and what failed commands report about lines of sources, which
+// are paths in the repository. No other file is named, whatever a command prints. A denial
+// and a finding are about no file; GitHub requires one, which is the configuration file.
+func SARIF(w io.Writer, r proposal.Report, sources []string) error {
+	var run sarifRun
+	run.Tool.Driver = sarifDriver{Name: "fumehood", Rules: []sarifRule{}}
+	run.Columns, run.Results = "utf16CodeUnits", []sarifResult{}
+	for _, rec := range r.Records {
+		for _, reason := range rec.Decision.Reasons {
+			if rec.Decision.Effect == proposal.Deny && !reason.Observed {
+				run.add(reason.Rule, "error", fmt.Sprintf("%s was denied: %s", rec.Proposal.ID, reason.Message), config.Path, sarifRegion{Line: 1})
+			}
+		}
+		if o := seen(rec); o != nil {
+			for _, f := range o.Findings {
+				run.add(f.Rule, "warning", fmt.Sprintf("%s: %s", rec.Proposal.ID, f.Message), config.Path, sarifRegion{Line: 1})
+			}
+		}
+	}
+	list, _ := Annotations(r, sources)
+	for _, a := range list {
+		run.add(ruleFailed, sarifLevels[a.Level], a.Title+": "+a.Message, a.Path, sarifRegion{Line: a.Line, Col: a.Col})
+	}
+	data, err := json.MarshalIndent(sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("cannot write SARIF: %w", err)
+	}
+	_, err = w.Write(append(text.EscapeJSON(data), '\n'))
+	return err
+}
+
+var sarifLevels = map[string]string{"failure": "error", "warning": "warning", "notice": "note"}
+
+// add adds a result and its rule. Results are recognized by rule, file and message.
+func (run *sarifRun) add(rule, level, message, file string, at sarifRegion) {
+	if len(run.Results) == maxSARIF {
+		return
+	}
+	rule, message = text.Inline(rule, 100), text.Inline(message, 1000)
+	if rules := &run.Tool.Driver.Rules; !slices.ContainsFunc(*rules, func(r sarifRule) bool { return r.ID == rule }) {
+		*rules = append(*rules, sarifRule{rule, sarifText{rule}})
+	}
+	result := sarifResult{Rule: rule, Level: level, Message: sarifText{message},
+		Prints: map[string]string{"fumehood/v1": fmt.Sprintf("%x", sha256.Sum256([]byte(rule+"\x00"+file+"\x00"+message)))}}
+	var where sarifLocation
+	where.Physical.Artifact.URI, where.Physical.Region = (&url.URL{Path: file}).EscapedPath(), at
+	result.Locations = []sarifLocation{where}
+	run.Results = append(run.Results, result)
+}
