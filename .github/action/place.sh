@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# place.sh HOW DIR ARCHIVE-SHA256 FUMEHOOD-SHA256 RUNSC-SHA256 < ARCHIVE
+# place.sh HOW DIR ARCHIVE-SHA256 FUMEHOOD-SHA256 RUNSC-SHA256 SOURCE-SHA256 < ARCHIVE
 #
 # Unpacks an archive's programs to DIR/ARCHIVE-SHA256 and prints that path. If it refuses,
 # it prints "code TAB message TAB hint" and exits with 3. With HOW root it runs as root, and
@@ -10,12 +10,16 @@
 # renames the directory. No other user can change a byte between the check and the use. HOW
 # own is for jobs without a sandbox: DIR belongs to the caller, who must protect it.
 #
+# SOURCE-SHA256 is empty, or the digest of the sources from which the caller built the
+# archive. With HOW root the three digests are recorded for it, in a file that only root can
+# change, so that later jobs can use the same build.
+#
 # It does not check gvisor-bin and fumehood-init: fumehood checks them before each start,
 # by the manifest whose digest is linked into it.
 set -euo pipefail
 umask 022
 
-how=$1 dir=$2 archive_sum=$3 fumehood_sum=$4 runsc_sum=$5
+how=$1 dir=$2 archive_sum=$3 fumehood_sum=$4 runsc_sum=$5 source_sum=${6:-}
 me=$(id -u)
 
 refuse() {
@@ -83,7 +87,18 @@ check_sum() {
 	fi
 }
 
-for sum in "$archive_sum" "$fumehood_sum" "$runsc_sum"; do
+# record writes the digests of a build from source, atomically.
+record() {
+	local new
+	if [ "$how" = root ] && [ -n "$source_sum" ]; then
+		new=$(mktemp "$dir/.new-XXXXXXXX")
+		printf '%s %s %s\n' "$archive_sum" "$fumehood_sum" "$runsc_sum" >"$new"
+		chmod 644 "$new"
+		mv -T -- "$new" "$dir/source-$source_sum"
+	fi
+}
+
+for sum in "$archive_sum" "$fumehood_sum" "$runsc_sum" ${source_sum:+"$source_sum"}; do
 	if [[ ! $sum =~ ^[0-9a-f]{64}$ ]]; then
 		refuse install.release "invalid SHA-256 $sum" "use the action at a tag or a commit of main"
 	fi
@@ -96,6 +111,7 @@ esac
 target=$dir/$archive_sum
 if [ -e "$target" ] || [ -L "$target" ]; then # an earlier step or job put it there
 	check_programs "$target"
+	record
 	printf '%s\n' "$target"
 	exit 0
 fi
@@ -114,4 +130,5 @@ check_programs "$new/tree"
 # Two jobs may do this at the same time; the second one uses the first one's directory.
 mv -T -- "$new/tree" "$target" 2>/dev/null || [ -d "$target" ]
 check_programs "$target"
+record
 printf '%s\n' "$target"

@@ -2,7 +2,10 @@
 
 package action
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A Phase is the work of this job. The zero Phase does nothing.
 type Phase int
@@ -53,11 +56,17 @@ const (
 // Facts.ClassicScopes is known only after a first request. A caller that makes no
 // request before Admit must call Admit again when it is known, before anything runs.
 func Admit(r Runner, e Event, in Inputs, facts Facts) (Admission, error) {
+	if e.Unsupported != "" {
+		return e.unsupported(in)
+	}
 	if !strings.EqualFold(r.Repository, e.Repository.Name) {
 		return Admission{}, refuseRepository(r, e)
 	}
 	if r.EventName != e.Name {
 		return Admission{}, refuseEventName(r, e)
+	}
+	if e.Group != nil && r.SHA != e.Group.Head.SHA {
+		return Admission{}, refuseGroup(r, e)
 	}
 	if a, idle := e.idle(); idle {
 		return a, nil
@@ -69,7 +78,20 @@ func Admit(r Runner, e Event, in Inputs, facts Facts) (Admission, error) {
 	if err := e.admitCode(r, in, facts); err != nil {
 		return Admission{}, err
 	}
+	if in.Upload == UploadAuto && r.enterprise() && a.Reason == "" {
+		a.Reason = "artifacts are not uploaded on GitHub Enterprise Server: approve, rerun and explain, which read them, do not work (see .github/examples/README.md in fumehood's repository)"
+	}
 	return a, nil
+}
+
+// unsupported answers an event of which nothing was read: a workflow may have it for other
+// jobs.
+func (e Event) unsupported(in Inputs) (Admission, error) {
+	if in.UnsupportedEvent == UnsupportedError {
+		return Admission{}, refusal("event.unsupported", e.Unsupported,
+			"use one of these events; if the workflow has other events for other jobs, give this job\nif: github.event_name == 'pull_request'", yamlPullRequest)
+	}
+	return Admission{Reason: e.Unsupported}, nil
 }
 
 // idle reports whether the event requests nothing, and why.
@@ -80,6 +102,14 @@ func (e Event) idle() (Admission, bool) {
 		why = "the comment is on an issue, not on a pull request"
 	case e.Name == eventIssueComment && e.Action != "created":
 		why = "the comment was " + e.Action + ": only new comments are read, because an old one may be edited long after it was reviewed"
+	case e.Name == eventReviewComment && e.Action != "created", e.Name == eventReview && e.Action != "submitted":
+		why = "the review was " + e.Action + ": only new reviews and comments are read"
+	case e.review() && e.readOnly():
+		why = "this job's token is read-only, because the review is on a pull request from a fork or from Dependabot: write the command in a comment on the pull request"
+	case e.Name == eventCheckRun && e.Comment == nil:
+		why = "the check run requests no run: its action is " + e.Action
+	case e.Name == eventMergeGroup && e.Action != "checks_requested":
+		why = "the merge queue requests no checks: the action is " + e.Action
 	case e.Name == eventPullRequest && (e.Action == "closed" || e.PR.State == "closed"):
 		why = "the pull request is closed"
 	case e.Name == eventWorkflowRun && e.Action != "completed":
@@ -102,7 +132,7 @@ func (e Event) foreign() bool {
 
 // readOnly reports whether GitHub gives this job a read-only token.
 func (e Event) readOnly() bool {
-	return e.Name == eventPullRequest && (e.foreign() || e.SenderID == dependabot || e.SenderLogin == dependabotLogin)
+	return (e.Name == eventPullRequest || e.review()) && (e.foreign() || e.SenderID == dependabot || e.SenderLogin == dependabotLogin)
 }
 
 const readOnlyReason = "this job's token is read-only, because the pull request is from a fork or from Dependabot: " +
@@ -112,7 +142,7 @@ const readOnlyReason = "this job's token is read-only, because the pull request 
 func (e Event) admit(in Inputs) (Admission, error) {
 	switch {
 	case in.Phase == PhaseTrigger:
-		if e.Name != eventIssueComment {
+		if e.Comment == nil {
 			return Admission{}, refuseTrigger(e)
 		}
 		return Admission{Phase: Trigger}, nil
@@ -140,6 +170,8 @@ func (e Event) auto() (Admission, error) {
 		return Admission{Phase: Run, Reason: readOnlyReason}, nil
 	case e.Name == eventWorkflowDispatch && e.PR == nil && e.Number == 0:
 		return Admission{Phase: Run, Reason: "no pull request is given, so there is no comment"}, nil
+	case e.Name == eventMergeGroup: // reviewed code, which is about to be the base branch's
+		return Admission{Phase: RunAndReport, Reason: "a merge queue's commit has no pull request, so there is no comment"}, nil
 	case e.Name != eventPullRequest && e.foreign():
 		return Admission{}, refuseOneJob(e)
 	}
@@ -157,19 +189,22 @@ func (e Event) admitCode(r Runner, in Inputs, facts Facts) error {
 		return refuseContainer()
 	case !facts.Root && !facts.Sudo:
 		return refuseUser()
+	case in.Phase == PhaseRun && in.Upload == UploadAuto && r.enterprise():
+		return refuseUpload()
 	case e.foreign() && facts.OIDC:
 		return refuseOIDC()
 	case e.foreign() && (facts.ClassicScopes != "" || personal(in.Token)):
 		return refusePersonalToken()
-	case e.Name != eventIssueComment && strings.TrimSpace(in.Plan) == "":
+	case e.Comment == nil && strings.TrimSpace(in.Plan) == "":
 		return refuseNoPlan()
 	}
 	return nil
 }
 
-// personal reports whether a token is a classic personal token or an OAuth app's,
-// which have all rights of a person. GitHub has used these prefixes since 2021; an
-// older token is recognized only by its scopes.
+// personal reports whether a token acts for a person: a classic or fine-grained personal
+// token, or one that a person gave to an OAuth or GitHub App. Such a token has rights that
+// the job's permissions do not limit. GitHub has used these prefixes since 2021; an older
+// token is recognized only by its scopes.
 func personal(token string) bool {
-	return strings.HasPrefix(token, "ghp_") || strings.HasPrefix(token, "gho_")
+	return slices.ContainsFunc([]string{"ghp_", "github_pat_", "gho_", "ghu_"}, func(prefix string) bool { return strings.HasPrefix(token, prefix) })
 }

@@ -47,6 +47,12 @@ var situations = map[string]struct {
 	"workflow_dispatch, fork":       {file: "workflow_dispatch.json", api: &PullRequest{Fork: true}},
 	"workflow_dispatch, unknown":    {file: "workflow_dispatch.json"},
 	"workflow_dispatch, no pr":      {file: "workflow_dispatch.bare.json"},
+	"review, own":                   {file: "pull_request_review.submitted.json", api: &PullRequest{}},
+	"review, fork":                  {file: "pull_request_review.submitted.json", api: &PullRequest{Fork: true}},
+	"review, unknown":               {file: "pull_request_review.submitted.json"},
+	"review's comment, own":         {file: "pull_request_review_comment.created.json", api: &PullRequest{}},
+	"review's comment, fork":        {file: "pull_request_review_comment.created.json", api: &PullRequest{Fork: true}},
+	"merge_group":                   {file: "merge_group.checks_requested.json"},
 }
 
 // situation returns the event and a matching runner.
@@ -64,7 +70,11 @@ func situation(t *testing.T, name string) (Event, Runner) {
 	if s.api != nil {
 		e.PR = s.api
 	}
-	return e, Runner{Repository: e.Repository.Name, EventName: event, OS: "Linux", Arch: "X64", Workspace: "/home/runner/work/r/r"}
+	r := Runner{Repository: e.Repository.Name, EventName: event, OS: "Linux", Arch: "X64", Workspace: "/home/runner/work/r/r"}
+	if e.Group != nil {
+		r.SHA = e.Group.Head.SHA
+	}
+	return e, r
 }
 
 // matrix has the expected result for each phase input: a Phase, or the code of a
@@ -96,6 +106,12 @@ var matrix = map[string][4]string{
 	"workflow_dispatch, fork":       {"action.fork-one-job", "run", "report", "action.phase"},
 	"workflow_dispatch, unknown":    {"action.fork-one-job", "run", "report", "action.phase"},
 	"workflow_dispatch, no pr":      {"run", "run", "report", "action.phase"},
+	"review, own":                   {"run and report", "run", "report", "trigger"},
+	"review, fork":                  {"nothing", "nothing", "nothing", "nothing"},
+	"review, unknown":               {"nothing", "nothing", "nothing", "nothing"},
+	"review's comment, own":         {"run and report", "run", "report", "trigger"},
+	"review's comment, fork":        {"nothing", "nothing", "nothing", "nothing"},
+	"merge_group":                   {"run and report", "run", "report", "action.phase"},
 }
 
 var matrixPhases = [4]string{PhaseAuto, PhaseRun, PhaseReport, PhaseTrigger}
@@ -247,6 +263,10 @@ func TestAdmitCode(t *testing.T) {
 		{"OIDC, unknown", "issue_comment, unknown", func(_ *Runner, _ *Event, in *Inputs, f *Facts) { in.Phase, f.OIDC = PhaseRun, true }, "action.oidc"},
 		{"personal token by scopes", "pull_request, fork", func(_ *Runner, _ *Event, _ *Inputs, f *Facts) { f.ClassicScopes = "repo" }, "action.personal-token"},
 		{"personal token by prefix", "pull_request, fork", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Token = "ghp_x" }, "action.personal-token"},
+		{"fine-grained personal token", "pull_request, fork", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Token = "github_pat_x" }, "action.personal-token"},
+		{"a person's token of an app", "issue_comment, fork", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Phase, in.Token = PhaseRun, "ghu_x" }, "action.personal-token"},
+		{"a person's token of an OAuth app", "pull_request, fork", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Token = "gho_x" }, "action.personal-token"},
+		{"the job's own token", "pull_request, fork", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Token = "ghs_x" }, "run"},
 		{"personal token, own code", "pull_request, own", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Token = "ghp_x" }, "run and report"},
 		{"no plan", "pull_request, own", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Plan = " \n" }, "action.no-plan"},
 		{"a report needs no plan", "workflow_run, own", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Plan = "" }, "report"},
@@ -259,6 +279,26 @@ func TestAdmitCode(t *testing.T) {
 		{"Dependabot elsewhere", "pull_request, Dependabot", func(_ *Runner, e *Event, _ *Inputs, _ *Facts) { e.SenderID = 5 }, "run"},
 		{"a person on Dependabot's branch", "pull_request, Dependabot",
 			func(_ *Runner, e *Event, _ *Inputs, _ *Facts) { e.SenderID, e.SenderLogin = 21031067, "Codertocat" }, "run and report"},
+		{"a merge queue's other commit", "merge_group", func(r *Runner, _ *Event, _ *Inputs, _ *Facts) { r.SHA = strings.Repeat("ab", 20) }, "event.mismatch"},
+		{"OIDC in a merge queue", "merge_group", func(_ *Runner, _ *Event, _ *Inputs, f *Facts) { f.OIDC = true }, "action.oidc"},
+		{"a person's token in a merge queue", "merge_group", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Token = "github_pat_x" }, "action.personal-token"},
+		{"a merge queue without a plan", "merge_group", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Plan = "" }, "action.no-plan"},
+		{"a group that is gone", "merge_group", func(_ *Runner, e *Event, _ *Inputs, _ *Facts) { e.Action = "destroyed" }, "nothing"},
+		{"a review that was edited", "review, own", func(_ *Runner, e *Event, _ *Inputs, _ *Facts) { e.Action = "edited" }, "nothing"},
+		{"a review's comment that was edited", "review's comment, own", func(_ *Runner, e *Event, _ *Inputs, _ *Facts) { e.Action = "edited" }, "nothing"},
+		{"Dependabot's review", "review, own", func(_ *Runner, e *Event, _ *Inputs, _ *Facts) { e.SenderID = 49699333 }, "nothing"},
+		{"GHES, two jobs", "pull_request, own", func(r *Runner, _ *Event, in *Inputs, _ *Facts) {
+			r.ServerURL, in.Phase, in.Upload = "https://github.example.com", PhaseRun, UploadAuto
+		}, "runner.artifacts"},
+		{"GHES, one job", "pull_request, own", func(r *Runner, _ *Event, in *Inputs, _ *Facts) {
+			r.ServerURL, in.Upload = "https://github.example.com", UploadAuto
+		}, "run and report"},
+		{"GHES, own upload", "pull_request, own", func(r *Runner, _ *Event, in *Inputs, _ *Facts) {
+			r.ServerURL, in.Phase, in.Upload = "https://github.example.com", PhaseRun, UploadFalse
+		}, "run"},
+		{"Enterprise Cloud", "pull_request, own", func(r *Runner, _ *Event, in *Inputs, _ *Facts) {
+			r.ServerURL, in.Phase, in.Upload = "https://octo.ghe.com", PhaseRun, UploadAuto
+		}, "run"},
 		{"closed since", "pull_request, own", func(_ *Runner, e *Event, _ *Inputs, _ *Facts) { e.PR.State = "closed" }, "nothing"},
 	}
 	for _, tt := range tests {
@@ -270,6 +310,18 @@ func TestAdmitCode(t *testing.T) {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestUploads(t *testing.T) {
+	for server, want := range map[string]bool{
+		"https://github.com": true, "https://GitHub.com": true, "https://octo.ghe.com": true, "http://127.0.0.1:4010": true,
+		"https://github.example.com": false, "https://ghe.com.example": false, "https://notgithub.com": false, "https://10.0.0.1": false,
+	} {
+		r := Runner{ServerURL: server}
+		if (Inputs{Upload: UploadAuto}).Uploads(r) != want || !(Inputs{Upload: UploadTrue}).Uploads(r) || (Inputs{Upload: UploadFalse}).Uploads(r) {
+			t.Errorf("%s: want %t", server, want)
+		}
 	}
 }
 

@@ -8,7 +8,7 @@ import "github.com/fumehood/fumehood/pkg/proposal"
 // proposal that waits for approval never fails it.
 const (
 	FailOnNever  = "never"  // the job is green whatever happens, even if fumehood stops with an error
-	FailOnError  = "error"  // fumehood stopped with an error, or the run was cancelled
+	FailOnError  = "error"  // fumehood stopped with an error, or the run was cancelled; for a job that reports: in this job
 	FailOnDenied = "denied" // as FailOnError, or a proposal was denied
 	FailOnFailed = "failed" // as FailOnDenied, or a command did not succeed; the default
 	// FailOnCouldNotRun is as FailOnFailed, or a command could not run for a reason that

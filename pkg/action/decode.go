@@ -28,6 +28,13 @@ var wantedPaths = map[string]map[string]bool{
 	eventIssueComment: paths("action", "issue", "issue.number", "issue.pull_request", "comment", "comment.id", "comment.body",
 		"comment.user", "comment.user.id", "comment.user.login", "comment.user.type",
 		"comment.html_url", "comment.created_at", "comment.updated_at"),
+	eventReview: paths("action", "pull_request", "pull_request.number", "review", "review.id", "review.body", "review.user", "review.user.id",
+		"review.user.login", "review.user.type", "review.html_url", "review.submitted_at"),
+	eventReviewComment: paths("action", "pull_request", "pull_request.number", "comment", "comment.id", "comment.body",
+		"comment.user", "comment.user.id", "comment.user.login", "comment.user.type",
+		"comment.html_url", "comment.created_at", "comment.updated_at"),
+	eventMergeGroup:       paths("action", "merge_group", "merge_group.head_sha", "merge_group.head_ref", "merge_group.base_sha", "merge_group.base_ref"),
+	eventCheckRun:         paths("action", "check_run", "check_run.id", "requested_action", "requested_action.identifier"),
 	eventWorkflowDispatch: paths("ref", "inputs"),
 }
 
@@ -108,20 +115,65 @@ func (f fields) workflowRun(e *Event) {
 
 func (f fields) comment(e *Event) {
 	f.object("issue")
-	f.object("comment")
 	e.Action, e.Number = f.match("action", eventName, "an action's name"), f.int("issue.number")
 	if e.OnIssue = f.gone("issue.pull_request"); !e.OnIssue {
 		f.object("issue.pull_request")
 	}
+	e.Comment = f.written("comment", "created_at", "updated_at")
+}
+
+func (f fields) reviewComment(e *Event) {
+	f.object("pull_request")
+	e.Action, e.Number = f.match("action", eventName, "an action's name"), f.int("pull_request.number")
+	e.Comment = f.written("comment", "created_at", "updated_at")
+}
+
+// reviewed reads a review, which may have no text of its own.
+func (f fields) reviewed(e *Event) {
+	f.object("pull_request")
+	e.Action, e.Number = f.match("action", eventName, "an action's name"), f.int("pull_request.number")
+	if f.gone("review.body") {
+		f.values["review.body"] = value{kind: str}
+	}
+	e.Comment = f.written("review", "submitted_at", "submitted_at")
+}
+
+// written reads a text that a user wrote.
+func (f fields) written(path, created, updated string) *Comment {
+	f.object(path)
 	c := &Comment{
-		ID: f.id("comment.id"), Body: f.body("comment.body"), URL: f.address("comment.html_url"),
-		Created: f.time("comment.created_at"), Updated: f.time("comment.updated_at"),
+		ID: f.id(path + ".id"), Body: f.body(path + ".body"), URL: f.address(path + ".html_url"),
+		Created: f.time(path + "." + created), Updated: f.time(path + "." + updated),
 	}
-	if !f.gone("comment.user") {
-		c.AuthorID, c.AuthorLogin = f.id("comment.user.id"), f.login("comment.user.login")
-		c.AuthorType = f.text("comment.user.type", 1, 40)
+	if !f.gone(path + ".user") {
+		c.AuthorID, c.AuthorLogin = f.id(path+".user.id"), f.login(path+".user.login")
+		c.AuthorType = f.text(path+".user.type", 1, 40)
 	}
-	e.Comment = c
+	return c
+}
+
+func (f fields) mergeGroup(e *Event) {
+	f.object("merge_group")
+	e.Action = f.match("action", eventName, "an action's name")
+	e.Group = &MergeGroup{
+		Head: Ref{SHA: f.sha("merge_group.head_sha"), Ref: f.fullRef("merge_group.head_ref")},
+		Base: Ref{SHA: f.sha("merge_group.base_sha"), Ref: f.fullRef("merge_group.base_ref")},
+	}
+}
+
+// checkRun reads a person's request to run the plan of a check run again. It is treated as the
+// command rerun in a comment of that person; no text of the payload is part of it.
+func (f fields) checkRun(e *Event) {
+	f.object("check_run")
+	e.Action, e.Check = f.match("action", eventName, "an action's name"), &Check{ID: f.id("check_run.id")}
+	identifier := ""
+	if !f.gone("requested_action") {
+		f.object("requested_action")
+		identifier = f.perhaps("requested_action.identifier", 100)
+	}
+	if e.Action == "rerequested" || e.Action == "requested_action" && identifier == RerunAction {
+		e.Comment = &Comment{ID: e.Check.ID, Body: "/fumehood rerun", AuthorID: e.SenderID, AuthorLogin: e.SenderLogin, AuthorType: e.SenderType}
+	}
 }
 
 func (f fields) body(path string) string {

@@ -34,13 +34,18 @@
 //	issue_comment             run and report, when the code is of this repository
 //	issue_comment, fork       refused: this event's token can write, so the fork's
 //	                          code needs a separate job (trigger, run, report)
+//	pull_request_review,      like issue_comment, when the code is of this repository; for
+//	  …_review_comment        a fork nothing, because the token is read-only
+//	merge_group               run and report, in a check run and the summary: its code was
+//	                          reviewed, but may be a fork's, so the job can have neither an
+//	                          OIDC token nor a person's
 //	workflow_dispatch         like issue_comment; without a pull request, run
 //	pull_request_target       always refused: it gives secrets and a write token
 //	                          to a job about unreviewed code
 //
 // phase: run, report and trigger select one of these steps, for workflows that
 // split them into jobs. Whatever the phase, fork code does not run in a job that
-// can request an OIDC token or that was given a classic personal token, and nothing
+// can request an OIDC token or that was given a person's token, and nothing
 // runs where it cannot be sandboxed.
 //
 // # Why only parts of go-githubactions are used

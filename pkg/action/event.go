@@ -23,11 +23,14 @@ type Event struct {
 	Number     int
 	OnIssue    bool // an issue_comment on something that is not a pull request
 	Repository Repository
-	// PR is set for pull_request. For issue_comment and workflow_dispatch it is not
-	// in the payload: the caller must set it from the API before Admit.
+	// PR is set for pull_request. For comments, reviews and workflow_dispatch the caller
+	// must set it from the API before Admit.
 	PR          *PullRequest
-	Comment     *Comment
+	Comment     *Comment // also a review, or a comment of a review
 	Run         *WorkflowRun
+	Group       *MergeGroup
+	Check       *Check // with a Comment if a person requests a run
+	Unsupported string // why Admit returns Nothing, for an event of which nothing was read
 	SenderID    int64
 	SenderLogin string
 	SenderType  string            // "User", "Bot", …
@@ -75,6 +78,18 @@ type Comment struct {
 	Updated     time.Time
 }
 
+// A Check is the check run of an event. The API must be asked for its commit and its pull request.
+type Check struct{ ID int64 }
+
+// RerunAction is the identifier of the action of a check run that requests its plan again.
+const RerunAction = "fumehood-rerun"
+
+// A MergeGroup is a commit that a merge queue tests before it becomes the base branch's.
+type MergeGroup struct {
+	Head Ref // without a repository
+	Base Ref
+}
+
 // A WorkflowRun is the run of a workflow_run event. Its pull request must be
 // requested from the API: the payload's list is empty for forks.
 type WorkflowRun struct {
@@ -99,9 +114,29 @@ const (
 	eventWorkflowRun      = "workflow_run"
 	eventIssueComment     = "issue_comment"
 	eventWorkflowDispatch = "workflow_dispatch"
+	eventMergeGroup       = "merge_group"
+	eventReview           = "pull_request_review"
+	eventReviewComment    = "pull_request_review_comment"
+	eventCheckRun         = "check_run"
 )
 
-var supportedEvents = []string{eventPullRequest, eventWorkflowRun, eventIssueComment, eventWorkflowDispatch}
+var supportedEvents = []string{eventPullRequest, eventWorkflowRun, eventIssueComment, eventReview, eventReviewComment, eventWorkflowDispatch, eventMergeGroup, eventCheckRun}
+
+// CommentEvents are the events by which a person may request a run: a text, or the action of a
+// check run.
+var CommentEvents = []string{eventIssueComment, eventReview, eventReviewComment, eventCheckRun}
+
+// OfDefaultBranch reports whether the event's workflow is the default branch's, which a pull
+// request cannot change, and a person's request started it.
+func (e Event) OfDefaultBranch() bool { return e.Name == eventIssueComment || e.Name == eventCheckRun }
+
+// HasReactions reports whether the event's comment can get reactions. GitHub has none for
+// reviews, and others for their comments.
+func (e Event) HasReactions() bool { return e.Name == eventIssueComment }
+
+// review reports whether the event is about a review. GitHub starts the workflow of the pull
+// request for it, and on a fork's with a read-only token.
+func (e Event) review() bool { return e.Name == eventReview || e.Name == eventReviewComment }
 
 // LoadEvent reads the payload file that the runner wrote.
 func LoadEvent(r Runner) (Event, error) {
@@ -126,12 +161,15 @@ func unreadable(err error) error {
 // ids, grammars of names, lengths, UTF-8, no duplicate names, bounded depth.
 // Everything else in the payload is ignored.
 //
-// Errors are StopErrors: event.unsupported, event.pull-request-target and
-// event.malformed. A comment on an issue is not an error but an Event with OnIssue,
-// for which Admit returns Nothing.
+// Errors are StopErrors: event.pull-request-target and event.malformed. An event that is
+// not supported, and a comment on an issue, are not errors but Events for which Admit
+// returns Nothing.
 func ReadEvent(name string, data []byte) (Event, error) {
-	if err := supported(name); err != nil {
-		return Event{}, err
+	switch {
+	case name == eventTarget:
+		return Event{}, refuseTarget()
+	case !slices.Contains(supportedEvents, name):
+		return Event{Name: name, Unsupported: fmt.Sprintf("unsupported event %s: supported are %s", quoted(name), strings.Join(supportedEvents, ", "))}, nil
 	}
 	f := fields{payload: readPayload(data, wantedPaths[name])}
 	e := Event{
@@ -145,6 +183,14 @@ func ReadEvent(name string, data []byte) (Event, error) {
 		f.workflowRun(&e)
 	case eventIssueComment:
 		f.comment(&e)
+	case eventReview:
+		f.reviewed(&e)
+	case eventReviewComment:
+		f.reviewComment(&e)
+	case eventMergeGroup:
+		f.mergeGroup(&e)
+	case eventCheckRun:
+		f.checkRun(&e)
 	case eventWorkflowDispatch:
 		f.dispatch(&e)
 	}
@@ -152,17 +198,4 @@ func ReadEvent(name string, data []byte) (Event, error) {
 		return Event{}, f.err
 	}
 	return e, nil
-}
-
-func supported(name string) error {
-	if name == eventTarget {
-		return refuseTarget()
-	}
-	if slices.Contains(supportedEvents, name) {
-		return nil
-	}
-	return &proposal.StopError{Code: "event.unsupported",
-		Message: fmt.Sprintf("unsupported event %s: supported are %s", quoted(name), strings.Join(supportedEvents, ", ")),
-		Hint: "use one of these events; if the workflow has other events for other jobs, give this job\n" +
-			"if: github.event_name == 'pull_request'\n\n" + yamlPullRequest}
 }

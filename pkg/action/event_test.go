@@ -21,6 +21,47 @@ import (
 const events = "../../testdata/github/events"
 
 // payloadOf reads one of GitHub's examples.
+// A check run requests its plan again by our action or by GitHub's own button, as the sender and
+// with a fixed command: no other text of the payload is read. Everything else requests nothing.
+func TestReadCheckRun(t *testing.T) {
+	for _, tt := range []struct {
+		action    string
+		requested any
+		asks      bool
+	}{
+		{"requested_action", map[string]any{"identifier": RerunAction}, true},
+		{"rerequested", nil, true},
+		{"rerequested", map[string]any{}, true},
+		{"requested_action", map[string]any{"identifier": "lgtm|26764"}, false},
+		{"requested_action", map[string]any{"identifier": RerunAction + " "}, false},
+		{"requested_action", nil, false},
+		{"created", map[string]any{"identifier": RerunAction}, false},
+		{"completed", nil, false},
+	} {
+		var p map[string]any
+		if err := json.Unmarshal(payloadOf(t, "check_run.requested_action.json"), &p); err != nil {
+			t.Fatal(err)
+		}
+		p["action"], p["requested_action"] = tt.action, tt.requested
+		p["check_run"].(map[string]any)["external_id"] = "fumehood:1:/fumehood run rm"
+		data, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := ReadEvent("check_run", data)
+		if err != nil || e.Check.ID != 1494503112 || (e.Comment != nil) != tt.asks || e.Number != 0 {
+			t.Fatalf("%s, %v: %+v, %v", tt.action, tt.requested, e, err)
+		}
+		if c := e.Comment; tt.asks && (c.Body != "/fumehood rerun" || c.AuthorID != e.SenderID || c.AuthorLogin != "octocat" || c.AuthorType != "User") {
+			t.Errorf("%+v", c)
+		}
+		r := Runner{EventName: "check_run", Repository: e.Repository.Name}
+		if a, err := Admit(r, e, Inputs{Phase: PhaseTrigger}, Facts{}); err != nil || (a.Phase == Trigger) != tt.asks {
+			t.Errorf("%s, %v: %+v, %v", tt.action, tt.requested, a, err)
+		}
+	}
+}
+
 func payloadOf(t testing.TB, file string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(events, file))
@@ -276,10 +317,21 @@ func TestHostileBranches(t *testing.T) {
 }
 
 func TestUnsupportedEvents(t *testing.T) {
-	for _, event := range []string{"push", "check_run", "schedule", "merge_group", "", "pull_request_review", "Pull_request"} {
-		stop := checkStop(t, event, payloadOf(t, "check_run.requested_action.json"), "event.unsupported")
-		if !strings.Contains(stop.Message, "supported are pull_request, workflow_run, issue_comment, workflow_dispatch") {
-			t.Errorf("message %q", stop.Message)
+	for _, event := range []string{"push", "check_suite", "schedule", "", "Pull_request"} {
+		for _, data := range [][]byte{payloadOf(t, "check_run.requested_action.json"), payloadOf(t, "pull_request.opened.json"), nil, []byte("\xff{")} {
+			e, err := ReadEvent(event, data)
+			if err != nil || e.Name != event || e.PR != nil || e.Number != 0 {
+				t.Fatalf("%s: %+v, %v", event, e, err)
+			}
+			for _, phase := range matrixPhases {
+				a, err := Admit(Runner{EventName: event}, e, Inputs{Phase: phase, Plan: "plan.json"}, goodFacts)
+				if err != nil || a.Phase != Nothing || !strings.Contains(a.Reason, "supported are pull_request, workflow_run, issue_comment, ") {
+					t.Errorf("%s: %+v, %v", event, a, err)
+				}
+				if got := outcomeOfAdmit(t, Runner{EventName: event}, e, Inputs{Phase: phase, Plan: "plan.json", UnsupportedEvent: UnsupportedError}, goodFacts); got != "event.unsupported" {
+					t.Errorf("%s: %s with unsupported-event: error", event, got)
+				}
+			}
 		}
 	}
 	checkStop(t, "pull_request_target", payloadOf(t, "pull_request.opened.fork.json"), "event.pull-request-target")
@@ -360,11 +412,17 @@ func FuzzReadEvent(f *testing.F) {
 			}
 			return
 		}
+		if e.Unsupported != "" {
+			return
+		}
 		if !json.Valid(data) || !isRepository(e.Repository.Name) || e.Repository.ID <= 0 || e.SenderID <= 0 {
 			t.Fatalf("event %+v", e)
 		}
 		if e.PR != nil {
 			checkPullRequest(t, e)
+		}
+		if e.Group != nil && (!fullSHA.MatchString(e.Group.Head.SHA) || strings.HasPrefix(e.Group.Base.Ref, "-")) {
+			t.Fatalf("merge group %+v", e.Group)
 		}
 		if e.Run != nil && !fullSHA.MatchString(e.Run.HeadSHA) {
 			t.Fatalf("run %+v", e.Run)

@@ -125,8 +125,18 @@ func (f fields) repositoryName(path string) string {
 
 // branch reads a branch name. It refuses what git refuses, and a leading hyphen,
 // which would make it an option on a command line.
-func (f fields) branch(path string) string {
-	s := f.text(path, 1, maxRef)
+func (f fields) branch(path string) string { return f.branchName(path, f.text(path, 1, maxRef)) }
+
+// fullRef reads a branch as refs/heads/NAME.
+func (f fields) fullRef(path string) string {
+	name, ok := strings.CutPrefix(f.text(path, 1, maxRef), "refs/heads/")
+	if !ok {
+		f.refuse(path, "a branch as refs/heads/NAME")
+	}
+	return f.branchName(path, name)
+}
+
+func (f fields) branchName(path, s string) string {
 	if strings.HasPrefix(s, "-") || strings.HasPrefix(s, "/") || strings.HasSuffix(s, "/") || strings.HasSuffix(s, ".") ||
 		strings.HasSuffix(s, ".lock") || strings.ContainsAny(s, " ~^:?*[\\") ||
 		strings.Contains(s, "..") || strings.Contains(s, "@{") || strings.Contains(s, "//") {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sethvargo/go-githubactions"
 
+	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 )
@@ -218,4 +219,23 @@ func (r *inputReader) ids(input string) []int64 {
 		list = append(list, id)
 	}
 	return list
+}
+
+// detail reads how much the comment shows.
+func (r *inputReader) detail(input string) string {
+	const configured = "configured"
+	if value := r.word(input, append([]string{configured}, config.Details...)...); value != configured {
+		return value
+	}
+	return ""
+}
+
+// length reads the maximum length of the comment.
+func (r *inputReader) length(input string) int {
+	n := r.count(input, 0)
+	if n != 0 && (n < config.MinComment || n > config.MaxComment) {
+		r.refuse(input, "20000", "%d is not a number from %d to %d", n, config.MinComment, config.MaxComment)
+		return 0
+	}
+	return n
 }

@@ -30,11 +30,16 @@ type Inputs struct {
 	WorkingDirectory string          // relative to the repository, "." for its root
 	FailOn           string          // see Conclude
 	Comment          bool            // update the pull request's comment
+	CommentDetail    string          // one of config.Details; "" for the configuration's
+	CommentLength    int             // maximum length of the comment, in UTF-16 units; 0 for the configuration's
 	CheckRun         bool            // create a check run
 	DryRun           bool            // show in the step summary what would be posted, but post nothing
+	UnsupportedEvent string          // UnsupportedNotice or UnsupportedError
 	Token            string          // github-token; secret
 	Artifact         string          // name of the uploaded artifact; "" for none
+	Upload           string          // UploadAuto, UploadTrue or UploadFalse: whether the action uploads the artifact
 	AllowedBots      []int64         // user ids of the bots that may request runs
+	Reviewer         bool            // a later job has an AI reviewer, whose plan is its input Plan: the command review starts it
 	MaxRunsPerPR     int             // budget of runs started by comments; 0 allows none
 	MaxRunsPerDay    int             // the same, in the repository since midnight UTC
 	Name             string          // of this plan if there are several; "" for a single one
@@ -60,6 +65,24 @@ const (
 	SetupConfigured = "configured" // as the configuration file says; detected if it says nothing
 	SetupAuto       = "auto"       // detected
 	SetupNone       = "none"
+)
+
+// The values of Inputs.Upload.
+const (
+	UploadAuto  = "auto" // not on GitHub Enterprise Server
+	UploadTrue  = "true"
+	UploadFalse = "false"
+)
+
+// Uploads reports whether the action's own steps upload artifacts on r.
+func (in Inputs) Uploads(r Runner) bool {
+	return in.Upload == UploadTrue || in.Upload == UploadAuto && !r.enterprise()
+}
+
+// The values of Inputs.UnsupportedEvent.
+const (
+	UnsupportedNotice = "notice" // do nothing, and say so
+	UnsupportedError  = "error"  // fail
 )
 
 // The values of Inputs.Phase.
@@ -105,11 +128,16 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		WorkingDirectory: r.path("working-directory", ".", "service/api"),
 		FailOn:           r.word("fail-on", FailOnFailed, FailOnDenied, FailOnError, FailOnNever, FailOnCouldNotRun),
 		Comment:          r.boolean("comment", true),
+		CommentDetail:    r.detail("comment-detail"),
+		CommentLength:    r.length("comment-length"),
 		CheckRun:         r.boolean("check-run", false),
 		DryRun:           r.boolean("dry-run", false),
+		UnsupportedEvent: r.word("unsupported-event", UnsupportedNotice, UnsupportedError),
 		Token:            r.token("github-token"),
 		Artifact:         r.name("artifact", "fumehood"),
+		Upload:           r.word("upload", UploadAuto, UploadTrue, UploadFalse),
 		AllowedBots:      r.ids("allowed-bots"),
+		Reviewer:         r.boolean("reviewer", false),
 		MaxRunsPerPR:     r.count("max-runs-per-pr", DefaultMaxRunsPerPR),
 		MaxRunsPerDay:    r.count("max-runs-per-day", DefaultMaxRunsPerDay),
 		Name:             r.name("name", "unit-tests"),

@@ -38,7 +38,7 @@ func environment(pairs ...string) func(string) string {
 func defaults() Inputs {
 	return Inputs{
 		Mode: "enforce", Phase: "auto", Rootfs: "host", Network: "none", Setup: "configured", WorkingDirectory: ".",
-		FailOn: "failed", Comment: true, MaxRunsPerPR: 20, MaxRunsPerDay: 200,
+		UnsupportedEvent: UnsupportedNotice, Upload: UploadAuto, FailOn: "failed", Comment: true, MaxRunsPerPR: 20, MaxRunsPerDay: 200,
 	}
 }
 
@@ -55,6 +55,9 @@ func TestInputs(t *testing.T) {
 			func(in *Inputs) { in.Mode, in.Phase, in.FailOn, in.Network = "observe", "trigger", "never", "policy" }},
 		{"booleans", []string{"INPUT_COMMENT", "False", "INPUT_CHECK_RUN", "TRUE", "INPUT_DRY_RUN", "true"},
 			func(in *Inputs) { in.Comment, in.CheckRun, in.DryRun = false, true, true }},
+		{"the comment", []string{"INPUT_COMMENT_DETAIL", "quiet", "INPUT_COMMENT_LENGTH", "20000"},
+			func(in *Inputs) { in.CommentDetail, in.CommentLength = "quiet", 20000 }},
+		{"the configured comment", []string{"INPUT_COMMENT_DETAIL", "configured", "INPUT_COMMENT_LENGTH", "0"}, func(*Inputs) {}},
 		{"paths", []string{"INPUT_WORKING_DIRECTORY", "a/./b/", "INPUT_POLICY", ".github/fumehood", "INPUT_PLAN", " /tmp/plan.json\n"},
 			func(in *Inputs) {
 				in.WorkingDirectory, in.Policy, in.Plan = "a/b", ".github/fumehood", " /tmp/plan.json\n"
@@ -112,6 +115,9 @@ func TestInputProblems(t *testing.T) {
 		{"count", "MAX_RUNS_PER_PR", "-1", "max-runs-per-pr", `"-1" is not a number from 0 to 100000`},
 		{"count with a plus", "MAX_RUNS_PER_PR", "+1", "max-runs-per-pr", `"+1" is not a number from 0 to 100000`},
 		{"count in another base", "MAX_RUNS_PER_DAY", "0x10", "max-runs-per-day", `"0x10" is not a number from 0 to 100000`},
+		{"detail", "COMMENT_DETAIL", "loud", "comment-detail", `"loud" is not configured, normal, quiet or full`},
+		{"a comment without room", "COMMENT_LENGTH", "100", "comment-length", "100 is not a number from 4000 to 65536"},
+		{"a comment longer than GitHub's", "COMMENT_LENGTH", "65537", "comment-length", "65537 is not a number from 4000 to 65536"},
 		{"bots by name", "ALLOWED_BOTS", "claude[bot]", "allowed-bots", `"claude[bot]" is not a user id: give the bot's number, because any app can take a name`},
 		{"a collector without a scheme", "OTLP", "otlp.example:4318", "otlp", "is not an https:// URL without user, password, query and fragment"},
 		{"a password in the collector's address", "OTLP", "https://u:hunter22@otlp.example", "otlp", "is not an https:// URL without user, password, query and fragment"},
@@ -254,8 +260,8 @@ func TestFormerNames(t *testing.T) {
 
 // inputNames are all inputs that ReadInputs reads.
 var inputNames = []string{
-	"plan", "policy", "mode", "phase", "rootfs", "network", "setup", "timeout", "limits", "working-directory", "fail-on", "comment", "check-run",
-	"dry-run", "staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "checkout",
+	"plan", "policy", "mode", "phase", "rootfs", "network", "setup", "timeout", "limits", "working-directory", "fail-on", "comment", "comment-detail", "comment-length", "check-run",
+	"dry-run", "unsupported-event", "upload", "staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "reviewer", "checkout",
 	"policy-branches", "organization", "organisation", "policy-key", "minimum-revision",
 	"otlp", "otlp-headers", "mask",
 }

@@ -48,6 +48,7 @@ jobs:
       - uses: fumehood/fumehood@v1
         with:
           phase: report
+          fail-on: error
 `
 	yamlThreeJobs = `permissions: {}
 jobs:
@@ -76,6 +77,7 @@ jobs:
       - uses: fumehood/fumehood@v1
         with:
           phase: run
+          fail-on: error
           request: ${{ needs.trigger.outputs.request }}
   report:
     needs: [trigger, run]
@@ -89,6 +91,7 @@ jobs:
       - uses: fumehood/fumehood@v1
         with:
           phase: report
+          fail-on: error
           request: ${{ needs.trigger.outputs.request }}
 `
 	yamlRunner = `runs-on: ubuntu-24.04
@@ -139,7 +142,7 @@ func refuseOneJob(e Event) error {
 }
 
 func refuseTrigger(e Event) error {
-	return refusal("action.phase", fmt.Sprintf("phase trigger requires the event issue_comment: this is %s", e.Name), "let the event choose the phase", yamlAuto)
+	return refusal("action.phase", fmt.Sprintf("phase trigger requires a comment or a review: this is %s", e.Name), "let the event choose the phase", yamlAuto)
 }
 
 func refusePhase(in Inputs) error {
@@ -150,6 +153,12 @@ func refuseRepository(r Runner, e Event) error {
 	return &proposal.StopError{Code: "event.repository",
 		Message: fmt.Sprintf("the event is for repository %s but the job is in %s", quoted(e.Repository.Name), quoted(r.Repository)),
 		Hint:    "remove GITHUB_REPOSITORY and GITHUB_EVENT_PATH from steps and env: blocks"}
+}
+
+func refuseGroup(r Runner, e Event) error {
+	return &proposal.StopError{Code: "event.mismatch",
+		Message: fmt.Sprintf("the merge queue's commit is %.12s but the job is for %.12s", e.Group.Head.SHA, r.SHA),
+		Hint:    "remove GITHUB_SHA and GITHUB_EVENT_PATH from steps and env: blocks"}
 }
 
 func refuseEventName(r Runner, e Event) error {
@@ -177,13 +186,18 @@ func refuseUser() error {
 		"use a GitHub-hosted runner, or allow the runner's user to use sudo without a password", yamlRunner)
 }
 
+func refuseUpload() error {
+	return refusal("runner.artifacts", "the job that reports needs this job's artifact, and GitHub Enterprise Server does not support the version of actions/upload-artifact that this action uses",
+		"upload the artifact in the next step, with actions/upload-artifact@v3 and this step's outputs artifact-name and artifact-path, and give", "with:\n  upload: false\n")
+}
+
 func refuseOIDC() error {
 	return refusal("action.oidc", "this job would run a fork's code but can request an OIDC token (id-token: write)",
 		"remove id-token: write from the job that runs it", yamlReadOnly)
 }
 
 func refusePersonalToken() error {
-	return refusal("action.personal-token", "this job would run a fork's code but github-token is a classic personal access token",
+	return refusal("action.personal-token", "this job would run a fork's code but github-token is a person's: a personal access token, or one that an app got from a person",
 		"use the job's own token", yamlToken)
 }
 

@@ -4,6 +4,7 @@ package action
 
 import (
 	"fmt"
+	"net"
 	"net/url"
 	"path/filepath"
 	"strconv"
@@ -63,6 +64,18 @@ func ReadRunner(getenv func(string) string) (Runner, error) {
 		return Runner{}, v.err
 	}
 	return r, nil
+}
+
+// enterprise reports whether the runner is one of a GitHub Enterprise Server, as the actions
+// that upload artifacts do. A server on this machine, as in tests, is not.
+func (r Runner) enterprise() bool {
+	u, err := url.Parse(r.ServerURL)
+	if err != nil || u.Hostname() == "" {
+		return false
+	}
+	host := strings.ToLower(u.Hostname())
+	ip := net.ParseIP(host)
+	return host != "github.com" && !strings.HasSuffix(host, ".ghe.com") && host != "localhost" && (ip == nil || !ip.IsLoopback())
 }
 
 // inContainer reports whether the job runs in a container: there the runner mounts

@@ -4,6 +4,7 @@ package bot
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -23,6 +24,7 @@ const usage = "````text\n" +
 	"```\n" +
 	"/fumehood approve <sha>         approve waiting commands for this commit (at least 12 digits)\n" +
 	"/fumehood rerun                 run the last plan again\n" +
+	"/fumehood review                let the workflow's AI reviewer propose a plan, and run it\n" +
 	"/fumehood explain <id>          show why a command was allowed, denied or held for approval\n" +
 	"/fumehood help                  show this help\n" +
 	"````\n"
@@ -31,7 +33,7 @@ const usage = "````text\n" +
 func Help() string {
 	return "**fumehood** runs commands on a pull request in a sandbox if policy allows them.\n\n" + usage +
 		"\nWrite the command in a new comment with nothing else in it. Edited comments are not read.\n" +
-		"By default, run, rerun and approve require write permission, and authors cannot approve on their own pull request.\n" +
+		"By default, run, rerun, review and approve require write permission, and authors cannot approve on their own pull request.\n" +
 		"The author can also use explain and help. An approval is valid for one commit, one plan and one policy.\n"
 }
 
@@ -69,6 +71,27 @@ func Stopped(f *proposal.Failure) string {
 		s += " To fix it: " + sentence(prose(f.Hint))
 	}
 	return s + "\n"
+}
+
+// A Run is a run that a comment requested, when it has ended.
+type Run struct {
+	Command    string // of the comment
+	Head       string // the commit
+	Conclusion string // action.Success and its like
+	Results    string // the address of the comment with the results
+	Log        string // the address of the workflow run
+}
+
+var login = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
+
+// Ended is a comment that mentions a user because r has ended. It contains no other text that
+// someone could have chosen. It is "" for what is not the login of a person.
+func Ended(user string, r Run) string {
+	if !login.MatchString(user) {
+		return ""
+	}
+	return fmt.Sprintf("@%s, `/fumehood %s` has ended for commit `%.12s`: **%s**. [Results](%s) · [Log](%s)\n",
+		user, r.Command, r.Head, r.Conclusion, r.Results, r.Log)
 }
 
 // Explain describes the decisions, with reasons, about the proposals of the last

@@ -125,6 +125,22 @@ func checkAnswer(t *testing.T, answer string) {
 	}
 }
 
+// The comment at a run's end mentions one user, and nothing that is not a person's login.
+func TestEnded(t *testing.T) {
+	run := bot.Run{Command: "run", Head: strings.Repeat("a1", 20), Conclusion: "success", Results: "https://github.test/r", Log: "https://github.test/l"}
+	if got, want := bot.Ended("octo_corp", run), "@octo_corp, `/fumehood run` has ended for commit `a1a1a1a1a1a1`: **success**. [Results](https://github.test/r) · [Log](https://github.test/l)\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, user := range []string{"", "reviewer[bot]", "a b", "org/team", "a\n@b", "a](https://evil.example)", strings.Repeat("a", 101), "ä"} {
+		if got := bot.Ended(user, run); got != "" {
+			t.Errorf("%q: %q", user, got)
+		}
+	}
+	if _, asks, _ := bot.Read(bot.Ended("octocat", run)); asks {
+		t.Error("the reply is a command")
+	}
+}
+
 // elements are those that the answers' own text uses.
 var elements = map[string]bool{"html": true, "head": true, "body": true, "p": true, "ul": true, "li": true, "strong": true, "code": true}
 

@@ -9,6 +9,7 @@
 //	/fumehood run go test ./pkg/parse -run TestHeredoc
 //	/fumehood approve 0123456789ab
 //	/fumehood rerun
+//	/fumehood review
 //	/fumehood explain unit
 //	/fumehood help
 //
@@ -31,6 +32,7 @@
 package bot
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"github.com/fumehood/fumehood/pkg/internal/text"
@@ -41,7 +43,7 @@ const MaxBody = 65536
 
 // A Command is a command in a comment.
 type Command struct {
-	// Name is "run", "approve", "rerun", "explain" or "help".
+	// Name is "run", "approve", "rerun", "review", "explain" or "help".
 	Name string
 	// Line is the command line of a run; "" if the comment contains a plan.
 	Line string
@@ -60,7 +62,7 @@ const LineID = "comment"
 
 // Starts reports whether c starts a run, if it is allowed.
 func (c Command) Starts() bool {
-	return c.Name == "run" || c.Name == "rerun" || c.Name == "approve"
+	return slices.Contains([]string{"run", "rerun", "approve", "review"}, c.Name)
 }
 
 // A Problem is an error in a comment or in its command.

@@ -87,7 +87,7 @@ func (c *Command) argument(rest string, at int) *Problem {
 		if !proposalID.MatchString(rest) {
 			return wrong(at, rest, "explain requires the id of one command and nothing else")
 		}
-	case "rerun", "help":
+	case "rerun", "review", "help":
 		if rest != "" {
 			return wrong(at, rest, c.Name+" takes no arguments")
 		}

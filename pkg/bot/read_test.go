@@ -194,7 +194,7 @@ func TestLinesDecode(t *testing.T) {
 }
 
 func TestStarts(t *testing.T) {
-	for name, want := range map[string]bool{"run": true, "rerun": true, "approve": true, "explain": false, "help": false, "": false} {
+	for name, want := range map[string]bool{"run": true, "rerun": true, "approve": true, "review": true, "explain": false, "help": false, "": false} {
 		if got := (bot.Command{Name: name}).Starts(); got != want {
 			t.Errorf("%q: %v", name, got)
 		}

@@ -77,6 +77,7 @@ type Config struct {
 	Policy     string            `json:"policy,omitempty"`   // directory of the repository; "" means none
 	Cache      Cache             `json:"cache,omitzero"`
 	Checkout   Checkout          `json:"checkout,omitzero"`
+	Comment    Comment           `json:"comment,omitzero"`
 
 	// Digest is "sha256:" and the lower-case hex SHA-256 of the file, byte for byte.
 	Digest string `json:"-"`
@@ -147,6 +148,41 @@ type Checkout struct {
 	LFS        bool `json:"lfs,omitempty"`
 }
 
+// Comment requests how much the pull request's comment shows. It never removes what a
+// person must read before an approval.
+type Comment struct {
+	Detail string `json:"detail,omitempty"` // one of Details; "" means DetailNormal
+	Length int    `json:"length,omitempty"` // maximum length, in UTF-16 units; 0 means GitHub's limit
+	// Mention is one of Mentions; "" means MentionNone.
+	Mention string `json:"mention,omitempty"`
+}
+
+// The values of Comment.Detail.
+const (
+	DetailQuiet  = "quiet"  // what needs attention, without the output of commands
+	DetailNormal = "normal" // the output of commands is folded
+	DetailFull   = "full"   // the output of commands that need attention is open
+)
+
+// Details are all values of Comment.Detail, the default first.
+var Details = []string{DetailNormal, DetailQuiet, DetailFull}
+
+// The values of Comment.Mention. GitHub sends no notification about an edited comment, so that the
+// end of a run is announced by a new comment or not at all.
+const (
+	MentionNone      = "none"      // no comment announces the end of a run
+	MentionRequester = "requester" // a new comment mentions the person whose comment requested the run
+)
+
+// Mentions are all values of Comment.Mention, the default first.
+var Mentions = []string{MentionNone, MentionRequester}
+
+// The bounds of Comment.Length, in UTF-16 units. The second is GitHub's limit.
+const (
+	MinComment = 4000
+	MaxComment = 65536
+)
+
 // Decode reads the configuration file in data.
 //
 // A name that ends in .json, .yaml or .yml determines the format. For any other name the
@@ -200,8 +236,8 @@ func configOf(root *document.Node) Config {
 		Rootfs: root.Text("rootfs"), Tools: root.Texts("tools"), Services: root.Texts("services"),
 		Limits: document.LimitsOf(root.Get("limits")), Timeout: document.DurationOf(root.Get("timeout")),
 		Policy: root.Text("policy"), Cache: cacheOf(root.Get("cache")),
-		Checkout: checkoutOf(root.Get("checkout")),
-		lines:    map[string]int{},
+		Checkout: checkoutOf(root.Get("checkout")), Comment: commentOf(root.Get("comment")),
+		lines: map[string]int{},
 	}
 	for _, m := range root.Members {
 		c.lines[m.Name] = m.At.Line
@@ -252,6 +288,10 @@ func registriesOf(n *document.Node) Registries {
 
 func checkoutOf(n *document.Node) Checkout {
 	return Checkout{Submodules: n.Text("submodules") == "true", LFS: n.Text("lfs") == "true"}
+}
+
+func commentOf(n *document.Node) Comment {
+	return Comment{Detail: n.Text("detail"), Length: document.IntOf(n.Get("length")), Mention: n.Text("mention")}
 }
 
 func cacheOf(n *document.Node) Cache { return Cache{Off: n != nil && n.Value == "false"} }

@@ -40,6 +40,19 @@ var configShape = document.Shape{
 		document.Optional("policy", policyShape()),
 		document.Optional("cache", &cacheShape),
 		document.Optional("checkout", &checkoutShape),
+		document.Optional("comment", &commentShape),
+	},
+}
+
+var commentShape = document.Shape{
+	Kind: document.Object, Want: "an object with detail, length and mention", Doc: "How much the pull request's comment shows, and whether a person who asked for a run is notified.",
+	Fields: []document.Field{
+		document.Optional("detail", &document.Shape{Kind: document.Text, Max: 16, Choice: Details, Want: quoted(Details),
+			Doc: "quiet (what needs attention, without the output of commands), normal (output is folded, the default) or full (the output of commands that need attention is open)."}),
+		document.Optional("length", &document.Shape{Kind: document.Number, Low: MinComment, High: MaxComment, Integer: true,
+			Want: fmt.Sprintf("a number from %d to %d", MinComment, MaxComment), Doc: "The maximum length, in UTF-16 units."}),
+		document.Optional("mention", &document.Shape{Kind: document.Text, Max: 16, Choice: Mentions, Want: quoted(Mentions),
+			Doc: "none (the default) or requester (when a run ends, a new comment mentions the person whose comment requested it)."}),
 	},
 }
 

@@ -3,6 +3,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,20 +57,21 @@ type Effective struct {
 // unset describes a field that has no value.
 var unset = map[string]string{
 	"setup": `"auto"`, "registries": `"auto"`, "rootfs": `"host"`, "cache": "true",
-	"checkout": "(the commit)", "tools": "(none)", "services": "(none)", "policy": "(none)", "timeout": "(not set)",
+	"checkout": "(the commit)", "comment": "(normal detail)", "tools": "(none)", "services": "(none)", "policy": "(none)", "timeout": "(not set)",
 }
 
 const unsetLimit = "(set by policy)"
 
 // Merge applies overrides to file, in order, and explains each value in force.
 //
-// An override replaces the field, except for limits, which are replaced one by one. Its
+// An override replaces the field, except for limits and comment, whose parts are replaced one by one. Its
 // value is written as follows:
 //
 //	setup                             auto, none, or one shell text
 //	registries, services, tools       items separated by commas or newlines;
 //	                                  also auto and none for registries
 //	checkout                          submodules=true, lfs=true
+//	comment                           detail=quiet, length=20000
 //	limits                            memory=4GiB, pids=512, wall=5m
 //	cache                             true or false
 //	rootfs, timeout, policy           the value itself
@@ -133,7 +135,7 @@ func nodeOf(field, value string) *document.Node {
 	switch {
 	case field == "cache" && (value == "true" || value == "false"):
 		return &document.Node{Kind: document.Boolean, At: at, Value: value}
-	case field == "limits", field == "checkout":
+	case field == "limits", field == "checkout", field == "comment":
 		n := &document.Node{Kind: document.Object, At: at}
 		for _, part := range split(value) {
 			name, amount, _ := strings.Cut(part, "=")
@@ -197,6 +199,9 @@ func apply(c *Config, field string, given Config) {
 		c.Cache = given.Cache
 	case "checkout":
 		c.Checkout = given.Checkout
+	case "comment":
+		c.Comment = Comment{Detail: cmp.Or(given.Comment.Detail, c.Comment.Detail), Length: cmp.Or(given.Comment.Length, c.Comment.Length),
+			Mention: cmp.Or(given.Comment.Mention, c.Comment.Mention)}
 	default:
 		panic("config: internal error: no field " + field)
 	}

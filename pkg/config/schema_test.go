@@ -44,7 +44,7 @@ func TestFieldsAreTheTypes(t *testing.T) {
 		shape *document.Shape
 		value any
 	}{
-		{&configShape, Config{}}, {&commandShape, Command{}}, {limitsShape(), proposal.Limits{}}, {&checkoutShape, Checkout{}},
+		{&configShape, Config{}}, {&commandShape, Command{}}, {limitsShape(), proposal.Limits{}}, {&checkoutShape, Checkout{}}, {&commentShape, Comment{}},
 	} {
 		typ := reflect.TypeOf(c.value)
 		var inType, inTable []string

@@ -46,7 +46,41 @@ type CheckRun struct {
 	Text        string // Markdown
 	DetailsURL  string
 	ExternalID  string
-	Annotations []Annotation // the first 500 are sent; GitHub appends them to the existing ones
+	Actions     []CheckAction // at most 3; GitHub shows them as buttons
+	Annotations []Annotation  // the first 500 are sent; GitHub appends them to the existing ones
+}
+
+// A CheckAction is a button on a check run. GitHub sends its Identifier to the app that made the
+// check run, and to no app with a workflow's own token. Label and Identifier have at most 20
+// characters, Description at most 40.
+type CheckAction struct{ Label, Description, Identifier string }
+
+// A KnownCheckRun is a check run as the API describes it. Its texts are those of the app that
+// made it, and untrusted if that is not known.
+type KnownCheckRun struct {
+	ID         int64
+	Name       string
+	HeadSHA    string
+	ExternalID string
+	App        string // the app's login, "" if it is not known
+}
+
+// CheckRun reads a check run.
+func (c *Client) CheckRun(ctx context.Context, id int64) (KnownCheckRun, error) {
+	return call(ctx, c, readCheck, func(ctx context.Context) (KnownCheckRun, error) {
+		run, _, err := c.gh.Checks.GetCheckRun(ctx, c.owner, c.name, id)
+		if err != nil {
+			return KnownCheckRun{}, err
+		}
+		if run.GetID() != id || run.GetHeadSHA() == "" {
+			return KnownCheckRun{}, malformed("requested check run %d, got %d of commit %q", id, run.GetID(), run.GetHeadSHA())
+		}
+		known := KnownCheckRun{ID: id, Name: run.GetName(), HeadSHA: run.GetHeadSHA(), ExternalID: run.GetExternalID()}
+		if slug := run.GetApp().GetSlug(); slug != "" {
+			known.App = slug + "[bot]"
+		}
+		return known, nil
+	})
 }
 
 // CreateCheckRun makes a check run and adds its annotations, in batches. If it returns
@@ -60,7 +94,7 @@ func (c *Client) CreateCheckRun(ctx context.Context, run CheckRun) (id int64, er
 	id, err = call(ctx, c, createCheck, func(ctx context.Context) (int64, error) {
 		return checkID(c.gh.Checks.CreateCheckRun(ctx, c.owner, c.name, gh.CreateCheckRunOptions{
 			Name: run.Name, HeadSHA: run.HeadSHA, Status: optional(run.Status), Conclusion: optional(run.Conclusion),
-			DetailsURL: optional(run.DetailsURL), ExternalID: optional(run.ExternalID), Output: output,
+			DetailsURL: optional(run.DetailsURL), ExternalID: optional(run.ExternalID), Output: output, Actions: run.actions(),
 		}))
 	})
 	if err != nil {
@@ -95,7 +129,7 @@ func (c *Client) patchCheck(ctx context.Context, op operation, id int64, run Che
 	_, err := call(ctx, c, op, func(ctx context.Context) (int64, error) {
 		return checkID(c.gh.Checks.UpdateCheckRun(ctx, c.owner, c.name, id, gh.UpdateCheckRunOptions{
 			Name: run.Name, Status: optional(run.Status), Conclusion: optional(run.Conclusion),
-			DetailsURL: optional(run.DetailsURL), ExternalID: optional(run.ExternalID), Output: run.output(batch),
+			DetailsURL: optional(run.DetailsURL), ExternalID: optional(run.ExternalID), Output: run.output(batch), Actions: run.actions(),
 		}))
 	})
 	return err
@@ -106,6 +140,13 @@ func checkID(run *gh.CheckRun, _ *gh.Response, err error) (int64, error) {
 		err = malformed("a check run without an id")
 	}
 	return run.GetID(), err
+}
+
+func (r CheckRun) actions() (list []*gh.CheckRunAction) {
+	for _, a := range r.Actions {
+		list = append(list, &gh.CheckRunAction{Label: a.Label, Description: a.Description, Identifier: a.Identifier})
+	}
+	return list
 }
 
 // invalid returns an error for what GitHub would refuse, before anything is sent.

@@ -38,6 +38,7 @@ var (
 	listArtifacts  = operation{"list a run's artifacts", "{actions: read}", reads}
 	download       = operation{"download an artifact", "{actions: read}", reads}
 	createCheck    = operation{"create a check run", "{checks: write}", adds}
+	readCheck      = operation{"read a check run", "{checks: read}", reads}
 	updateCheck    = operation{"update a check run", "{checks: write}", sets}
 	addAnnotations = operation{"add annotations to a check run", "{checks: write}", adds} // updates append them
 	whoAmI         = operation{"read the token's account", "", reads}

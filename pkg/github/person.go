@@ -69,15 +69,27 @@ func permissionOf(level, role string, user *gh.User) (Permission, error) {
 	return Permission{Level: level, UserID: user.GetID()}, nil
 }
 
-// Author returns the account that the token writes as. GitHub does not report it
-// for the token of an app; Author then assumes the workflow's own token and returns
-// WorkflowLogin with Type "Bot" (the ID is known only on github.com). For the token
-// of another app that is wrong; the real author is in the result of CreateComment.
+// Author returns the account that the token writes as. GitHub's REST API does not report
+// it for the token of an app, such as the workflow's own; Author then asks the GraphQL API.
+// If that does not answer, Author assumes the workflow's own token and returns
+// WorkflowLogin with Type "Bot" (the ID is known only on github.com).
 func (c *Client) Author(ctx context.Context) (Author, error) {
+	author, err := c.user(ctx)
+	if err != nil || author.ID != 0 {
+		return author, err
+	}
+	if viewer, err := c.viewer(ctx); err == nil {
+		return viewer, nil
+	}
+	return Author{Login: WorkflowLogin, ID: c.workflowID(), Type: "Bot"}, ctx.Err()
+}
+
+// user is the token's account, or a zero Author for the token of an app.
+func (c *Client) user(ctx context.Context) (Author, error) {
 	return call(ctx, c, whoAmI, func(ctx context.Context) (Author, error) {
 		user, _, err := c.gh.Users.Get(ctx, "")
 		if e := asError(err); e != nil && e.Status == http.StatusForbidden && e.Kind == Forbidden {
-			return Author{Login: WorkflowLogin, ID: c.workflowID(), Type: "Bot"}, nil
+			return Author{}, nil
 		}
 		if err != nil {
 			return Author{}, err
@@ -86,6 +98,34 @@ func (c *Client) Author(ctx context.Context) (Author, error) {
 			return Author{}, malformed("a token without an account")
 		}
 		return authorOf(user), nil
+	})
+}
+
+// viewer asks the GraphQL API for the account of an app's token.
+func (c *Client) viewer(ctx context.Context) (Author, error) {
+	path := "graphql"
+	if strings.HasSuffix(c.wire.base.Path, "/v3/") {
+		path = "../graphql"
+	}
+	return call(ctx, c, whoAmI, func(ctx context.Context) (Author, error) {
+		req, err := c.gh.NewRequest(http.MethodPost, path, map[string]string{"query": "{viewer{login databaseId}}"})
+		if err != nil {
+			return Author{}, err
+		}
+		var answer struct {
+			Data struct {
+				Viewer struct {
+					Login string `json:"login"`
+					ID    int64  `json:"databaseId"`
+				} `json:"viewer"`
+			} `json:"data"`
+		}
+		_, err = c.gh.Do(ctx, req, &answer)
+		v := answer.Data.Viewer
+		if err == nil && (v.ID <= 0 || !strings.HasSuffix(v.Login, "[bot]")) {
+			err = &Error{Kind: Invalid, Message: "an app's token without a bot"}
+		}
+		return Author{Login: v.Login, ID: v.ID, Type: "Bot"}, err
 	})
 }
 

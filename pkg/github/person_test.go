@@ -89,6 +89,16 @@ func TestAuthor(t *testing.T) {
 			}
 		})
 	}
+	forbidden := say(403, `{"message":"Resource not accessible by integration"}`)
+	for want, viewer := range map[Author]step{
+		{"reviews[bot]", 7, "Bot"}:        say(200, `{"data":{"viewer":{"login":"reviews[bot]","databaseId":7}}}`),
+		{"github-actions[bot]", 0, "Bot"}: say(200, `{"data":{"viewer":{"login":"mona","databaseId":7}}}`), // an app's token is a bot's
+	} {
+		c, _ := client(t, play(t, forbidden, viewer).URL)
+		if got, err := c.Author(context.Background()); got != want || err != nil {
+			t.Errorf("got %v, %v, want %v", got, err, want)
+		}
+	}
 	c, err := New(Options{Repository: "a/b", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		return nil, &Error{Kind: Forbidden, Status: 403}
 	})})

@@ -5,12 +5,16 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
+	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/bot"
 	"github.com/fumehood/fumehood/pkg/comment"
+	"github.com/fumehood/fumehood/pkg/config"
+	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -23,7 +27,7 @@ type conversation struct {
 
 // react adds a reaction to the comment. Failure is only a warning.
 func (c conversation) react(ctx context.Context, content string) {
-	if c.in.DryRun {
+	if c.in.DryRun || !c.event.HasReactions() {
 		return
 	}
 	if err := c.gh.React(ctx, c.event.Comment.ID, content); err != nil {
@@ -31,12 +35,48 @@ func (c conversation) react(ctx context.Context, content string) {
 	}
 }
 
+// endings are the reactions to a comment when the run that it requested has ended. Any other
+// conclusion is "confused": something needs a person.
+var endings = map[string]string{action.Success: "+1", action.Failure: "-1", action.Denied: "-1"}
+
+// announceEnd reacts to the comment that requested the run, and mentions its author in a new
+// comment if the configuration requests that. The results are posted already, so that failure
+// is only a warning.
+func (c conversation) announceEnd(ctx context.Context, run bot.Run, mention string) {
+	c.react(ctx, cmp.Or(endings[run.Conclusion], "confused"))
+	if mention != config.MentionRequester || run.Results == "" || c.in.DryRun || !c.event.HasReactions() {
+		return
+	}
+	if err := c.mention(ctx, run); err != nil {
+		c.console.Warning("cannot mention the person who requested the run: " + err.Error())
+	}
+}
+
+// mention mentions the comment's author as the API names them now: a login can change hands.
+// Bots, which could answer, and authors of deleted comments are not mentioned.
+func (c conversation) mention(ctx context.Context, run bot.Run) error {
+	asked, err := c.gh.Comment(ctx, c.event.Comment.ID)
+	if github.KindOf(err) == github.NotFound {
+		return nil
+	}
+	text := bot.Ended(asked.Author.Login, run)
+	if err != nil || text == "" || asked.Author.Type != "User" || asked.Author.ID != c.event.Comment.AuthorID {
+		return err
+	}
+	_, err = c.gh.CreateComment(ctx, c.pr, text)
+	return err
+}
+
+// noticeID orders the notices about comments, reviews and comments of reviews, whose ids are
+// counted separately: by the time of writing, and within a second by id.
+func (j *Job) noticeID() int64 { return j.event.Comment.Created.Unix()*1000 + j.event.Comment.ID%1000 }
+
 // answer writes to the notice of the one comment.
 func (c conversation) answer(ctx context.Context, text, reaction string) error {
 	if reaction != "" {
 		c.react(ctx, reaction)
 	}
-	return c.notify(ctx, comment.Notice{Comment: c.event.Comment.ID, Text: text})
+	return c.notify(ctx, comment.Notice{Comment: c.noticeID(), Text: text})
 }
 
 func (c conversation) notify(ctx context.Context, n comment.Notice) error {

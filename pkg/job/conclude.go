@@ -41,6 +41,8 @@ func (s step) conclude(ctx context.Context, out Outcome, err error) Conclusion {
 	o := outcomeOf(ctx, out, err)
 	s.printEnd(out, o, err)
 	name, fails := action.Conclude(o, j.in.FailOn)
+	// An error that another job had is not this job's: that job has failed already.
+	fails = fails && !(out.Delivered && j.in.FailOn == action.FailOnError)
 	if err == nil && len(out.Runs) > 0 {
 		s.printVerdict(out.Runs, name, fails)
 	}

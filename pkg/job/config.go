@@ -67,6 +67,14 @@ func (b *Base) readConfiguration(ctx context.Context) (c baseConfig) {
 	return c
 }
 
+// comment is what the configuration says about the comment, if it was read.
+func (b *Base) comment() config.Comment {
+	if b.configured == nil {
+		return config.Comment{}
+	}
+	return b.configured.config.Comment
+}
+
 // configIn returns the configuration file in dir, which holds tree.
 func configIn(dir string, tree checkout.Tree) (string, error) {
 	name := path.Base(config.Path)

@@ -79,7 +79,9 @@ func (g Gather) substitute(l PlanRun, err error) PlanRun {
 func (g Gather) nothingReported() PlanRun {
 	run := g.Job.event.Run
 	err := &proposal.StopError{Code: "report.missing", Message: "the run has no report", Hint: "check the run's log: a step before fumehood's may have failed, or its input artifact may be empty or differ from this job's"}
-	if run == nil {
+	if g.Task.Request.Command == review {
+		err = &proposal.StopError{Code: "review.no-plan", Message: "the AI reviewer proposed nothing to run", Hint: "if a plan was expected, check the log of the reviewer's job"}
+	} else if run == nil {
 		err.Hint = "phase report shows the results of earlier jobs of the same run: give this job needs: and those jobs phase: run. If there is only one job, remove phase"
 	}
 	if run != nil && run.Conclusion == "cancelled" {

@@ -27,6 +27,9 @@ func (r Run) readInputPlan() (Planned, error) {
 		return Planned{Name: j.in.Name, Document: string(document), File: "plan"}, nil
 	}
 	name := j.in.PlanPath()
+	if name == "" {
+		return Planned{}, &proposal.StopError{Code: "plan.missing", Message: "input plan is empty", Hint: "give the plan that the reviewer's job proposed: plan: ${{ needs.propose.outputs.plan }}"}
+	}
 	f, err := openPlan(j.runner.Workspace, name)
 	if err != nil {
 		return Planned{}, planError(name, err)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/action"
+	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -59,7 +60,7 @@ func (o Options) check() error {
 }
 
 // A Job is what the environment says about a step: its inputs, its event, and what it
-// may write to. It does not change.
+// may write to. Only a check run's pull request is added to it, by readCheck.
 type Job struct {
 	options   Options
 	in        action.Inputs
@@ -73,6 +74,9 @@ type Job struct {
 	collector collector
 	dir       string // only for this step, in RUNNER_TEMP
 
+	check github.KnownCheckRun // whose plan is requested again, as the API reports it
+	rerun subject              // check's
+
 	configuredPolicy string // directory of the repository's rules in its configuration, once that is read
 }
 
@@ -83,13 +87,19 @@ type Outcome struct {
 	Skipped string    // why there is nothing to do, for people; "" when there is
 	// Summarized says that the step summary shows Runs.
 	Summarized bool
+	// Delivered says that Runs, of other jobs, were posted where the inputs ask for them.
+	Delivered bool
 
-	policy string // describeTips of the base's, "" when they were not read
-	asked  *askedDecision
+	policy  string         // describeTips of the base's, "" when they were not read
+	comment config.Comment // the configuration's
+	sources []string       // the files of the commit, if it is on this machine
+	asked   *askedDecision
 }
 
 // proceeds reports whether o, of a Trigger, leaves something to run.
-func (o Outcome) proceeds() bool { return o.Skipped == "" && len(o.Request.Plans) > 0 }
+func (o Outcome) proceeds() bool {
+	return o.Skipped == "" && (len(o.Request.Plans) > 0 || o.Request.Command == review)
+}
 
 // Do does what the environment asks for and returns how it went. An error is about the
 // Options; everything else that goes wrong is part of the Conclusion and has been
@@ -220,7 +230,7 @@ func (j *Job) connect() (err error) {
 }
 
 // isComment reports whether a comment started this step.
-func (j *Job) isComment() bool { return j.event.Name == "issue_comment" }
+func (j *Job) isComment() bool { return j.event.Comment != nil && !j.event.OnIssue }
 
 // Close removes the code and the store. The artifact stays, for the upload step.
 func (j *Job) Close() {

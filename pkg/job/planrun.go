@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/action"
@@ -25,6 +26,13 @@ const (
 	planName   = "plan"
 	reportName = "report.json"
 	auditName  = "audit.jsonl"
+)
+
+// Other forms of the report in the artifact.
+const (
+	pageName  = "report.html"
+	sarifName = "report.sarif"
+	junitName = "junit.xml"
 )
 
 // MaxReport is the size of the largest report that is read, in bytes.
@@ -199,12 +207,23 @@ func (j *Job) artifactOutputs(runs []PlanRun) [][2]string {
 		return nil
 	}
 	values := [][2]string{{"report", filepath.Join(runs[0].dir, reportName)}, {"audit-log", filepath.Join(runs[0].dir, auditName)}}
+	for _, v := range [][2]string{{"html", filepath.Join(runs[0].dir, pageName)}, {"sarif", filepath.Join(runs[0].dir, sarifName)}, {"junit", filepath.Join(runs[0].dir, junitName)}} {
+		if isThere(v[1]) {
+			values = append(values, v)
+		}
+	}
 	if j.in.Artifact == "" {
 		return values
 	}
-	values = append(values, [2]string{"artifact-path", j.artifactDir()}, [2]string{"artifact-name", j.artifactName()})
+	values = append(values, [2]string{"artifact-path", j.artifactDir()}, [2]string{"artifact-name", j.artifactName()},
+		[2]string{"upload", strconv.FormatBool(j.in.Uploads(j.runner))})
 	if leftFiles(runs) {
 		values = append(values, [2]string{"files-path", filepath.Join(j.dir, "files")}, [2]string{"files-name", filesOf(j.artifactName())})
 	}
 	return values
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

@@ -5,6 +5,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/action"
+	"github.com/fumehood/fumehood/pkg/bot"
 	"github.com/fumehood/fumehood/pkg/comment"
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/github"
@@ -67,17 +69,28 @@ func extend(ctx context.Context, by time.Duration) (context.Context, context.Can
 // post writes the comment and the check run, unless they are only to be shown. The
 // notices are for the summary.
 func (r Report) post(ctx context.Context, page *report.Page) (notices []report.Notice, err error) {
-	if page.DryRun = r.Job.in.DryRun; page.DryRun || r.Outcome.Request.PR == 0 {
+	if page.DryRun = r.Job.in.DryRun; page.DryRun || r.Outcome.Request.PR == 0 && r.Job.event.Group == nil {
 		return nil, nil
 	}
-	locked, commentErr := r.postComment(ctx, *page)
+	url, locked, commentErr := r.postComment(ctx, *page)
 	if locked {
 		notices = append(notices, report.Notice{Level: "warning", Text: "The conversation is locked: nothing was posted"})
 	}
-	if err = errors.Join(commentErr, r.postCheck(ctx, *page)); err != nil {
+	if err = errors.Join(commentErr, r.postChecks(ctx, *page)); err != nil {
 		notices = append(notices, notPosted(err))
 	}
+	if r.Outcome.Request.Comment != 0 && !locked {
+		r.announceEnd(ctx, url)
+	}
 	return notices, err
+}
+
+// announceEnd announces the end of a run that a comment requested. url is that of the comment
+// with the results, or "".
+func (r Report) announceEnd(ctx context.Context, url string) {
+	j, q := r.Job, r.Outcome.Request
+	conclusion, _ := action.Conclude(sumUp(r.Outcome.Runs), j.in.FailOn)
+	conversation{j, q.PR}.announceEnd(ctx, bot.Run{Command: q.Command, Head: q.Head, Conclusion: conclusion, Results: url, Log: j.runURL(j.runID())}, r.Outcome.comment.Mention)
 }
 
 // notPosted returns the notice that the comment or the check run is missing.
@@ -90,6 +103,7 @@ func notPosted(err error) report.Notice {
 // others.
 type changedFiles struct {
 	paths   []string
+	present []string // those of paths that the head has
 	partial bool
 }
 
@@ -108,6 +122,9 @@ func (r Report) listFiles(ctx context.Context) changedFiles {
 	}
 	for _, f := range files {
 		list.paths = append(list.paths, f.Path)
+		if f.Status != "removed" {
+			list.present = append(list.present, f.Path)
+		}
 		if f.Previous != "" {
 			list.paths = append(list.paths, f.Previous)
 		}
@@ -116,33 +133,35 @@ func (r Report) listFiles(ctx context.Context) changedFiles {
 }
 
 // postComment updates the one comment. Failure fails the step. A comment that shows
-// something newer does not.
-func (r Report) postComment(ctx context.Context, page report.Page) (locked bool, err error) {
+// something newer does not. url is the comment's, if there is one.
+func (r Report) postComment(ctx context.Context, page report.Page) (url string, locked bool, err error) {
 	j, q := r.Job, r.Outcome.Request
-	if !j.in.Comment {
-		return false, nil
+	if !j.in.Comment || q.PR == 0 {
+		return "", false, nil
 	}
 	c := conversation{j, q.PR}
 	k, err := c.keeper(ctx)
 	if err != nil {
-		return false, err
+		return "", false, err
 	}
 	conclusion, _ := action.Conclude(sumUp(r.Outcome.Runs), j.in.FailOn)
-	return c.applyOutcome(k.Results(ctx, comment.Results{
+	o := k.Results(ctx, comment.Results{
 		Result:  comment.Result{Stamp: j.stamp(q.Head), Conclusion: conclusion, Totals: totalsOf(r.Outcome.Runs)},
-		Pending: r.pending(), Answered: q.answers(),
+		Pending: r.pending(), Answered: j.answers(q),
 		Body: func(room comment.Room) string { return r.body(page, room) },
-	}))
+	})
+	locked, err = c.applyOutcome(o)
+	return o.URL, locked, err
 }
 
-// answers is the comment whose notice the results of q remove: the one that requested
-// them. Results that no comment requested remove every notice, which is about an older
-// run.
-func (q Request) answers() int64 {
+// answers is the noticeID up to which the results of q remove notices: that of the comment
+// that requested them. Results that no comment requested remove every notice, which is about
+// an older run.
+func (j *Job) answers(q Request) int64 {
 	if q.Comment == 0 {
 		return math.MaxInt64
 	}
-	return q.Comment
+	return j.noticeID()
 }
 
 func totalsOf(runs []PlanRun) (sum proposal.Totals) {
@@ -161,10 +180,17 @@ func (r Report) body(page report.Page, room comment.Room) string {
 		page.Notices = append([]report.Notice{report.Moved(room.Head)}, page.Notices...)
 		page.Pending = nil
 	}
+	page = page.Sized(r.shown())
 	for _, e := range room.Earlier {
 		page.Earlier = append(page.Earlier, report.Earlier{Head: e.Head, Words: words(e), URL: r.Job.runURL(e.RunID)})
 	}
 	return page.Body()
+}
+
+// shown is how much the comment shows: what the inputs say, or else the configuration.
+func (r Report) shown() config.Comment {
+	in, c := r.Job.in, r.Outcome.comment
+	return config.Comment{Detail: cmp.Or(in.CommentDetail, c.Detail), Length: cmp.Or(in.CommentLength, c.Length)}
 }
 
 // words describes an earlier result. If it is neutral, all that failed could not run.
@@ -175,16 +201,29 @@ func words(r comment.Result) string {
 	return fmt.Sprintf("%s: %d succeeded, %d failed, %d denied, %d waiting", r.Conclusion, r.Totals.Succeeded, r.Totals.Failed, r.Totals.Denied, r.Totals.Asked)
 }
 
-// postCheck makes the check run, with annotations on the pull request's files.
-func (r Report) postCheck(ctx context.Context, page report.Page) error {
-	j := r.Job
-	if !j.in.CheckRun {
+// postChecks makes the check runs.
+func (r Report) postChecks(ctx context.Context, page report.Page) error {
+	if !r.Job.in.CheckRun {
 		return nil
 	}
-	check, run := page.Check(), github.CheckRun{Name: "fumehood", HeadSHA: r.Outcome.Request.Head, Status: "completed", DetailsURL: page.RunURL}
+	each, app := r.checks(ctx)
+	var errs []error
+	for _, one := range each {
+		if app {
+			page.Parts = one.page().Parts
+		}
+		errs = append(errs, one.postCheck(ctx, page, app))
+	}
+	return errors.Join(errs...)
+}
+
+// postCheck makes a check run, with annotations on the pull request's files.
+func (r Report) postCheck(ctx context.Context, page report.Page, app bool) error {
+	j := r.Job
+	check, run := page.Check(), github.CheckRun{Name: checkName, HeadSHA: r.Outcome.Request.Head, Status: "completed", DetailsURL: page.RunURL}
 	run.Conclusion, run.Title, run.Summary = check.Conclusion, check.Title, check.Summary
 	for _, l := range r.Outcome.Runs {
-		list, more := report.Annotations(l.Report, r.files.paths)
+		list, more := report.Annotations(l.Report, r.sources())
 		for _, a := range list {
 			run.Annotations = append(run.Annotations, github.Annotation{Path: a.Path, StartLine: a.Line, EndLine: max(a.Line, a.EndLine),
 				Level: a.Level, Title: a.Title, Message: a.Message})
@@ -192,6 +231,9 @@ func (r Report) postCheck(ctx context.Context, page report.Page) error {
 		if more > 0 {
 			j.console.Progress("%d more annotations are shown only in the output", more)
 		}
+	}
+	if app {
+		run = r.rerunnable(run)
 	}
 	id, err := j.gh.CreateCheckRun(ctx, run)
 	if err == nil {
@@ -205,7 +247,7 @@ func (r Report) postCheck(ctx context.Context, page report.Page) error {
 func (r Report) writeSummary(page report.Page) error {
 	if !r.Job.in.CheckRun {
 		for _, l := range r.Outcome.Runs {
-			list, _ := report.Annotations(l.Report, r.files.paths)
+			list, _ := report.Annotations(l.Report, r.sources())
 			for _, a := range list {
 				r.Job.console.Annotate(action.Annotation{Level: levels[a.Level], File: a.Path, Line: a.Line, EndLine: a.EndLine, Col: a.Col, Title: a.Title, Message: a.Message})
 			}
@@ -219,8 +261,9 @@ var levels = map[string]string{"failure": action.LevelError, "warning": action.L
 // page returns the current results for the pull request.
 func (r Report) page() report.Page {
 	j := r.Job
-	p := report.Page{Repository: j.runner.Repository, RunURL: j.runURL(j.runID()), Artifact: strings.Join(j.artifacts(r.Outcome.Runs), ", "), PolicyFrom: r.Outcome.policy}
-	foreign := !j.isComment() // a comment starts the default branch's workflow, everything else the pull request's
+	p := report.Page{Repository: j.runner.Repository, RunURL: j.runURL(j.runID()), Artifact: strings.Join(j.artifacts(r.Outcome.Runs), ", "), PolicyFrom: r.Outcome.policy,
+		Head: r.Outcome.Request.Head, Files: r.sources()}
+	foreign := !j.event.OfDefaultBranch() // everything else starts the pull request's workflow
 	for _, l := range r.Outcome.Runs {
 		p.Parts = append(p.Parts, l.part(foreign))
 	}
@@ -261,6 +304,12 @@ func selfReported(runs []PlanRun) []report.Notice {
 		return []report.Notice{report.SelfReported("some of them could not be checked")}
 	}
 	return []report.Notice{report.SelfReported("the audit log was verified, and each decision was made again with this repository's policy")}
+}
+
+// sources are the files of the commit that may be linked and annotated: those that the pull
+// request changes, and if the commit is on this machine, all of it.
+func (r Report) sources() []string {
+	return append(slices.Clone(r.files.present), r.Outcome.sources...)
 }
 
 // touched lists the workflow and policy files that a pull request changes.

@@ -19,14 +19,26 @@ import (
 // Between jobs it is passed as an output of a job that runs no code of the pull request,
 // so it is as trustworthy as that job. It is read strictly all the same.
 type Request struct {
-	Command string    `json:"command"` // "plan" (the workflow's own), "run", "approve" or "rerun"
+	Command string    `json:"command"` // "plan" (the workflow's own), "run", "approve", "rerun" or "review"
 	PR      int       `json:"pr"`
 	Head    string    `json:"head"`
 	Base    string    `json:"base"`
 	HeadRef string    `json:"head_ref,omitempty"` // branch names, untrusted
 	BaseRef string    `json:"base_ref,omitempty"`
 	Comment int64     `json:"comment,omitempty"` // the id of the one that requested it
-	Plans   []Planned `json:"plans"`
+	Plans   []Planned `json:"plans"`             // none for review: a later job proposes the plan
+}
+
+// review is the command whose plan the workflow's reviewer proposes, after the comment was
+// checked.
+const review = "review"
+
+// bounded reports whether r has as many plans as its command needs.
+func (r Request) bounded() bool {
+	if r.Command == review {
+		return len(r.Plans) == 0
+	}
+	return len(r.Plans) > 0 && len(r.Plans) <= maxPlans
 }
 
 // A Planned is one plan of a Request, as it was written.
@@ -62,7 +74,7 @@ func decodeRequest(text string) (Request, error) {
 	if err := d.Decode(&r); err != nil {
 		return Request{}, requestError(err)
 	}
-	if d.More() || r.PR <= 0 || !fullSHA.MatchString(r.Head) || !fullSHA.MatchString(r.Base) || len(r.Plans) == 0 || len(r.Plans) > maxPlans {
+	if d.More() || r.PR <= 0 || !fullSHA.MatchString(r.Head) || !fullSHA.MatchString(r.Base) || !r.bounded() {
 		return Request{}, requestError(fmt.Errorf("a field is missing or out of bounds"))
 	}
 	return r, nil

@@ -56,14 +56,7 @@ func (r reviewer) read(ctx context.Context, a github.Artifact) ([]PlanRun, error
 
 // download reads the three files of each plan in an artifact.
 func (r reviewer) download(ctx context.Context, a github.Artifact) ([]PlanRun, error) {
-	data, err := r.job.gh.Download(ctx, a.ID, maxZip)
-	if github.KindOf(err) == github.TooLarge {
-		return nil, malformed("it is larger than %d bytes", maxZip)
-	}
-	if err != nil {
-		return nil, err
-	}
-	bundles, err := unzip(data)
+	bundles, err := r.job.unpack(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +76,18 @@ func (r reviewer) download(ctx context.Context, a github.Artifact) ([]PlanRun, e
 		runs = append(runs, l)
 	}
 	return runs, nil
+}
+
+// unpack downloads an artifact and returns the files of each plan in it, by the plan's directory.
+func (j *Job) unpack(ctx context.Context, a github.Artifact) (map[string]map[string][]byte, error) {
+	data, err := j.gh.Download(ctx, a.ID, maxZip)
+	switch {
+	case github.KindOf(err) == github.TooLarge:
+		return nil, malformed("it is larger than %d bytes", maxZip)
+	case err != nil:
+		return nil, err
+	}
+	return unzip(data)
 }
 
 // newPlanRun names what is in an artifact: at its top or, of several plans, in dir.

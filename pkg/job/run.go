@@ -22,6 +22,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
+	"github.com/fumehood/fumehood/pkg/report/timeline"
 )
 
 // A Run decides and runs the plans of a request, each in a sandbox of its own.
@@ -57,6 +58,7 @@ func (r Run) Do(ctx context.Context) (Outcome, error) {
 		return o, err
 	}
 	o.Request = p.request
+	o.sources = p.workspace.sources
 	o.Runs, err = r.runAll(ctx, p)
 	return o, err
 }
@@ -73,6 +75,8 @@ func (r Run) checkPullRequest(ctx context.Context) (skipped string, err error) {
 	}
 	err = q.checkHead(pr)
 	switch {
+	case err == nil && pr.State == "closed" && r.Job.event.Name == "pull_request":
+		return "the pull request was closed meanwhile", nil
 	case err == nil:
 		return "", nil
 	case r.Job.event.Name == "pull_request":
@@ -288,11 +292,23 @@ func (r Run) readBack(p prepared, l PlanRun, code int) (PlanRun, error) {
 		f.Close()
 	}
 	l.Report = j.redactor.Report(l.Report)
+	r.writeForms(p, l)
 	if e := l.Report.Error; e != nil {
 		e.Message, e.Hint = j.plain(e.Message), j.plain(e.Hint)
 		return l, stopError(e)
 	}
 	return l, nil
+}
+
+// writeForms leaves the report in other forms, for people and other tools.
+func (r Run) writeForms(p prepared, l PlanRun) {
+	web, _, err := timeline.Web(filepath.Join(l.dir, auditName), l.Report)
+	if err == nil {
+		err = report.Files{HTML: filepath.Join(l.dir, pageName), SARIF: filepath.Join(l.dir, sarifName), JUnit: filepath.Join(l.dir, junitName)}.Write(l.Report, report.Forms{Web: web, Sources: p.workspace.sources})
+	}
+	if err != nil {
+		r.Job.console.Warning("the report is only there as JSON: " + r.Job.plain(err.Error()))
+	}
 }
 
 // print writes to the job's log what each command printed, folded.

@@ -20,8 +20,14 @@ func (s step) do(ctx context.Context) (Outcome, error) {
 	if s.job.isComment() && !s.job.addressed() {
 		return Outcome{Skipped: "the comment is not a command for fumehood"}, nil
 	}
+	if skipped, err := s.job.readCheck(ctx); err != nil || skipped != "" {
+		return Outcome{Skipped: skipped}, err
+	}
 	t, phase, skipped, err := s.admit(ctx)
 	if err != nil || skipped != "" {
+		if s.job.event.Unsupported != "" {
+			s.job.console.Notice(skipped)
+		}
 		return Outcome{Skipped: skipped}, err
 	}
 	t, skipped, err = s.identify(ctx, phase, t)
@@ -41,7 +47,7 @@ func (s step) do(ctx context.Context) (Outcome, error) {
 
 // trigger judges a comment for the jobs that follow, which hold no right to write.
 func (s step) trigger(ctx context.Context, t Task) (Outcome, error) {
-	out, err := Trigger{Job: s.job, Task: t, Base: s.job.Base(t.PR.Base.Ref)}.Do(ctx)
+	out, err := Trigger{Job: s.job, Task: t, Base: s.job.Base(t.baseBranch())}.Do(ctx)
 	if err == nil {
 		err = s.handOver(out)
 	}
@@ -56,7 +62,7 @@ func (s step) handOver(o Outcome) error {
 		if err != nil {
 			return err
 		}
-		outputs = append(outputs, [2]string{"request", text})
+		outputs = append(outputs, [2]string{"request", text}, [2]string{"command", o.Request.Command})
 	}
 	for _, o := range outputs {
 		if err := s.job.outputs.Set(o[0], o[1]); err != nil {
@@ -69,7 +75,7 @@ func (s step) handOver(o Outcome) error {
 // run runs plans and shows the results. A comment in a job that does both is judged
 // first, and then has the base that it was judged by.
 func (s step) run(ctx context.Context, phase action.Phase, t Task) (Outcome, error) {
-	base := s.job.Base(t.PR.Base.Ref)
+	base := s.job.Base(t.baseBranch())
 	var asked *askedDecision
 	if s.job.isComment() && phase == action.RunAndReport {
 		judged, err := Trigger{Job: s.job, Task: t, Base: base}.Do(ctx)
@@ -79,7 +85,7 @@ func (s step) run(ctx context.Context, phase action.Phase, t Task) (Outcome, err
 		t.Request, asked = judged.Request, judged.asked
 	}
 	ran, err := Run{Job: s.job, Task: t, Base: base}.Do(ctx)
-	ran.policy = describeTips(base.tips)
+	ran.policy, ran.comment = describeTips(base.tips), base.comment()
 	if ran.asked = asked; ran.Skipped != "" {
 		return ran, err
 	}
@@ -90,9 +96,15 @@ func (s step) run(ctx context.Context, phase action.Phase, t Task) (Outcome, err
 // gatherAndReport shows the results of the jobs that ran. A failure to read them is shown
 // as well, unless this job is cancelled.
 func (s step) gatherAndReport(ctx context.Context, t Task) (Outcome, error) {
-	base := s.job.Base(t.PR.Base.Ref)
+	base := s.job.Base(t.baseBranch())
 	found, err := Gather{Job: s.job, Task: t, Base: base}.Do(ctx)
-	found.policy = describeTips(base.tips)
+	if s.job.isComment() {
+		// Whom to mention, also when Gather found no report.
+		if _, unread := base.configuration(ctx); unread != nil && err == nil {
+			s.job.console.Warning("no person is mentioned: " + unread.Error())
+		}
+	}
+	found.policy, found.comment = describeTips(base.tips), base.comment()
 	if ctx.Err() != nil {
 		return found, err
 	}
@@ -100,5 +112,7 @@ func (s step) gatherAndReport(ctx context.Context, t Task) (Outcome, error) {
 		found.Runs = []PlanRun{s.job.stoppedRun(t.Request, err)}
 	}
 	shown, shownErr := Report{Job: s.job, Outcome: found}.Do(ctx)
-	return shown, errors.Join(err, shownErr)
+	err = errors.Join(err, shownErr)
+	shown.Delivered = err == nil
+	return shown, err
 }

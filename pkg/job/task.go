@@ -5,6 +5,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/comment"
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/report"
 )
 
 // A Task is what a step has to do: what is requested, and about whose code.
@@ -34,6 +36,9 @@ func (s step) admit(ctx context.Context) (t Task, phase action.Phase, skipped st
 		if event.PR == nil {
 			event.PR = describePR(t.PR)
 		}
+	}
+	if j.check.ID != 0 && t.PR.Head.SHA != j.check.HeadSHA {
+		return t, action.Nothing, fmt.Sprintf("the check run is of commit %.12s, and the pull request is at %.12s", j.check.HeadSHA, t.PR.Head.SHA), nil
 	}
 	t.Fork = forkName(event.PR)
 	a, err := action.Admit(j.runner, event, j.in, action.Facts{
@@ -92,11 +97,17 @@ func (s step) identify(ctx context.Context, phase action.Phase, t Task) (_ Task,
 	return t, "", nil
 }
 
+// baseBranch is the branch that the code is to be merged to, "" for none.
+func (t Task) baseBranch() string { return cmp.Or(t.PR.Base.Ref, t.Request.BaseRef) }
+
 // plannedRequest is a request for the workflow's own plan.
 func (j *Job) plannedRequest(pr github.PullRequest) Request {
 	switch {
 	case j.event.Name == "pull_request":
 		return Request{Command: "plan", PR: j.event.Number, Head: j.event.PR.Head.SHA, Base: pr.Base.SHA, HeadRef: pr.Head.Ref, BaseRef: pr.Base.Ref}
+	case j.event.Group != nil:
+		g := j.event.Group
+		return Request{Command: "plan", Head: g.Head.SHA, Base: g.Base.SHA, HeadRef: g.Head.Ref, BaseRef: g.Base.Ref}
 	case j.event.Number > 0:
 		return Request{Command: "plan", PR: j.event.Number, Head: pr.Head.SHA, Base: pr.Base.SHA, HeadRef: pr.Head.Ref, BaseRef: pr.Base.Ref}
 	}
@@ -138,34 +149,81 @@ func (s step) identifyRun(ctx context.Context, t Task) (_ Task, skipped string, 
 	if err != nil {
 		return t, "", err
 	}
-	pr, found := choosePR(all, *e)
-	if !found {
-		return t, "no pull request has the run's branch as its head", nil
+	pr, why, err := s.choosePR(ctx, candidates(all, *e))
+	if err != nil || why != "" {
+		return t, why, err
 	}
 	return Task{PR: pr, Fork: forkName(describePR(pr)), Request: Request{Command: "plan", PR: pr.Number, Head: e.HeadSHA, Base: pr.Base.SHA, HeadRef: pr.Head.Ref, BaseRef: pr.Base.Ref}}, "", nil
 }
 
-// choosePR takes the pull request whose head is the run's commit, else the newest open
-// one of the branch, which has moved on since.
-func choosePR(all []github.PullRequest, run action.WorkflowRun) (github.PullRequest, bool) {
-	var chosen github.PullRequest
-	better := func(pr github.PullRequest) bool {
-		exact, open := pr.Head.SHA == run.HeadSHA, pr.State == "open"
-		hadExact, hadOpen := chosen.Head.SHA == run.HeadSHA, chosen.State == "open"
-		if exact != hadExact {
-			return exact
-		}
-		if open != hadOpen {
-			return open
-		}
-		return pr.Number > chosen.Number
+// candidates are the pull requests that a run may be about: those of its branch whose head is
+// its commit, or else, if they have all moved on since, those of its branch.
+func candidates(all []github.PullRequest, run action.WorkflowRun) []github.PullRequest {
+	ofBranch := choose(all, func(pr github.PullRequest) bool {
+		return pr.Head.RepositoryID == run.HeadRepositoryID && pr.Head.RepositoryID != 0
+	})
+	exact := choose(ofBranch, func(pr github.PullRequest) bool { return pr.Head.SHA == run.HeadSHA })
+	if len(exact) > 0 {
+		return exact
 	}
+	return ofBranch
+}
+
+// choose returns the pull requests for which keep is true.
+func choose(all []github.PullRequest, keep func(github.PullRequest) bool) (kept []github.PullRequest) {
 	for _, pr := range all {
-		if pr.Head.RepositoryID == run.HeadRepositoryID && pr.Head.RepositoryID != 0 && better(pr) {
-			chosen = pr
+		if keep(pr) {
+			kept = append(kept, pr)
 		}
 	}
-	return chosen, chosen.Number > 0
+	return kept
+}
+
+// choosePR takes the only candidate, or the one that the run's report names. The report is
+// untrusted, but can only choose among pull requests of its own branch. Without a report it
+// takes the only open candidate. A why that is not "" says why there is none.
+func (s step) choosePR(ctx context.Context, of []github.PullRequest) (pr github.PullRequest, why string, err error) {
+	switch len(of) {
+	case 0:
+		return pr, "no pull request has the run's branch as its head", nil
+	case 1:
+		return of[0], "", nil
+	}
+	named, err := s.job.namedPR(ctx)
+	if err != nil {
+		return pr, "", err
+	}
+	for _, keep := range []func(github.PullRequest) bool{
+		func(pr github.PullRequest) bool { return pr.Number == named },
+		func(pr github.PullRequest) bool { return pr.State == "open" },
+	} {
+		if kept := choose(of, keep); len(kept) == 1 {
+			return kept[0], "", nil
+		}
+	}
+	why = fmt.Sprintf("%d pull requests have the run's branch as their head, and the run has no report that names one of them", len(of))
+	s.job.console.Warning(why)
+	return pr, why, nil
+}
+
+// namedPR is the pull request that the first readable report of the run names, or 0.
+func (j *Job) namedPR(ctx context.Context) (int, error) {
+	artifacts, err := j.artifactsOf(ctx, j.runID())
+	if err != nil && !refused(err) {
+		return 0, err
+	}
+	for _, a := range artifacts {
+		bundles, err := j.unpack(ctx, a)
+		if err != nil && !refused(err) {
+			return 0, err
+		}
+		for _, files := range bundles {
+			if r, err := report.Read(files[reportName], MaxReport); err == nil {
+				return r.Run.PR, nil
+			}
+		}
+	}
+	return 0, nil
 }
 
 // stamp names the run that results are about: the one that ran, not the one that reports.

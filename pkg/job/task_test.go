@@ -5,6 +5,7 @@
 package job
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/fumehood/fumehood/pkg/action"
@@ -34,29 +35,34 @@ func TestFork(t *testing.T) {
 	}
 }
 
-// The pull request of a run is the one with its commit, of the repository that it came
-// from; a branch name alone chooses none.
-func TestChoosePR(t *testing.T) {
+// The pull requests that a run may be about have its commit, or else its branch, of the
+// repository that it came from; a branch name alone chooses none.
+func TestCandidates(t *testing.T) {
 	pr := func(n int, sha, state string, repository int64) github.PullRequest {
 		return github.PullRequest{Number: n, State: state, Head: github.Ref{SHA: sha, RepositoryID: repository}}
 	}
 	run := action.WorkflowRun{HeadSHA: sha, HeadRepositoryID: 2}
 	for name, test := range map[string]struct {
 		all  []github.PullRequest
-		want int
+		want []int
 	}{
-		"none":                    {nil, 0},
-		"its commit":              {[]github.PullRequest{pr(3, otherSHA, "open", 2), pr(1, sha, "closed", 2)}, 1},
-		"moved on":                {[]github.PullRequest{pr(5, otherSHA, "closed", 2), pr(3, otherSHA, "open", 2), pr(4, otherSHA, "open", 2)}, 4},
-		"another repository's":    {[]github.PullRequest{pr(3, sha, "open", 1)}, 0},
-		"of a repository no more": {[]github.PullRequest{pr(3, sha, "open", 0)}, 0},
+		"none":                    {nil, nil},
+		"its commit":              {[]github.PullRequest{pr(3, otherSHA, "open", 2), pr(1, sha, "closed", 2)}, []int{1}},
+		"its commit twice":        {[]github.PullRequest{pr(3, sha, "open", 2), pr(2, otherSHA, "open", 2), pr(1, sha, "closed", 2)}, []int{3, 1}},
+		"moved on":                {[]github.PullRequest{pr(5, otherSHA, "closed", 2), pr(3, otherSHA, "open", 2)}, []int{5, 3}},
+		"another repository's":    {[]github.PullRequest{pr(3, sha, "open", 1)}, nil},
+		"of a repository no more": {[]github.PullRequest{pr(3, sha, "open", 0)}, nil},
 	} {
-		if got, found := choosePR(test.all, run); got.Number != test.want || found != (test.want > 0) {
-			t.Errorf("%s: %d, %t", name, got.Number, found)
+		var got []int
+		for _, pr := range candidates(test.all, run) {
+			got = append(got, pr.Number)
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
-	if pr, found := choosePR([]github.PullRequest{pr(3, sha, "open", 0)}, action.WorkflowRun{HeadSHA: sha}); found {
-		t.Errorf("two repositories that are gone are one: %d", pr.Number)
+	if of := candidates([]github.PullRequest{pr(3, sha, "open", 0)}, action.WorkflowRun{HeadSHA: sha}); len(of) > 0 {
+		t.Errorf("two repositories that are gone are one: %+v", of)
 	}
 }
 

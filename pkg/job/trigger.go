@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/bot"
 	"github.com/fumehood/fumehood/pkg/comment"
 	"github.com/fumehood/fumehood/pkg/github"
@@ -68,7 +69,7 @@ func (t Trigger) Do(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return o, err
 	}
-	d, engine, err := t.decide(ctx, facts)
+	d, engine, err := t.decide(ctx, &facts, command.command)
 	if err != nil {
 		return o, err
 	}
@@ -121,7 +122,8 @@ func noWriteAccess(a proposal.Actor) bool {
 	return !a.Author && (a.Permission == "none" || a.Permission == "read")
 }
 
-// facts gathers what policy decides by: who the author is by the API, and what ran before.
+// facts gathers what policy decides by, except for what ran before: who the author is by the
+// API, and the pull request.
 func (t Trigger) facts(ctx context.Context, c commentCommand) (proposal.Trigger, error) {
 	j, pr := t.Job, t.Task.PR
 	facts := proposal.Trigger{Command: c.command.Name, Event: j.event.Name, Bots: append([]int64{}, j.in.AllowedBots...)}
@@ -129,11 +131,9 @@ func (t Trigger) facts(ctx context.Context, c commentCommand) (proposal.Trigger,
 		facts.Command = "help"
 	}
 	facts.PR = proposal.TriggerPR{Number: pr.Number, State: pr.State, Draft: pr.Draft, Locked: pr.Locked, Fork: isFork(pr), Head: pr.Head.SHA}
+	facts.Runs = proposal.TriggerRuns{MaxPR: j.in.MaxRunsPerPR, MaxDay: j.in.MaxRunsPerDay}
 	var err error
-	if facts.Actor, err = t.actor(ctx); err != nil {
-		return facts, err
-	}
-	facts.Runs, err = t.countRuns(ctx, c.command)
+	facts.Actor, err = t.actor(ctx)
 	return facts, err
 }
 
@@ -152,43 +152,50 @@ func (t Trigger) actor(ctx context.Context) (proposal.Actor, error) {
 	return a, err
 }
 
-// countRuns counts what comments have started before. Only a command that starts a run
-// has a budget.
-func (t Trigger) countRuns(ctx context.Context, c bot.Command) (proposal.TriggerRuns, error) {
+// countRuns counts in runs what comments have started before.
+func (t Trigger) countRuns(ctx context.Context, runs *proposal.TriggerRuns) error {
 	j := t.Job
-	runs := proposal.TriggerRuns{MaxPR: j.in.MaxRunsPerPR, MaxDay: j.in.MaxRunsPerDay}
-	if !c.Starts() {
-		return runs, nil
-	}
 	k, err := t.conversation().keeper(ctx)
 	if err != nil {
-		return runs, err
+		return err
 	}
 	state, err := k.Read(ctx)
 	if err != nil {
-		return runs, err
+		return err
 	}
-	by, err := j.gh.CountWorkflowRuns(ctx, "issue_comment", j.workflowFile(), midnight(time.Now()))
-	if err != nil {
-		return runs, err
+	by := map[github.Author]int{}
+	for _, event := range action.CommentEvents {
+		some, err := j.gh.CountWorkflowRuns(ctx, event, j.workflowFile(), midnight(time.Now()))
+		if err != nil {
+			return err
+		}
+		for who, n := range some {
+			by[who] += n
+		}
 	}
 	runs.PR = state.Started()
 	runs.Day, err = dayRuns(by, j.in.AllowedBots, func(login string) (string, error) {
 		p, err := j.gh.Permission(ctx, login)
 		return p.Level, err
 	})
-	return runs, err
+	return err
 }
 
 // decide evaluates the shipped policy first, so that a person sees a reaction within a
-// second or two, then this repository's. The engine is nil
-// when the shipped policy refused.
-func (t Trigger) decide(ctx context.Context, facts proposal.Trigger) (proposal.Decision, *policy.Engine, error) {
+// second or two, then this repository's. The engine is nil when the shipped policy
+// refused. What ran before is counted only for a command that starts a run and that the
+// shipped policy otherwise allows: anyone can comment, and counting takes many requests.
+func (t Trigger) decide(ctx context.Context, facts *proposal.Trigger, c bot.Command) (proposal.Decision, *policy.Engine, error) {
 	shipped, err := t.Job.options.Compile(ctx, policy.Options{})
 	if err != nil {
 		return proposal.Decision{}, nil, err
 	}
-	d, err := shipped.Trigger(ctx, facts)
+	d, err := shipped.Trigger(ctx, *facts)
+	if err == nil && d.Effect == proposal.Allow && c.Starts() {
+		if err = t.countRuns(ctx, &facts.Runs); err == nil {
+			d, err = shipped.Trigger(ctx, *facts)
+		}
+	}
 	if err != nil || d.Effect != proposal.Allow {
 		return d, nil, err
 	}
@@ -197,7 +204,7 @@ func (t Trigger) decide(ctx context.Context, facts proposal.Trigger) (proposal.D
 	if err != nil {
 		return d, nil, err
 	}
-	d, err = engine.Trigger(ctx, facts)
+	d, err = engine.Trigger(ctx, *facts)
 	return d, engine, err
 }
 
@@ -227,16 +234,21 @@ func (t Trigger) accept(ctx context.Context, c bot.Command) error {
 	t.conversation().react(ctx, "rocket")
 	text := fmt.Sprintf("`/fumehood %s` was accepted for commit `%.12s`. [Running](%s). Results will appear here.\n",
 		c.Name, t.Task.PR.Head.SHA, j.runURL(j.runID()))
-	return t.conversation().notify(ctx, comment.Notice{Comment: j.event.Comment.ID, Text: text, Start: j.runner.RunID, Time: time.Now()})
+	return t.conversation().notify(ctx, comment.Notice{Comment: j.noticeID(), Text: text, Start: j.runner.RunID, Time: time.Now()})
 }
 
 // plans are what c starts. A plan that cannot be read is a problem here already, so that
 // its author sees the place.
 func (t Trigger) plans(ctx context.Context, engine *policy.Engine, c bot.Command) (plans []Planned, problem *bot.Problem, err error) {
-	if c.Name == "run" {
+	switch c.Name {
+	case review:
+		return nil, t.checkReviewer(), nil
+	case "run":
 		plans = []Planned{{Document: string(c.Plan), File: "the comment's plan"}}
-	} else if plans, problem, err = t.repeat(ctx, engine, c); problem != nil || err != nil {
-		return nil, problem, err
+	default:
+		if plans, problem, err = t.repeat(ctx, engine, c); problem != nil || err != nil {
+			return nil, problem, err
+		}
 	}
 	for _, p := range plans {
 		decoded, problems := plan.Decode([]byte(p.Document), p.File)
@@ -248,6 +260,14 @@ func (t Trigger) plans(ctx context.Context, engine *policy.Engine, c bot.Command
 		}
 	}
 	return plans, nil, nil
+}
+
+// checkReviewer refuses a review in a workflow without a reviewer.
+func (t Trigger) checkReviewer() *bot.Problem {
+	if t.Job.in.Reviewer {
+		return nil
+	}
+	return &bot.Problem{Message: "this repository's workflow has no AI reviewer; copy one of .github/examples/review-*.yml of fumehood's repository"}
 }
 
 func nothingValid(p proposal.Plan) bool {
@@ -264,6 +284,9 @@ func (t Trigger) repeat(ctx context.Context, engine *policy.Engine, c bot.Comman
 	now := current{approver: t.approver(), head: t.Task.PR.Head.SHA, policy: engine.Digest(), cwd: t.Job.cwd()}
 	var plans []Planned
 	for _, l := range runs {
+		if t.Job.check.ID != 0 && l.Report.Run.PlanDigest != t.Job.rerun.plan {
+			continue
+		}
 		p := Planned{Name: l.Name, Document: string(l.document), File: planName}
 		if c.Name == "approve" {
 			waits, found := waiting(s.State, l)
@@ -278,8 +301,11 @@ func (t Trigger) repeat(ctx context.Context, engine *policy.Engine, c bot.Comman
 		}
 		plans = append(plans, p)
 	}
-	if len(plans) == 0 {
+	switch {
+	case len(plans) == 0 && c.Name == "approve":
 		return nil, &bot.Problem{Message: "nothing is waiting for approval"}, nil
+	case len(plans) == 0:
+		return nil, &bot.Problem{Message: "the last run has another plan than this check run; request the plan in a comment"}, nil
 	}
 	return plans, nil, nil
 }
@@ -323,7 +349,7 @@ func (t Trigger) readRuns(ctx context.Context, engine *policy.Engine, s comment.
 	request := t.request("")
 	request.Head = s.Head
 	r := reviewer{job: t.Job, base: t.Base, engine: engine, fork: t.Task.Fork, request: request,
-		run: s.RunID, local: run.Event == "issue_comment"} // whose workflow no pull request changes
+		run: s.RunID, local: action.Event{Name: run.Event}.OfDefaultBranch()} // whose workflow no pull request changes
 	var runs []PlanRun
 	for _, a := range artifacts {
 		found, err := r.read(ctx, a)

@@ -15,6 +15,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/checkout"
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/report"
 )
 
 // A workspace is the pull request's code on this machine.
@@ -22,6 +23,8 @@ type workspace struct {
 	dir    string
 	left   []string // what of the commit is not there
 	doubts []string // what of it an earlier step may have changed
+
+	sources []string // its files, for links and annotations
 }
 
 // writeWorkspace provides the pull request's code: it writes the commit with a new
@@ -36,6 +39,9 @@ func (r Run) writeWorkspace(ctx context.Context) (workspace, error) {
 		err = checkDirectory(w.dir, r.Job.in.WorkingDirectory)
 	}
 	if err != nil {
+		return w, err
+	}
+	if w.sources, err = report.SourcesIn(w.dir); err != nil {
 		return w, err
 	}
 	for _, line := range append(w.left, w.doubts...) {

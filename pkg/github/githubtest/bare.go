@@ -65,13 +65,31 @@ func (r *repository) files(ref string) map[string][]byte {
 	return files
 }
 
-// changed are the files that a pull request changes since its merge base with its base
-// branch, wherever that is now.
+// diff is what a pull request changes, as text.
+func (r *repository) diff(pr *PR) string {
+	if pr.Files == nil && r.Git != "" {
+		text, _ := r.git("diff", r.sinceMerge(pr))
+		return text
+	}
+	var b strings.Builder
+	for _, f := range pr.Files {
+		b.WriteString("diff --git a/" + cmp.Or(f.Previous, f.Path) + " b/" + f.Path + "\n" + f.Patch)
+	}
+	return b.String()
+}
+
+// sinceMerge is the range of commits from a pull request's merge base with its base branch,
+// wherever that is now, to its head.
+func (r *repository) sinceMerge(pr *PR) string {
+	return cmp.Or(r.ref("heads/"+pr.Base.Ref), pr.Base.SHA) + "..." + pr.Head.SHA
+}
+
+// changed are the files that a pull request changes since its merge base.
 func (r *repository) changed(pr *PR) []File {
 	if pr.Files != nil || r.Git == "" {
 		return pr.Files
 	}
-	out, _ := r.git("diff", "--name-status", "-z", "--no-renames", cmp.Or(r.ref("heads/"+pr.Base.Ref), pr.Base.SHA)+"..."+pr.Head.SHA)
+	out, _ := r.git("diff", "--name-status", "-z", "--no-renames", r.sinceMerge(pr))
 	kinds := map[string]string{"A": "added", "D": "removed", "M": "modified", "T": "changed"}
 	var list []File
 	for pair := range slices.Chunk(strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), 2) {

@@ -17,8 +17,16 @@ type CheckRun struct {
 	ExternalID           string
 	Annotations          []Annotation
 	Started, Completed   time.Time
+	Actions              []CheckAction
 	Author               string // owner of the token that created it
 	Updates              int
+}
+
+// A CheckAction is a button on a check run.
+type CheckAction struct {
+	Label       string `json:"label"`
+	Description string `json:"description"`
+	Identifier  string `json:"identifier"`
 }
 
 // An Annotation is a message about lines of a file.
@@ -51,14 +59,15 @@ func (s *Server) CheckRuns(sha string) []CheckRun {
 
 // checkFields are the fields that a client sends to create or update a check run.
 type checkFields struct {
-	Name        *string    `json:"name"`
-	SHA         *string    `json:"head_sha"`
-	Status      *string    `json:"status"`
-	Conclusion  *string    `json:"conclusion"`
-	DetailsURL  *string    `json:"details_url"`
-	ExternalID  *string    `json:"external_id"`
-	StartedAt   *time.Time `json:"started_at"`
-	CompletedAt *time.Time `json:"completed_at"`
+	Name        *string       `json:"name"`
+	SHA         *string       `json:"head_sha"`
+	Status      *string       `json:"status"`
+	Conclusion  *string       `json:"conclusion"`
+	DetailsURL  *string       `json:"details_url"`
+	ExternalID  *string       `json:"external_id"`
+	StartedAt   *time.Time    `json:"started_at"`
+	CompletedAt *time.Time    `json:"completed_at"`
+	Actions     []CheckAction `json:"actions"`
 	Output      *struct {
 		Title       *string      `json:"title"`
 		Summary     *string      `json:"summary"`
@@ -86,6 +95,9 @@ func (c *CheckRun) apply(f checkFields, now time.Time) {
 	}
 	if f.CompletedAt != nil {
 		c.Completed = f.CompletedAt.UTC()
+	}
+	if f.Actions != nil {
+		c.Actions = f.Actions
 	}
 	if f.Output != nil {
 		set(&c.Title, f.Output.Title)

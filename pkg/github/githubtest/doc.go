@@ -16,6 +16,8 @@
 // requests, pages with Link headers, and redirects to a blob store that accepts no
 // token. It can also be made to misbehave: see [Fault].
 //
+// Of the GraphQL API it serves one query: who the token writes as.
+//
 // Operations that it does not implement are a violation and return 501. It does not
 // model branch protection, organizations, SAML, webhooks or workflow execution, and
 // it renders nothing.

@@ -25,7 +25,7 @@ func (s *Server) AddEvent(payload []byte) error {
 	if e.Pull != nil {
 		s.addEventPull(e.Pull)
 	}
-	if e.Comment != nil {
+	if e.Comment != nil && e.Issue != nil {
 		s.addEventComment(e)
 	}
 	if r := e.Run; r != nil {

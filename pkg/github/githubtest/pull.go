@@ -20,11 +20,7 @@ func (s *Server) getPull(c *call) reply {
 		return notFound
 	}
 	if accept := c.r.Header.Get("Accept"); strings.Contains(accept, "diff") || strings.Contains(accept, "patch") {
-		var b strings.Builder
-		for _, f := range pr.Files {
-			b.WriteString("diff --git a/" + cmp.Or(f.Previous, f.Path) + " b/" + f.Path + "\n" + f.Patch)
-		}
-		return reply{raw: []byte(b.String()), header: http.Header{"Content-Type": {"application/vnd.github.diff; charset=utf-8"}}}
+		return reply{raw: []byte(c.repo.diff(pr)), header: http.Header{"Content-Type": {"application/vnd.github.diff; charset=utf-8"}}}
 	}
 	return reply{body: s.pullShape(c.repo, pr, true)}
 }

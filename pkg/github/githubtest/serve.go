@@ -31,6 +31,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the client went away
 	}
+	if r.URL.Path == strings.TrimSuffix(s.options.Prefix, "/v3")+"/graphql" {
+		s.serveGraphQL(w, r, body)
+		return
+	}
 	r, c := s.route(r, body)
 	answered := s.record(r, c.op, r.URL.Path, body)
 	for _, h := range s.hooksFor(c.op) {

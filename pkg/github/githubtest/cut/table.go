@@ -149,6 +149,9 @@ var newer = []edit{
 
 var others = []payload{
 	{file: "check_run.requested_action", event: "check_run", example: 6},
+	{file: "merge_group.checks_requested", event: "merge_group", example: 1, replace: hello},
+	{file: "pull_request_review.submitted", event: "pull_request_review", example: 2, edits: []edit{{"review.body", "/fumehood run go test ./..."}}},
+	{file: "pull_request_review_comment.created", event: "pull_request_review_comment", example: 1, edits: []edit{{"comment.body", "/fumehood run go test ./..."}}},
 	{file: "workflow_dispatch", event: "workflow_dispatch", example: 0, replace: hello, edits: edits(newer, []edit{{"inputs", obj{"pr": "2"}}})},
 	{file: "workflow_dispatch.bare", event: "workflow_dispatch", example: 0, replace: hello, edits: edits(newer, []edit{{"inputs", nil}})},
 }
