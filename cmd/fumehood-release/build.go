@@ -32,9 +32,15 @@ func (o releaseFlags) build(ctx context.Context) (built, error) {
 	if name == "" {
 		name = "source"
 	}
+	source, err := sourceDigest(o.root)
+	if err != nil {
+		return nil, err
+	}
 	b := built{"VERSION=" + name}
 	if o.version != "" {
 		b = append(b, "URL="+downloads+o.version)
+	} else {
+		b = append(b, "SOURCE="+source)
 	}
 	b = append(b, "GO="+runtime.Version(), "CC="+compiler(ctx))
 	for _, arch := range o.archs {
@@ -68,9 +74,13 @@ func (o releaseFlags) buildArch(ctx context.Context, name, arch string) ([]strin
 	if err := pack(dir, archive); err != nil {
 		return nil, fmt.Errorf("cannot pack %q: %w", archive, err)
 	}
+	bom := strings.TrimSuffix(archive, ".tar.gz") + ".cdx.json"
+	if err := writeBOM(bom, dir, archive, o.version); err != nil {
+		return nil, err
+	}
 	var lines []string
 	for _, f := range []struct{ key, path string }{
-		{"ARCHIVE", archive}, {"FUMEHOOD", filepath.Join(dir, "fumehood")}, {"RUNSC", filepath.Join(dir, "fumehood-runsc")},
+		{"ARCHIVE", archive}, {"SBOM", bom}, {"FUMEHOOD", filepath.Join(dir, "fumehood")}, {"RUNSC", filepath.Join(dir, "fumehood-runsc")},
 	} {
 		sum, err := digest(f.path)
 		if err != nil {
@@ -108,9 +118,9 @@ func compiler(ctx context.Context) string {
 }
 
 func (b built) text() []byte {
-	return []byte(`# What the action installs: the release, and the SHA-256 of its archives and of the
-# programs in them. Pinning the action to a commit pins these, too. Written by
-# cmd/fumehood-release; "source" means that the action builds itself.
+	return []byte(`# What the action installs: the release, and the SHA-256 of its archives, of their software
+# bills of materials, and of the programs in them. Pinning the action to a commit pins
+# these, too. Written by cmd/fumehood-release; "source" means that the action builds itself.
 ` + strings.Join(b, "\n") + "\n")
 }
 

@@ -7,34 +7,94 @@ package main
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/json"
 	"errors"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const testVersion = "v9.8.7"
 
-// unpacked unpacks an archive as root, as the action does, to a directory that every user
-// can enter.
-func unpacked(t *testing.T, archive string) string {
+// installed installs the release in dir as a job on a runner of that architecture does: with
+// the action's scripts, from a local server. It returns the directory of the programs, which
+// every user can enter and only root can change.
+func installed(t *testing.T, dir, arch string) string {
 	t.Helper()
-	top, err := os.MkdirTemp("/var/lib", "fumehood-test-")
+	place, err := os.MkdirTemp("/var/lib", "fumehood-test-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(top) })
-	if err := os.Chmod(top, 0o755); err != nil {
+	t.Cleanup(func() { os.RemoveAll(place) })
+	if err := os.Chmod(place, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), "tar", "--no-same-owner", "-xzf", archive, "-C", top).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	action := t.TempDir()
+	for to, from := range map[string]string{".github/action/install.sh": "../../.github/action/install.sh", ".github/action/place.sh": "../../.github/action/place.sh",
+		"release.env": filepath.Join(dir, "release.env")} {
+		text, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(action, to), string(text), 0o755)
 	}
-	return top
+	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	defer server.Close()
+	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[arch]
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", "uname() { [ \"$1\" = -s ] && echo Linux || echo "+machine+"; }; export -f uname; exec bash "+action+"/.github/action/install.sh")
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "FUMEHOOD_RELEASE_URL=" + server.URL, "FUMEHOOD_INSTALL_DIR=" + place, "RUNNER_TEMP=" + t.TempDir()}
+	// Outside of a job fumehood stops, and another machine's does not start here.
+	out, _ := cmd.CombinedOutput()
+	found, err := filepath.Glob(filepath.Join(place, "*"))
+	if err != nil || len(found) != 1 || !strings.HasPrefix(string(out), "fumehood "+testVersion+" for linux/"+arch+", SHA-256 ") {
+		t.Fatalf("installed: %q (%v)\n%s", found, err, out)
+	}
+	return found[0]
+}
+
+// checkBOM compares the bill of materials with what the go command reads from the programs.
+func checkBOM(t *testing.T, path, dir string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got bom
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	refs := map[string]bool{}
+	for _, c := range got.Components {
+		refs[c.Name+" "+c.Version] = true
+	}
+	want := map[string]bool{}
+	for _, name := range programs {
+		out, err := exec.CommandContext(t.Context(), "go", "version", "-m", filepath.Join(dir, name)).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[name+" "] = true
+		for line := range strings.Lines(string(out)) {
+			if f := strings.Fields(line); f[0] == "dep" || f[0] == "=>" {
+				want[f[1]+" "+f[2]] = true
+			}
+		}
+	}
+	want["std "+strings.TrimPrefix(runtime.Version(), "go")] = true
+	if diff := cmp.Diff(want, refs); diff != "" || len(want) < 30 {
+		t.Errorf("components (-programs +bill of materials):\n%s", diff)
+	}
+	if sum, err := digest(strings.TrimSuffix(path, ".cdx.json") + ".tar.gz"); err != nil || got.Metadata.Component.Hashes[0].Content != sum {
+		t.Errorf("it is about another archive: %v (%v)", got.Metadata, err)
+	}
 }
 
 // copySource copies the source of a build, so that it does not change during the test.
@@ -50,39 +110,53 @@ func copySource(t *testing.T, from, to string) {
 	}
 }
 
-// TestRelease builds twice, in two directories, with the same result. The build for another
-// architecture is for that architecture, and the build for this one is self-contained.
+// TestRelease builds twice, in a checkout of the tag and in a copy elsewhere, with the same
+// result. The action installs both architectures. The build for another architecture is for
+// that architecture, and the build for this one is self-contained.
 func TestRelease(t *testing.T) {
 	dir := t.TempDir()
 	one, other := filepath.Join(dir, "one"), filepath.Join(dir, "another folder")
 	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
 	copySource(t, "../..", one)
 	copySource(t, one, other)
-	build := func(args ...string) {
+	build := func(t *testing.T, args ...string) {
 		t.Helper()
 		var said bytes.Buffer
 		if code := run(t.Context(), append([]string{"--version", testVersion}, args...), &said); code != 0 {
 			t.Fatalf("exit code %d\n%s", code, &said)
 		}
 	}
-	build("--root", one, "--out", first)
-	build("--root", other, "--out", second, "--check", filepath.Join(first, "release.env"))
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=x", "-c", "user.email=x@localhost", "commit", "-q", "-m", "x"}, {"tag", testVersion}} {
+		if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", one}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	t.Run("tag", func(t *testing.T) {
+		t.Chdir(one) // as the release workflow does it, without --root
+		build(t, "--out", first)
+	})
+	build(t, "--root", other, "--out", second, "--check", filepath.Join(first, "release.env"))
 	for _, arch := range []string{"amd64", "arm64"} {
-		name := "fumehood_" + testVersion + "_linux_" + arch + ".tar.gz"
-		want, err := os.ReadFile(filepath.Join(first, name))
-		if err != nil {
-			t.Fatal(err)
+		name := "fumehood_" + testVersion + "_linux_" + arch
+		for _, file := range []string{name + ".tar.gz", name + ".cdx.json"} {
+			want, err := os.ReadFile(filepath.Join(first, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := os.ReadFile(filepath.Join(second, file))
+			if err != nil || !bytes.Equal(want, got) {
+				t.Errorf("%s is not the same twice (%v)", file, err)
+			}
 		}
-		got, err := os.ReadFile(filepath.Join(second, name))
-		if err != nil || !bytes.Equal(want, got) {
-			t.Errorf("%s is not the same twice (%v)", name, err)
-		}
-		t.Run(arch, func(t *testing.T) { checkArchive(t, filepath.Join(first, name), arch) })
+		t.Run(arch, func(t *testing.T) {
+			dir := installed(t, first, arch)
+			checkBOM(t, filepath.Join(first, name+".cdx.json"), dir)
+			checkArchive(t, dir, arch)
+		})
 	}
 }
 
-func checkArchive(t *testing.T, archive, arch string) {
-	dir := unpacked(t, archive)
+func checkArchive(t *testing.T, dir, arch string) {
 	machine := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[arch]
 	for _, name := range []string{"fumehood", "fumehood-init", "fumehood-runsc", "gvisor-bin/gvisor_sentry"} {
 		f, err := elf.Open(filepath.Join(dir, name))

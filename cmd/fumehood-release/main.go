@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command fumehood-release builds what the action installs: one archive per architecture,
-// and release.env with their digests.
+// Command fumehood-release builds what the action installs: one archive per architecture, a
+// software bill of materials (CycloneDX) for each, and release.env with the digests.
 //
 //	go run ./cmd/fumehood-release --version v1.2.3 --out DIR
 //	go run ./cmd/fumehood-release --version v1.2.3 --out DIR --check release.env
