@@ -20,14 +20,14 @@ const module = "github.com/fumehood/fumehood/"
 var layers = map[string]int{
 	"cmd/fumehood": 6, "cmd/fumehood-runsc": 6, "cmd/fumehood-init": 6, "cmd/fumehood-release": 6,
 
-	"pkg/replay": 5, "pkg/job": 5, "pkg/starter": 5, "pkg/mcpserver": 5,
+	"pkg/replay": 5, "pkg/job": 5, "pkg/starter": 5, "pkg/mcpserver": 5, "pkg/session": 5, "pkg/e2b": 5,
 
 	"pkg/gate": 4, "pkg/report": 4, "pkg/comment": 4, "pkg/action": 4, "pkg/bot": 4, "pkg/export": 4, "pkg/cli": 4,
 
 	"pkg/hood": 3,
 
 	"pkg/plan": 2, "pkg/config": 2, "pkg/setup": 2, "pkg/parse": 2, "pkg/policy": 2, "pkg/rootfs": 2, "pkg/sandbox": 2, "pkg/audit": 2,
-	"pkg/checkout": 2, "pkg/github": 2, "pkg/egress": 2, "pkg/snippet": 2, "pkg/redact": 2, "pkg/lineage": 2, "pkg/observe": 2, "pkg/diagnose": 2, "pkg/process": 2, "pkg/demotools": 2,
+	"pkg/checkout": 2, "pkg/github": 2, "pkg/egress": 2, "pkg/snippet": 2, "pkg/redact": 2, "pkg/lineage": 2, "pkg/observe": 2, "pkg/diagnose": 2, "pkg/process": 2, "pkg/demotools": 2, "pkg/health": 2,
 
 	"pkg/monitor": 1, "pkg/journal": 1, "pkg/interpreter": 1,
 

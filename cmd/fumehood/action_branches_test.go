@@ -131,3 +131,51 @@ func TestChangesSinceTheMergeBase(t *testing.T) {
 	w.gh.Move(prNumber, w.head)
 	check("the base was merged, with a change", true)
 }
+
+// THREATS 27: of two pull requests from one branch, each gets the results of its own runs. The
+// report names it, among those whose head the API confirms; a report that names another is
+// refused, and a run without a report is posted on neither.
+func TestTwoPullRequestsOfOneBranch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, nil, nil)
+	w.gh.AddPR(githubtest.PR{Number: 3, Author: "octocat", Head: w.gh.PR(prNumber).Head, Base: githubtest.Ref{SHA: w.base, Ref: "master", Repository: hub}})
+	bodies := func(number int) (all string) {
+		for _, c := range w.gh.CommentsBy(number, githubtest.ActionsBot) {
+			all += c.Body
+		}
+		return all
+	}
+	run := func(number int, file string) step {
+		w.runID += 10
+		return w.act("pull_request", w.event("pull_request.opened.fork", func(p map[string]any) {
+			p["number"], p["pull_request"].(map[string]any)["number"] = number, number
+		}), "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat "+file+"}\n")
+	}
+	w.upload(run(2, "README.md"), nil)
+	w.report(nil)
+	want(t, "comment on 2", bodies(2), "cat README.md")
+	if bodies(3) != "" {
+		t.Errorf("the results of 2 are on 3:\n%s", bodies(3))
+	}
+	s := run(3, "greet.sh")
+	r := w.report(nil)
+	if bodies(3) != "" || strings.Contains(bodies(2), "no report") || r.outputs["conclusion"] != "skipped" {
+		t.Errorf("a run without a report: outputs %q\n%s\n%s", r.outputs, bodies(2), bodies(3))
+	}
+	want(t, "log", r.log, "::warning::2 pull requests")
+	w.upload(s, nil)
+	w.report(nil)
+	want(t, "comment on 3", bodies(3), "cat greet.sh")
+	if strings.Contains(bodies(2), "greet.sh") {
+		t.Errorf("the results of 3 are on 2:\n%s", bodies(2))
+	}
+	w.gh.Change(2, func(pr *githubtest.PR) { pr.State = "closed" })
+	w.upload(run(3, "notes/new.txt"), func(f map[string][]byte) {
+		f[reportName] = []byte(strings.Replace(string(f[reportName]), `"pr": 3`, `"pr": 4`, 1))
+	})
+	w.report(nil)
+	want(t, "comment on 3", bodies(3), "report.malformed")
+	if strings.Contains(bodies(2), "report.malformed") {
+		t.Errorf("a forged report is posted on a closed pull request:\n%s", bodies(2))
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	collectlogs "go.opentelemetry.io/proto/slim/otlp/collector/logs/v1"
+	collectmetrics "go.opentelemetry.io/proto/slim/otlp/collector/metrics/v1"
 	collecttrace "go.opentelemetry.io/proto/slim/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
@@ -31,8 +32,11 @@ func newSink(t *testing.T) *sink {
 	s.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		var m proto.Message = &collecttrace.ExportTraceServiceRequest{}
-		if r.URL.Path == "/v1/logs" {
+		switch r.URL.Path {
+		case "/v1/logs":
 			m = &collectlogs.ExportLogsServiceRequest{}
+		case "/v1/metrics":
+			m = &collectmetrics.ExportMetricsServiceRequest{}
 		}
 		if err != nil || proto.Unmarshal(body, m) != nil {
 			t.Errorf("%s: no OTLP, %v", r.URL.Path, err)

@@ -6,6 +6,7 @@ package main
 
 import (
 	"archive/tar"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,24 +31,6 @@ var refusedInstalls = []struct {
 		i.served = slices.Clone(i.archive)
 		i.served[len(i.served)/2] ^= 1
 	}, nil, "install.digest", "from http://127.0.0.1:"},
-	{"one byte of the tool cache", func(t *testing.T, i *installer) {
-		i.fill(t)
-		data := slices.Clone(i.archive)
-		data[len(data)-1] ^= 1
-		i.write(t, i.under(i.cached()), data)
-	}, nil, "install.digest", "in the tool cache has SHA-256"},
-	{"a link in the tool cache", func(t *testing.T, i *installer) {
-		i.fill(t)
-		i.swap(t, i.cached(), func(path string) error { return os.Symlink("/etc/passwd", path) })
-	}, nil, "install.cache", "is not a file"},
-	{"a link to nothing in the tool cache", func(t *testing.T, i *installer) {
-		i.fill(t)
-		i.swap(t, i.cached(), func(path string) error { return os.Symlink("nothing", path) })
-	}, nil, "install.cache", "is not a file"},
-	{"a pipe in the tool cache", func(t *testing.T, i *installer) {
-		i.fill(t)
-		i.swap(t, i.cached(), func(path string) error { return syscall.Mkfifo(path, 0o666) })
-	}, nil, "install.cache", "is not a file"},
 	{"one byte of the installed program", func(t *testing.T, i *installer) {
 		i.fill(t)
 		i.append(t, "fumehood")
@@ -134,6 +117,66 @@ func TestInstallRefuses(t *testing.T) {
 			stdout, stderr, code := i.run(t, c.env...)
 			i.wantRefused(t, stdout, stderr, code, c.code, c.part)
 		})
+	}
+}
+
+// What is wrong in the tool cache is reported, downloaded again and replaced: neither a
+// hostile job nor an interrupted copy blocks the jobs after it.
+func TestInstallReplacesTheCache(t *testing.T) {
+	t.Parallel()
+	link := func(target string) func(*installer) error {
+		return func(i *installer) error { return os.Symlink(target, i.cached()) }
+	}
+	bytes := func(change func([]byte) []byte) func(*installer) error {
+		return func(i *installer) error { return os.WriteFile(i.cached(), change(slices.Clone(i.archive)), 0o644) }
+	}
+	for name, c := range map[string]struct {
+		put  func(*installer) error
+		part string
+	}{
+		"one byte":        {bytes(func(b []byte) []byte { b[len(b)-1] ^= 1; return b }), "has SHA-256"},
+		"truncated":       {bytes(func(b []byte) []byte { return b[:len(b)/2] }), "has SHA-256"},
+		"empty":           {bytes(func([]byte) []byte { return nil }), "has SHA-256 " + sum(nil)},
+		"link":            {link("/etc/passwd"), "is not a file"},
+		"link to nothing": {link("nothing"), "is not a file"},
+		"pipe":            {func(i *installer) error { return syscall.Mkfifo(i.cached(), 0o666) }, "is not a file"},
+		"directory":       {func(i *installer) error { return os.MkdirAll(i.cached()+"/full/of/files", 0o755) }, "is not a file"},
+		"endless file": {func(i *installer) error {
+			return errors.Join(os.WriteFile(i.cached(), nil, 0o644), os.Truncate(i.cached(), 1<<40))
+		}, "has more than 268435456 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := newInstaller(t, members())
+			i.fill(t)
+			i.must(t, os.RemoveAll(i.place))
+			i.must(t, os.Remove(i.cached()))
+			i.must(t, c.put(i))
+			stdout, stderr, code := i.run(t)
+			if code != 0 || !strings.Contains(stdout, "::warning title=fumehood%3A install.cache::") || !strings.Contains(stdout, "started: action\nfrom: "+i.installed("fumehood")) {
+				t.Errorf("exit code %d, want a warning and fumehood\n%s%s", code, stdout, stderr)
+			}
+			if !strings.Contains(stderr, c.part) || i.asked.Load() != 2 {
+				t.Errorf("%d downloads, want 2 and %q in\n%s", i.asked.Load(), c.part, stderr)
+			}
+			if info, err := os.Lstat(i.cached()); err != nil || !info.Mode().IsRegular() || sum(readFile(t, i.cached())) != sum(i.archive) {
+				t.Errorf("the tool cache was not repaired: %v", err)
+			}
+			if data := string(readFile(t, "/etc/passwd")); !strings.HasPrefix(data, "root:") {
+				t.Fatal("the target of a link was changed")
+			}
+		})
+	}
+}
+
+// A tool cache that another user can block still does not stop the job.
+func TestInstallBlockedCache(t *testing.T) {
+	i := newInstaller(t, members())
+	i.user = 65534
+	i.must(t, os.MkdirAll(i.cached()+"/full", 0o755)) // of root: this user cannot remove it
+	stdout, stderr, code := i.run(t, "INPUT_PHASE=report")
+	if code != 0 || !strings.Contains(stdout, "started: action\n") || !strings.Contains(stderr, "cannot write to the tool cache") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 }
 

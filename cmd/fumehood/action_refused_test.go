@@ -41,7 +41,7 @@ func TestActionRefusedProposal(t *testing.T) {
 				w.report(nil)
 			}
 			body := w.comment().Body
-			want(t, "comment", body, "2 succeeded, 3 denied, 1 not run", "3 proposals of the plan are invalid", "<code>refused-4</code>",
+			want(t, "comment", body, "3 denied, 1 not run, 2 succeeded", "3 proposals of the plan are invalid", "<code>refused-4</code>",
 				"<code>proposals[1].timeout</code> (line 4, column 45): invalid value", "which did not succeed")
 			if strings.Contains(body, "differs from") || strings.Contains(body, "does not match") {
 				t.Errorf("the comment doubts an honest report:\n%s", body)
@@ -58,7 +58,7 @@ func TestBotRefusedProposal(t *testing.T) {
 	if s.code != exitRefused {
 		t.Errorf("exit %d\n%s", s.code, s.log)
 	}
-	want(t, "comment", w.comment().Body, "2 succeeded, 3 denied, 1 not run", "invalid value")
+	want(t, "comment", w.comment().Body, "3 denied, 1 not run, 2 succeeded", "invalid value")
 	w.ask("Codertocat", "/fumehood explain slow")
 	want(t, "answer", w.comment().Body, "plan.proposal", "soon")
 }

@@ -54,6 +54,30 @@ func TestActionFork(t *testing.T) {
 	}
 }
 
+// With fail-on: error, the job that reports a fork's failing test, or an artifact that cannot
+// be shown, is green: it delivered its report. It fails if it could not.
+func TestActionReporterIsGreen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, nil, nil)
+	s := w.act("pull_request", w.event("pull_request.opened.fork", nil))
+	w.upload(s, nil)
+	w.permit("contents:read", "pull_requests:read", "actions:read")
+	if r := w.report(nil, "INPUT_FAIL_ON=error"); r.code != exitStopped || r.outputs["conclusion"] != "error" {
+		t.Errorf("no right to write: exit %d, outputs %q\n%s", r.code, r.outputs, r.log)
+	}
+	w.permit("contents:read", "pull_requests:write", "actions:read")
+	if r := w.report(nil, "INPUT_FAIL_ON=error"); r.code != exitOK || r.outputs["conclusion"] != "failure" {
+		t.Errorf("a failing test: exit %d, outputs %q\n%s", r.code, r.outputs, r.log)
+	}
+	w.runID += 10
+	w.addRun("pull_request", "failure")
+	w.upload(s, func(f map[string][]byte) { delete(f, auditName) })
+	if r := w.report(nil, "INPUT_FAIL_ON=error"); r.code != exitOK || r.outputs["conclusion"] != "error" {
+		t.Errorf("a forged artifact: exit %d, outputs %q\n%s", r.code, r.outputs, r.log)
+	}
+	want(t, "comment", w.comment().Body, "report.malformed")
+}
+
 // THREATS 27: an artifact's statement about its own origin is never trusted, and an
 // inconsistent artifact is not shown.
 func TestActionForgedArtifact(t *testing.T) {
@@ -310,7 +334,7 @@ func TestActionNoisyFork(t *testing.T) {
 	plan := fmt.Sprintf("schema: fumehood.plan/v1\nproposals:\n  - {id: noise, run: head -c %[1]s /dev/urandom}\n  - {id: more, run: head -c %[1]s /dev/urandom}\n", much)
 	s := w.act("pull_request", w.event("pull_request.opened.fork", nil), "INPUT_PLAN="+plan)
 	entries, err := os.ReadDir(s.outputs["artifact-path"])
-	if err != nil || len(entries) != 3 || s.outputs["files-name"] != "files-of-fumehood" {
+	if err != nil || len(entries) != 6 || s.outputs["files-name"] != "files-of-fumehood" {
 		t.Errorf("%d files in the artifact (%v), outputs %q", len(entries), err, s.outputs)
 	}
 	w.upload(s, nil)

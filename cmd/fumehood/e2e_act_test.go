@@ -31,8 +31,9 @@ type stage struct {
 	releases  *httptest.Server
 	downloads *requestLog
 	tools     string
-	installed string // a directory that only root can change
-	user      int    // user id of the runner
+	installed string   // a directory that only root can change
+	user      int      // user id of the runner
+	local     []string // further arguments of act: replacements of actions, and secrets
 }
 
 type requestLog struct {
@@ -49,10 +50,7 @@ func (l *requestLog) add(path string) {
 const releaseVersion = "v0.0.0-e2e"
 
 var buildRelease = sync.OnceValues(func() (string, error) {
-	dir := filepath.Join(os.TempDir(), "fumehood-e2e-release")
-	if err := os.RemoveAll(dir); err != nil { // of an earlier run
-		return "", err
-	}
+	dir := filepath.Join(shared, "release")
 	cmd := exec.Command("go", "run", "./cmd/fumehood-release", "--version", releaseVersion, "--arch", "amd64", "--out", dir)
 	cmd.Dir = "../.."
 	out, err := cmd.CombinedOutput()
@@ -178,6 +176,7 @@ func (s *stage) command(workflow, event string, payload []byte, env ...string) *
 		"--artifact-server-path", s.artifacts, "--artifact-server-addr", "127.0.0.1", "--artifact-server-port", freePort(s.t),
 		"-a", "octocat",
 	}
+	args = append(args, s.local...)
 	for _, v := range append([]string{
 		"GITHUB_API_URL=" + s.gh.URL, "GITHUB_SERVER_URL=" + s.git.URL, "GITHUB_REPOSITORY=" + hub, "GITHUB_RUN_ID=" + fmt.Sprint(s.runID), "GITHUB_RUN_NUMBER=" + fmt.Sprint(s.runID),
 		"FUMEHOOD_RELEASE_URL=" + s.releases.URL, "FUMEHOOD_INSTALL_DIR=" + s.installed, "FUMEHOOD_CACHE=" + s.cache,

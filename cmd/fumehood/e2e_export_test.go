@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -88,24 +87,6 @@ func documents(t *testing.T, lines string) (list []any) {
 	return list
 }
 
-// A lockedBuffer holds the output of a process, and can be read while the process writes.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // await waits until the text appears.
 func (l *lockedBuffer) await(t *testing.T, text string) {
 	t.Helper()
@@ -132,6 +113,7 @@ service:
   pipelines:
     traces: {receivers: [otlp], exporters: [debug]}
     logs: {receivers: [otlp], exporters: [debug]}
+    metrics: {receivers: [otlp], exporters: [debug]}
 `, address)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -187,6 +169,24 @@ func TestE2ECollector(t *testing.T) {
 	exported(t, path, "--to", "otlp", "--endpoint", address)
 	got.await(t, "fumehood.dropped_records: Int(8002)")
 	got.await(t, "last.example")
+}
+
+// TestE2ECollectorMetrics: a real collector receives the metrics of a server that ends.
+func TestE2ECollectorMetrics(t *testing.T) {
+	address, got := collecting(t)
+	s := newHTTPServer(t, "--otlp", address)
+	mcpCall(t, s.dial(t), "run", map[string]any{"command": "true"})
+	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	s.end(t)
+	for _, want := range []string{"-> Name: fumehood_sandbox_start_seconds", "-> Unit: s", "-> DataType: Histogram", "-> DataType: Sum", "-> IsMonotonic: true",
+		"-> AggregationTemporality: Cumulative", "-> outcome: Str(succeeded)", "-> Name: fumehood_sandboxes", "-> DataType: Gauge"} {
+		got.await(t, want)
+	}
+	if strings.Contains(s.log.String(), "otlp.failed") {
+		t.Errorf("it prints\n%s", s.log)
+	}
 }
 
 // TestE2ESemanticConventions: every name, except for fumehood's own, is one of the

@@ -236,7 +236,7 @@ func TestMCPInspector(t *testing.T) {
 func TestMCPClaudeCode(t *testing.T) {
 	t.Parallel()
 	d, model := newClientDesk(t), newStubModel(t)
-	out := string(d.shell(t, `ANTHROPIC_BASE_URL=`+model+` ANTHROPIC_API_KEY=x claude -p go --mcp-config .mcp.json --strict-mcp-config --output-format json \
+	out := string(d.shell(t, `ANTHROPIC_BASE_URL=`+model+` ANTHROPIC_API_KEY=x MCP_TIMEOUT=120000 MCP_TOOL_TIMEOUT=300000 claude -p go --mcp-config .mcp.json --strict-mcp-config --output-format json \
 		--allowedTools mcp__fumehood__run,mcp__fumehood__run_code --disallowedTools Bash,Edit,Write,NotebookEdit </dev/null`))
 	if !strings.Contains(out, `"is_error":false`) || !strings.Contains(out, "DONE") {
 		t.Errorf("output: %s", out)
@@ -247,6 +247,7 @@ func TestMCPClaudeCode(t *testing.T) {
 // Codex kills the server a moment after it has closed its standard input: if the end of the
 // session takes longer, the log verifies as cut off.
 func TestMCPCodex(t *testing.T) {
+	t.Parallel()
 	d, model := newClientDesk(t), newStubModel(t)
 	out := string(d.shell(t, `export CODEX_HOME=$HOME/codex && mkdir -p "$CODEX_HOME" && {
 		printf 'model_provider = "stub"\nmodel = "stub"\n[features]\nshell_tool = false\n[model_providers.stub]\nname = "stub"\nbase_url = "`+model+`/v1"\nwire_api = "responses"\n'

@@ -81,7 +81,6 @@ func (c *invocation) exportRun(x *exportCommandFlags, args []string, flags int) 
 	if len(args) != 1 {
 		return c.Misuse("export needs a log or a report")
 	}
-	x.trust.Checkpoint = endLine(x.trust.Checkpoint)
 	exporter, err := x.otlp.exporter()
 	if err != nil {
 		return c.MisuseOf(err)

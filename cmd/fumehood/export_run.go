@@ -40,44 +40,15 @@ func (s *exportFlags) check() (err error) {
 
 // exportTo exports a finished run from its log, which is verified like one from elsewhere.
 // Only decisions that cannot be written are an error.
-func (c *invocation) exportTo(s *exportFlags, path string, a *proposal.Audit) error {
-	var errs error
+func (c *invocation) exportTo(s *exportFlags, path string, a *proposal.Audit) (err error) {
+	trust, o := audit.Trust{Key: a.Key, Checkpoint: a.Checkpoint}, export.Options{TraceParent: os.Getenv("TRACEPARENT")}
 	if s.decisions != "" {
-		errs = writeDecisions(s.decisions, path, a)
+		err = export.WriteLog(s.decisions, path, trust, o)
 	}
 	if s.exporter != nil {
-		c.send(s.exporter, path, a)
+		if unsent := s.exporter.SendLog(c.Ctx, path, trust, o); unsent != nil {
+			c.WarnOf(unsent)
+		}
 	}
-	return errs
-}
-
-// decisionsOf calls each with every decision in an audit log.
-func decisionsOf(path string, a *proposal.Audit, each func(export.Decision) error) (export.Story, error) {
-	return export.LogFile(path, audit.Trust{Key: a.Key, Checkpoint: a.Checkpoint}, export.Options{TraceParent: os.Getenv("TRACEPARENT")}, each)
-}
-
-func writeDecisions(path, log string, a *proposal.Audit) error {
-	out, err := export.Create(path)
-	if err != nil {
-		return err
-	}
-	if _, err := decisionsOf(log, a, out.Write); err != nil {
-		out.Abandon()
-		return err
-	}
-	return out.Close()
-}
-
-// send sends the run; failure is only a warning.
-func (c *invocation) send(exporter *otlp.Exporter, log string, a *proposal.Audit) {
-	var b otlp.Batch
-	story, err := decisionsOf(log, a, b.Take)
-	if err == nil {
-		ctx, cancel := otlp.Bounded(c.Ctx)
-		defer cancel()
-		err = exporter.Send(ctx, story, &b)
-	}
-	if err != nil {
-		c.WarnOf(err)
-	}
+	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/health"
 	"github.com/fumehood/fumehood/pkg/mcpserver"
 	"github.com/fumehood/fumehood/pkg/policy/manual"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -39,7 +40,10 @@ by policy, run the allowed ones in one gVisor sandbox, and read and write its fi
 --http, the protocol is on standard input and output, and everything else on standard error.
 The workspace is never written to. The audit log of a session is sealed when it ends.
 
-Exit codes: 0 the client has gone, 2 a flag is invalid, 3 the server could not start`,
+With --http, /healthz says whether the server is ready, and /metrics has Prometheus's metrics;
+--otlp sends them, too. At SIGTERM, running commands get --drain before they are killed.
+
+Exit codes: 0 the client has gone or a signal came, 2 a flag is invalid, 3 the server could not start`,
 		Example: `  fumehood mcp --workspace ~/src/pr
   fumehood mcp --network api.example.com --hosts ./policy
   fumehood mcp --http 127.0.0.1:8931 --token-file token
@@ -52,10 +56,11 @@ Exit codes: 0 the client has gone, 2 a flag is invalid, 3 the server could not s
 	f.StringVar(&s.tokens, "token-file", "", "`FILE` bearer tokens for --http, one a line; only its owner may read it")
 	f.StringVar(&s.approver, "approver", "none", "`WHO` none, or elicit: ask the client's user about commands that policy asks about. A client that answers by itself can approve them")
 	f.Var(&s.network, "network", "`ENTRY` host, host:port or registry:NAME that policy may grant to commands; may be repeated")
+	s.defineDrain(f)
 	s.defineConfigured(cmd)
 	s.defineGate(cmd)
 	cli.Values(cmd, "approver", "none", "elicit")
-	cli.NoFiles(cmd, "http", "network")
+	cli.NoFiles(cmd, "http", "network", "drain")
 	cmd.AddCommand(c.mcpConfigCommand())
 	return cmd
 }
@@ -71,6 +76,10 @@ func (s *mcpFlags) misuse() string {
 		return "--http needs --token-file, and --token-file needs --http"
 	case s.http != "" && s.approver == "elicit":
 		return "--approver elicit needs a client on standard input, without --http"
+	case s.drain < 0:
+		return "--drain must not be negative"
+	case s.http == "" && s.drain != defaultDrain:
+		return "--drain needs --http: a server on standard input ends with its client"
 	case s.http != "" && s.artifacts+s.auditFile+s.report+s.markdown+s.export.decisions != "":
 		return "--http has many sessions: --artifacts, --audit, --report, --markdown and --decisions name one"
 	}
@@ -88,6 +97,12 @@ func (c *invocation) serveMCP(s *mcpFlags) int {
 	if err := clients.Open(c.Ctx); err != nil {
 		return c.Stop(err)
 	}
+	var metrics *health.Metrics
+	if s.http != "" {
+		var end func()
+		metrics, end = c.serving(&s.runFlags)
+		defer end()
+	}
 	first, err := c.open(&s.runFlags) // what is wrong with the flags is reported before there is a client
 	if err != nil {
 		return c.Stop(s.early.Error(err))
@@ -104,9 +119,9 @@ func (c *invocation) serveMCP(s *mcpFlags) int {
 			}
 			return mcpserver.Of(g), nil
 		},
-		Approver: mcpserver.Approver(s.approver), Network: s.network, Version: fumehoodVersion(),
+		Approver: mcpserver.Approver(s.approver), Metrics: metrics, Drain: s.drain, Network: s.network, Version: fumehoodVersion(),
 		Rules: func() (string, error) { return c.rulesPage(s) },
-		Ended: func(r proposal.Report, err error) { c.sessionEnded(s, r, err) },
+		Ended: func(r proposal.Report, err error) { c.sessionEnded(&s.runFlags, r, err) },
 	})))
 }
 
@@ -121,9 +136,9 @@ func (c *invocation) rulesPage(s *mcpFlags) (string, error) {
 }
 
 // sessionEnded writes the files that flags name, and prints where the log is.
-func (c *invocation) sessionEnded(s *mcpFlags, r proposal.Report, err error) {
+func (c *invocation) sessionEnded(s *runFlags, r proposal.Report, err error) {
 	if r.Audit != nil {
-		err = errors.Join(err, report.WriteFiles(r, s.report, s.markdown), c.exportTo(&s.export, r.Audit.File, r.Audit))
+		err = errors.Join(err, report.Files{JSON: s.report, Markdown: s.markdown}.Write(r, report.Forms{Comment: s.shown}), c.exportTo(&s.export, r.Audit.File, r.Audit))
 		t := r.Totals
 		c.Note(fmt.Sprintf("session ended: %d proposed, %d denied, %d need approval, %d succeeded, %d failed; log %s, key %s",
 			t.Proposed, t.Denied, t.Asked, t.Succeeded, t.Failed, r.Audit.File, r.Audit.Key))

@@ -124,19 +124,19 @@ func (c *invocation) reportNotStarted(s *runFlags, p proposal.Plan, err error) {
 	if s.early != nil { // demo has no masks
 		r = s.early.Report(r)
 	}
-	_ = report.WriteFiles(r, s.report, "")
+	_ = report.Files{JSON: s.report}.Write(r, report.Forms{})
 }
 
 // publish writes the report to the files that flags name, and to standard output.
 func (c *invocation) publish(s *runFlags, r proposal.Report) error {
-	if err := report.WriteFiles(r, s.report, s.markdown); err != nil {
+	if err := (report.Files{JSON: s.report, Markdown: s.markdown}).Write(r, report.Forms{Comment: s.shown}); err != nil {
 		return err
 	}
 	switch {
 	case s.format.Is(cli.JSON):
 		return c.Print(report.JSON(r))
 	case s.format.Is(cli.Markdown):
-		return c.Print([]byte(report.Markdown(r)), nil) // no byte more: it may be as long as a comment can be
+		return c.Print([]byte(report.Comment(r, s.shown)), nil) // no byte more: it may be as long as a comment can be
 	}
 	view := report.View{Color: terminal.Colors(c.Stdout), Listed: terminal.Is(c.Stdout) && terminal.Is(c.Stderr), File: s.report}
 	return c.Print([]byte(view.Render(r)), nil)

@@ -16,14 +16,15 @@ func (c *invocation) configure(s *runFlags, o *gate.Options) error {
 	if !s.configured { // demo
 		return nil
 	}
-	found, err := gate.ReadConfig(s.config, s.workspace, config.Override{Field: "setup", Value: s.setup, From: "--setup"}, config.Override{Field: "cache", Value: s.cache, From: "--cache"})
+	found, err := gate.ReadConfig(s.config, s.workspace, config.Override{Field: "setup", Value: s.setup, From: "--setup"}, config.Override{Field: "cache", Value: s.cache, From: "--cache"},
+		config.Override{Field: "comment", Value: s.comment, From: "--comment"})
 	if err != nil {
 		return err
 	}
 	if err := o.Configure(found.Config); err != nil {
 		return err
 	}
-	s.configTimeout = found.Config.Timeout.Std()
+	s.configTimeout, s.shown = found.Config.Timeout.Std(), found.Config.Comment
 	if dir := found.Config.Policy; dir != "" && s.about == "" { // a job names its policies itself: the workspace is the pull request's
 		s.policies.Restricting = append(s.policies.Restricting, filepath.Join(s.workspace, dir))
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/egress"
 	"github.com/fumehood/fumehood/pkg/egress/registry"
 	"github.com/fumehood/fumehood/pkg/gate"
@@ -43,6 +44,8 @@ type runFlags struct {
 	auditKey        string
 	report          string
 	markdown        string
+	comment         string
+	shown           config.Comment
 	format          cli.Format
 	timeout         time.Duration
 	observe         bool
@@ -60,8 +63,10 @@ type runFlags struct {
 	handed          []redact.Mask    // from fumehood action
 	early           *redact.Redactor // before there is a gate, without policy
 	export          exportFlags
-	steps           bool   // print a line for each command on a pipe, too; for demo
-	buildCache      string // a host directory to show at rootfs.GoCacheInside, or ""; for demo
+	health          gate.Health   // counts what the gates do; nil except for servers
+	drain           time.Duration // of servers
+	steps           bool          // print a line for each command on a pipe, too; for demo
+	buildCache      string        // a host directory to show at rootfs.GoCacheInside, or ""; for demo
 }
 
 // define adds the flags of run.
@@ -73,16 +78,18 @@ func (s *runFlags) define(cmd *cobra.Command) {
 	s.defineInternal(f)
 }
 
-// defineConfigured adds the flags of what run and mcp read before they make a gate.
+// defineConfigured adds the flags of what run, mcp and serve read before they make a gate.
 func (s *runFlags) defineConfigured(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.workspace, "workspace", ".", "`DIR` directory with the code of the pull request; it is never written to")
 	f.BoolVar(&s.observe, "observe", false, "only record what --policy and --granting policies would deny; the default policy still denies")
 	s.configured = true
 	f.StringVar(&s.config, "config", "", "`FILE` configuration, or none (default: .github/fumehood.yml of the workspace, if it is there)")
+	f.StringVar(&s.comment, "comment", "", "`SETTINGS` detail and length of the comment, for example detail=quiet,length=20000")
 	f.StringVar(&s.setup, "setup", "", "`MODE` auto or none: whether to install the dependencies first (default: as configured, or auto)")
 	f.StringVar(&s.cache, "cache", "", "`BOOL` whether to keep compiled standard libraries on this host (default: as configured, or true)")
 	cli.Directories(cmd, "workspace")
+	cli.NoFiles(cmd, "comment")
 	cli.Values(cmd, "setup", "auto", "none")
 	cli.Values(cmd, "cache", "true", "false")
 }
@@ -173,7 +180,7 @@ func (c *invocation) open(s *runFlags) (*gate.Gate, error) {
 	if s.steps {
 		p = p.WithSteps()
 	}
-	o.Progress, o.Notice = p.Step, p.Notice
+	o.Progress, o.Notice, o.Health = p.Step, p.Notice, s.health
 	if err := c.configure(s, &o); err != nil {
 		return nil, err
 	}

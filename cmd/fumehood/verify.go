@@ -63,7 +63,6 @@ func defineTrust(cmd *cobra.Command, trust *audit.Trust, checkpoint bool) {
 }
 
 func (c *invocation) verify(s *verifyFlags, args []string) int {
-	s.trust.Checkpoint = endLine(s.trust.Checkpoint)
 	switch {
 	case s.proof != "" && (len(args) > 0 || s.trust.Key == ""):
 		return c.Misuse("verify --proof needs --key and no log")
@@ -87,14 +86,6 @@ func (c *invocation) verifyLog(s *verifyFlags, name string) int {
 		return err
 	})
 	return c.Exit(codeOf(found), err)
-}
-
-// endLine adds the newline that ends a signed note, which a shell's $(…) removes.
-func endLine(checkpoint string) string {
-	if checkpoint == "" || strings.HasSuffix(checkpoint, "\n") {
-		return checkpoint
-	}
-	return checkpoint + "\n"
 }
 
 // codeOf is the exit code for what was found in a log.

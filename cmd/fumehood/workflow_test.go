@@ -39,13 +39,14 @@ type workflowJob struct {
 	Timeout     int `yaml:"timeout-minutes"`
 	Env         map[string]string
 	Container   any
+	Uses        string // a reusable workflow
 	Steps       []workflowStep
 }
 
 type workflowStep struct {
-	ID, If, Shell, Uses, Run string
-	Env                      map[string]string
-	With                     map[string]string
+	ID, If, Name, Shell, Uses, Run string
+	Env                            map[string]string
+	With                           map[string]string
 }
 
 // fumehood reports whether the step is the action itself.
@@ -101,7 +102,7 @@ func (w workflow) events() []string {
 // privileged reports whether jobs have secrets and a token with write permission
 // although a stranger started the workflow.
 func (w workflow) privileged() bool {
-	return slices.Contains(w.events(), "workflow_run") || slices.Contains(w.events(), "issue_comment")
+	return slices.Contains(w.events(), "workflow_run") || slices.Contains(w.events(), "issue_comment") || slices.Contains(w.events(), "workflow_call")
 }
 
 // THREATS 8, 24, 28, 31: no expression is expanded into a shell script, every
@@ -117,7 +118,7 @@ func TestWorkflows(t *testing.T) {
 		}
 		for name, job := range w.Jobs {
 			where := w.file + ": " + name
-			if job.Permissions == nil || job.Timeout == 0 || job.Container != nil {
+			if job.Permissions == nil || job.Timeout == 0 && job.Uses == "" || job.Container != nil {
 				t.Errorf("%s names no permissions or no timeout, or runs in a container", where)
 			}
 			checkJob(t, where, w, job)
@@ -131,8 +132,20 @@ func TestWorkflows(t *testing.T) {
 	}
 }
 
+// checkJob checks that no job has two of: a reviewer's key, the pull request's code, and in
+// workflows that a stranger can start a token that writes.
 func checkJob(t *testing.T, where string, w workflow, job workflowJob) {
 	t.Helper()
+	if text, err := yaml.Marshal(job); job.Uses == "" && (err != nil || strings.Contains(string(text), "_API_KEY")) {
+		for scope, level := range job.Permissions {
+			if level != "read" {
+				t.Errorf("%s has a reviewer's key and a token with %s: %s (%v)", where, scope, level, err)
+			}
+		}
+		if slices.ContainsFunc(job.Steps, workflowStep.fumehood) {
+			t.Errorf("%s runs fumehood in a job with a reviewer's key", where)
+		}
+	}
 	if !slices.ContainsFunc(job.Steps, workflowStep.runsCode) {
 		return
 	}
@@ -152,7 +165,7 @@ func checkStep(t *testing.T, where string, w workflow, s workflowStep) {
 	if strings.Contains(s.Run, "${{") || strings.Contains(s.Shell, "${{") {
 		t.Errorf("%s: an expression is expanded into a script: %s", where, s.Run)
 	}
-	ours := s.Uses == "./" || s.Uses == "fumehood/fumehood@v1" && strings.HasPrefix(w.file, "examples/")
+	ours := s.Uses == "./" || s.Uses == "fumehood/fumehood@v1" && (strings.HasPrefix(w.file, "examples/") || strings.HasPrefix(w.file, "workflows/call-"))
 	if s.Uses != "" && !ours && !pinned.MatchString(s.Uses) {
 		t.Errorf("%s: %s is not pinned to a commit", where, s.Uses)
 	}
@@ -160,7 +173,9 @@ func checkStep(t *testing.T, where string, w workflow, s workflowStep) {
 	case "actions/checkout":
 		checkCheckout(t, where, w, s)
 	case "actions/cache", "actions/cache/restore", "actions/cache/save":
-		t.Errorf("%s: a cache that pull requests can write is a way into other runs", where)
+		if problem := cacheProblem(w, s); problem != "" {
+			t.Errorf("%s %s", where, problem)
+		}
 	case "actions/setup-go":
 		if s.With["cache"] != "false" {
 			t.Errorf("%s: setup-go keeps a cache", where)
@@ -173,8 +188,8 @@ func checkCheckout(t *testing.T, where string, w workflow, s workflowStep) {
 	if s.With["persist-credentials"] != "false" {
 		t.Errorf("%s: the checkout leaves its credential behind", where)
 	}
-	if w.privileged() && (strings.HasPrefix(w.file, "examples/") || s.With["ref"] != "${{ github.sha }}" || s.With["repository"] != "") {
-		t.Errorf("%s: a workflow with a token that writes checks something out: %v", where, s.With)
+	if w.privileged() && (s.With["ref"] != "${{ github.sha }}" || s.With["repository"] != "") {
+		t.Errorf("%s: a workflow with secrets or a token that writes checks out something other than the default branch: %v", where, s.With)
 	}
 }
 

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
+)
+
+const healthToken = "0123456789abcdef0123456789abcdef"
+
+// A httpServer is a real server over HTTP with the shipped policy.
+type httpServer struct {
+	mcpDesk
+	cmd *exec.Cmd
+	url string
+	log *strings.Builder // standard error, when it has ended
+	out chan struct{}
+}
+
+func newHTTPServer(t *testing.T, flags ...string) *httpServer {
+	t.Helper()
+	s := &httpServer{mcpDesk: newMCPDesk(t), log: &strings.Builder{}, out: make(chan struct{})}
+	if err := os.WriteFile(filepath.Join(s.dir, "token"), []byte(healthToken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.cmd = exec.Command(os.Args[0], append([]string{"mcp", "--workspace", "ws", "--config", "none", "--http", "127.0.0.1:0", "--token-file", "token"}, flags...)...)
+	s.cmd.Dir, s.cmd.Env = s.dir, s.env
+	stderr, err := s.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.cmd.Process.Kill() })
+	found := make(chan string, 1)
+	go func() {
+		defer close(s.out)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			fmt.Fprintln(s.log, lines.Text())
+			if _, url, is := strings.Cut(lines.Text(), "serving MCP at "); is {
+				found <- url
+			}
+		}
+	}()
+	select {
+	case s.url = <-found:
+	case <-s.out:
+		t.Fatalf("the server has ended: %s", s.log)
+	}
+	return s
+}
+
+// bearerToken adds the token to requests.
+type bearerToken struct{}
+
+func (bearerToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+healthToken)
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func (s *httpServer) dial(t *testing.T) *mcp.ClientSession {
+	t.Helper()
+	cs, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(),
+		&mcp.StreamableClientTransport{Endpoint: s.url, HTTPClient: &http.Client{Transport: bearerToken{}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cs
+}
+
+// get returns an answer without a token; code 0 if there is no server.
+func (s *httpServer) get(t *testing.T, path string) (code int, body string) {
+	t.Helper()
+	r, err := http.Get(s.url + path)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer r.Body.Close()
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, string(data)
+}
+
+// expect checks the values of metrics.
+func (s *httpServer) expect(t *testing.T, want map[string]string) {
+	t.Helper()
+	_, page := s.get(t, "/metrics")
+	for name, value := range want {
+		if m := regexp.MustCompile(`(?m)^fumehood_` + regexp.QuoteMeta(name) + ` (\S+)$`).FindStringSubmatch(page); m == nil || m[1] != value {
+			t.Errorf("%s is %q, want %s", name, m, value)
+		}
+	}
+}
+
+// end waits for the exit code and verifies every log, at least one.
+func (s *httpServer) end(t *testing.T) {
+	t.Helper()
+	<-s.out
+	if err := s.cmd.Wait(); err != nil {
+		t.Errorf("the server ended with %v:\n%s", err, s.log)
+	}
+	logs := regexp.MustCompile(`log (\S+), key (\S+)`).FindAllStringSubmatch(s.log.String(), -1)
+	if len(logs) == 0 {
+		t.Errorf("no log in\n%s", s.log)
+	}
+	for _, m := range logs {
+		cmd := exec.Command(os.Args[0], "verify", m[1], "--key", m[2])
+		cmd.Dir, cmd.Env = s.dir, s.env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("verify %s: %v\n%s", m[1], err, out)
+		}
+	}
+	wait(t, "the end of the sandbox", func() bool { return exec.Command("pgrep", "-f", s.dir).Run() != nil })
+}
+
+// The metrics of a server agree with the reports of its sessions.
+func TestMCPMetrics(t *testing.T) {
+	t.Parallel()
+	collector := newSink(t)
+	s := newHTTPServer(t, "--otlp", collector.URL)
+	cs := s.dial(t)
+	s.expect(t, map[string]string{"sandboxes": "0", "session_ready_seconds_count": "0", `decisions_total{effect="allow"}`: "0"})
+	limits := func(name, value string) map[string]any { return map[string]any{name: value} }
+	for _, step := range []map[string]any{
+		{"command": "cat data.csv"},
+		{"command": "false"},
+		{"command": "curl https://evil.example"},
+		{"command": "sleep 60", "timeout": "1s"},
+		{"command": "seq 1 100000", "limits": limits("output", "1KiB")},
+		{"command": "head -c 100000000 /dev/zero > big", "limits": limits("disk", "1MiB")},
+		{"command": "python3 -c 'x = bytearray(1 << 30)'", "limits": limits("memory", "96MiB")},
+		{"command": "true"},
+	} {
+		mcpCall(t, cs, "run", step)
+	}
+	s.expect(t, map[string]string{`runs_total{outcome="completed"}`: "0"})
+	_, sealed := mcpCall(t, cs, "end_session", nil)
+	totals, _ := sealed["totals"].(map[string]any)
+	_, page := s.get(t, "/metrics")
+	value := func(name string) string {
+		return regexp.MustCompile(`(?m)^fumehood_` + regexp.QuoteMeta(name) + ` (\S+)$`).FindStringSubmatch(page)[1]
+	}
+	for name, key := range map[string]string{`decisions_total{effect="allow"}`: "allowed", `decisions_total{effect="deny"}`: "denied", `decisions_total{effect="ask"}`: "asked", `commands_total{outcome="succeeded"}`: "succeeded"} {
+		if got, want := value(name), fmt.Sprint(totals[key]); got != want {
+			t.Errorf("%s is %s, the report has %s", name, got, want)
+		}
+	}
+	s.expect(t, map[string]string{
+		`commands_total{outcome="succeeded"}`: "2", `commands_total{outcome="failed"}`: "1", `commands_total{outcome="timed_out"}`: "1",
+		`commands_total{outcome="output_limit"}`: "1", `commands_total{outcome="disk_limit"}`: "1", `commands_total{outcome="out_of_memory"}`: "1",
+		`runs_total{outcome="completed"}`: "1", "session_ready_seconds_count": "1", "command_seconds_count": "7", "sandboxes": "0",
+		`sandbox_starts_total{result="failed"}`: "0", "sandbox_start_seconds_count": value(`sandbox_starts_total{result="started"}`),
+	})
+	if strings.Contains(page, "evil") || strings.Contains(page, "data.csv") || strings.Contains(page, s.dir) {
+		t.Errorf("the metrics reveal something:\n%s", page)
+	}
+	mcpCall(t, cs, "run", map[string]any{"command": "true"})
+	s.expect(t, map[string]string{"sandboxes": "1", "session_ready_seconds_count": "2"})
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	s.end(t)
+	want(t, "the collector", collector.text(), `name: "fumehood_commands_total"`, `string_value: "out_of_memory"`, `name: "fumehood run"`)
+}
+
+// A server that gets SIGTERM lets a command end in time, kills one that takes too long, and
+// one at a second signal. Its logs are sealed and its exit code is 0.
+func TestMCPDrain(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		drain, command string
+		signals        int
+		done           bool
+	}{
+		"ends in time":  {"1m", "sleep 3; echo done", 1, true},
+		"too long":      {"1s", "sleep 600", 1, false},
+		"second signal": {"1h", "sleep 600", 2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newHTTPServer(t, "--drain", tt.drain)
+			cs := s.dial(t)
+			answer := make(chan string, 1)
+			go func() {
+				r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"command": tt.command}})
+				answer <- fmt.Sprintf("%+v %v", r, err)
+			}()
+			wait(t, "the sandbox", func() bool { _, page := s.get(t, "/metrics"); return strings.Contains(page, "fumehood_sandboxes 1") })
+			time.Sleep(500 * time.Millisecond)
+			for range tt.signals {
+				if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+					t.Fatal(err)
+				}
+				wait(t, "the drain", func() bool { code, _ := s.get(t, "/healthz"); return code != 200 })
+			}
+			s.end(t)
+			if !strings.Contains(s.log.String(), "shutting down: running commands have") || !strings.Contains(s.log.String(), "1 proposed, 0 denied") {
+				t.Errorf("it prints\n%s", s.log)
+			}
+			if got := <-answer; strings.Contains(got, "done") != tt.done {
+				t.Errorf("the call was answered %s", got)
+			}
+			if strings.Contains(s.log.String(), "1 succeeded") != tt.done {
+				t.Errorf("it prints\n%s", s.log)
+			}
+		})
+	}
+}
+
+// A sandbox that does not start is counted, and the server is not ready, until one starts.
+func TestMCPStartFails(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir() // which the sandbox's kernel must be able to enter
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := exec.Command("cp", "-a", filepath.Dir(installtest.Runsc(t).Path), filepath.Join(dir, "runsc")).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	runsc := filepath.Join(dir, "runsc", "fumehood-runsc")
+	s := newHTTPServer(t, "--runsc", runsc)
+	cs := s.dial(t)
+	mcpCall(t, cs, "check", map[string]any{"command": "true"}) // makes the gate
+	moment := time.Now().Add(time.Hour)
+	if err := os.Chtimes(runsc, moment, moment); err != nil {
+		t.Fatal(err)
+	}
+	r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"command": "true"}})
+	if err != nil || !r.IsError {
+		t.Errorf("%+v, %v", r, err)
+	}
+	s.expect(t, map[string]string{`sandbox_starts_total{result="failed"}`: "1", `sandbox_starts_total{result="started"}`: "0", "sandboxes": "0", "session_ready_seconds_count": "0"})
+	if code, body := s.get(t, "/healthz"); code != 503 || !strings.Contains(body, `"not ready","reason":"the last sandbox did not start: sandbox.runsc-`) {
+		t.Errorf("%d %s", code, body)
+	}
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	s.end(t)
+}

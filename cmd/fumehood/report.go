@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/config"
+	"github.com/fumehood/fumehood/pkg/report"
+	"github.com/fumehood/fumehood/pkg/report/timeline"
+	"github.com/fumehood/fumehood/pkg/terminal"
+)
+
+// reportFlags are the flags of report.
+type reportFlags struct {
+	files              report.Files
+	log, source, shown string
+}
+
+func (c *invocation) reportCommand() *cobra.Command {
+	var s reportFlags
+	cmd := &cobra.Command{
+		Use:     "report REPORT [flags]",
+		GroupID: groupEvidence,
+		Short:   "Show the report of a run, as text, HTML, Markdown, SARIF or JUnit",
+		Long: `Show the report of a run, report.json, or write it in other forms. The HTML page is one file
+without external parts. With --log, the page has the events of the audit log and the result
+of verifying it with the key and the checkpoint in the report.
+
+SARIF has denied commands, findings, and what failed commands say about lines of the files
+in --workspace. JUnit has one test case for each command.
+
+Exit codes: 0 shown or written, 1 the log was altered, cut off or is not sealed (the files
+are written and say so), 3 cannot be read or written`,
+		Example: `  fumehood report report.json
+  fumehood report report.json --html report.html --log audit.jsonl
+  fumehood report report.json --sarif fumehood.sarif --workspace .
+  fumehood report report.json --junit fumehood.xml`,
+		Args:              cli.Args(1, "a report"),
+		ValidArgsFunction: cli.Once,
+		RunE:              c.Run(func(args []string) int { return c.showReport(&s, args[0]) }),
+	}
+	f := cmd.Flags()
+	f.StringVar(&s.files.HTML, "html", "", "`FILE` write an HTML page")
+	f.StringVar(&s.files.Markdown, "markdown", "", "`FILE` write the pull request comment, as GitHub's Markdown")
+	f.StringVar(&s.files.SARIF, "sarif", "", "`FILE` write SARIF 2.1.0")
+	f.StringVar(&s.files.JUnit, "junit", "", "`FILE` write JUnit XML")
+	f.StringVar(&s.log, "log", "", "`FILE` audit log of the run, for --html")
+	f.StringVar(&s.source, "workspace", "", "`DIR` directory of the pull request's code, for --sarif")
+	f.StringVar(&s.shown, "comment", "", "`SETTINGS` detail and length of --markdown, for example detail=quiet,length=20000")
+	cli.NoFiles(cmd, "comment")
+	return cmd
+}
+
+func (c *invocation) showReport(s *reportFlags, name string) int {
+	if s.log != "" && s.files.HTML == "" || s.source != "" && s.files.SARIF == "" || s.shown != "" && s.files.Markdown == "" {
+		return c.Misuse("--log needs --html, --workspace needs --sarif, and --comment needs --markdown")
+	}
+	shown, err := config.Merge(config.Config{}, config.Override{Field: "comment", Value: s.shown, From: "--comment"})
+	if err != nil {
+		return c.Misuse(err.Error())
+	}
+	r, err := report.Open(name)
+	if err != nil {
+		return c.Stop(err)
+	}
+	if s.files == (report.Files{}) {
+		return c.Exit(exitOK, c.Print([]byte(report.View{Color: terminal.Colors(c.Stdout)}.Render(r)), nil))
+	}
+	forms, code := report.Forms{Comment: shown.Config.Comment}, exitOK
+	if s.source != "" {
+		if forms.Sources, err = report.SourcesIn(s.source); err != nil {
+			return c.Stop(err)
+		}
+	}
+	if s.log != "" {
+		var found audit.Finding
+		if forms.Web, found, err = timeline.Web(s.log, r); err != nil {
+			return c.Stop(err)
+		}
+		code = codeOf(found)
+	}
+	if err := s.files.Write(r, forms); err != nil {
+		return c.Stop(err)
+	}
+	return code
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// reusable are the workflows that other repositories call, by the example that each is made
+// from, with its secret.
+var reusable = []struct{ example, secret string }{
+	{"fumehood.yml", ""}, {"fumehood-report.yml", ""}, {"bot.yml", ""}, {"review-claude.yml", "ANTHROPIC_API_KEY"}, {"review-codex.yml", "OPENAI_API_KEY"},
+}
+
+// inputsOfCall are the inputs of a reusable workflow, which all of its steps with fumehood get.
+const inputsOfCall = `      organization: {type: string, default: "", description: "see action.yml, as for all inputs"}
+      policy-key: {type: string, default: ""}
+      policy: {type: string, default: ""}
+      policy-branches: {type: string, default: ""}
+      network: {type: string, default: none}
+      setup: {type: string, default: configured}
+`
+
+// The reusable workflows are the examples, started by workflow_call and with inputs.
+func TestReusableWorkflows(t *testing.T) {
+	for _, r := range reusable {
+		text := string(readFile(t, "../../.github/examples/"+r.example))
+		head, rest, ok := strings.Cut(text, "\non:\n")
+		_, jobs, found := strings.Cut(rest, "\npermissions: {}\n")
+		if !ok || !found {
+			t.Fatalf("%s begins in another way", r.example)
+		}
+		comment, _, _ := strings.Cut(head, "\nname: ")
+		on := "  workflow_call:\n    inputs:\n" + inputsOfCall
+		if before, plan, has := strings.Cut(jobs, "          plan: |\n"); has {
+			on += "      plan: {type: string, required: true}\n"
+			jobs = before + "          plan: ${{ inputs.plan }}\n"
+			t.Logf("%s: its plan is an input: %s", r.example, strings.Fields(plan)[1])
+		}
+		if r.secret != "" {
+			on += fmt.Sprintf("    secrets:\n      %s: {required: true}\n", r.secret)
+		}
+		with := ""
+		for line := range strings.Lines(inputsOfCall) {
+			name, _, _ := strings.Cut(strings.TrimSpace(line), ":")
+			with += "          " + name + ": ${{ inputs." + name + " }}\n"
+		}
+		var b strings.Builder
+		fmt.Fprintf(&b, "# Made from .github/examples/%s by the test TestReusableWorkflows, for other repositories to call: see\n# .github/examples/organization.yml.\n#\n%s\nname: call %s\non:\n%s\npermissions: {}\n", r.example, comment, strings.TrimSuffix(r.example, ".yml"), on)
+		// A called workflow in the group of the one that calls it would cancel that.
+		for line := range strings.Lines(strings.ReplaceAll(jobs, "group: fumehood-", "group: fumehood-call-")) {
+			if b.WriteString(line); strings.HasPrefix(line, "          phase: ") {
+				b.WriteString(with)
+			}
+		}
+		file := "../../.github/workflows/call-" + r.example
+		if *update {
+			if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if string(readFile(t, file)) != b.String() {
+			t.Errorf("%s is out of date: go test ./cmd/fumehood -run TestReusable -update", file)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/e2b"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// serveFlags are the flags of serve, in addition to those that run has, too.
+type serveFlags struct {
+	runFlags
+	at                e2b.Endpoint
+	o                 e2b.Options
+	memory, keyMemory int64 // MiB
+}
+
+func (c *invocation) serveCommand() *cobra.Command {
+	var s serveFlags
+	cmd := &cobra.Command{
+		Use:     "serve --e2b ADDRESS --keys-file FILE",
+		GroupID: groupRun,
+		Short:   "Serve programs that use E2B's SDK",
+		Long: `Serve programs that use the npm packages e2b and @e2b/code-interpreter unchanged: their commands
+and code are decided by policy and run in gVisor sandboxes on this host, on copies of the
+workspace. Set E2B_API_URL and E2B_SANDBOX_URL to the printed address and E2B_API_KEY to a key
+of the file. docs/E2B.md lists what is supported.
+
+Exit codes: 0 the server was stopped, 2 a flag is invalid, 3 the server could not start`,
+		Example: `  (umask 077; openssl rand -hex 32 > keys)
+  fumehood serve --e2b 127.0.0.1:8932 --keys-file keys
+  fumehood serve --e2b 127.0.0.1:8932 --keys-file keys --workspace ~/data --sandboxes 8 --max-timeout 4h`,
+		Args: cli.NoArgs,
+		RunE: c.Run(func([]string) int { return c.serveE2B(&s) }),
+	}
+	f := cmd.Flags()
+	f.StringVar(&s.at.Addr, "e2b", "", "`ADDRESS` serve E2B's wire at this loopback address, for example 127.0.0.1:8932")
+	f.StringVar(&s.at.KeysFile, "keys-file", "", "`FILE` API keys, one a line; only its owner may read it")
+	f.IntVar(&s.o.Quota.Sandboxes, "sandboxes", 4, "`N` maximum of sandboxes that one key has at a time")
+	f.IntVar(&s.o.Sandboxes, "all-sandboxes", 16, "`N` maximum of sandboxes of all keys together")
+	f.Int64Var(&s.memory, "memory", 2048, "`MIB` maximum memory of one sandbox in MiB; policy may grant less")
+	f.Int64Var(&s.keyMemory, "key-memory", 8192, "`MIB` maximum memory of all sandboxes of one key in MiB")
+	f.DurationVar(&s.o.Quota.Time, "key-time", 0, "`DURATION` time of all sandboxes of one key together, for example 8h (default: 24h)")
+	f.DurationVar(&s.o.Timeout, "timeout", 0, "`DURATION` end sandboxes whose client sets no timeout after this time (default: 5m)")
+	f.DurationVar(&s.o.MaxTimeout, "max-timeout", 0, "`DURATION` end every sandbox at most this time after its start (default: 1h)")
+	s.defineDrain(f)
+	s.defineConfigured(cmd)
+	s.defineGate(cmd)
+	cli.NoFiles(cmd, "e2b", "sandboxes", "all-sandboxes", "memory", "key-memory", "key-time", "timeout", "max-timeout", "drain")
+	return cmd
+}
+
+// misuse returns why the flags contradict each other, or "".
+func (s *serveFlags) misuse() string {
+	switch {
+	case s.at.Addr == "" || s.at.KeysFile == "":
+		return "serve needs --e2b and --keys-file"
+	case s.drain < 0:
+		return "--drain must not be negative"
+	case s.setup != "" && s.setup != "auto" && s.setup != "none":
+		return "--setup must be auto or none"
+	case s.artifacts+s.auditFile+s.report+s.markdown+s.export.decisions != "":
+		return "serve has many sandboxes: --artifacts, --audit, --report, --markdown and --decisions name one"
+	}
+	return ""
+}
+
+func (c *invocation) serveE2B(s *serveFlags) int {
+	if why := s.misuse(); why != "" {
+		return c.Misuse(why)
+	}
+	if err := errors.Join(s.export.check(), s.readMasks(nil)); err != nil {
+		return c.MisuseOf(err)
+	}
+	metrics, end := c.serving(&s.runFlags)
+	defer end()
+	s.o.Metrics, s.o.Drain = metrics, s.drain
+	open := func(context.Context) (e2b.Gate, error) {
+		one := s.runFlags // which opening changes
+		g, err := c.open(&one)
+		if err != nil {
+			return nil, s.early.Error(err)
+		}
+		return e2b.Of(g), nil
+	}
+	g, err := open(c.Ctx) // what is wrong with the flags is reported before there is a client
+	if err == nil {
+		err = errors.Join(g.Close(), s.at.Open(c.Ctx))
+	}
+	if err != nil {
+		return c.Stop(err)
+	}
+	c.Note("serving E2B's SDK at " + s.at.URL() + ": set E2B_API_URL and E2B_SANDBOX_URL to it")
+	s.o.Gate, s.o.Notice = open, func(line string) { c.Warn(line) }
+	s.o.Memory, s.o.Quota.Memory = proposal.Bytes(s.memory)*proposal.MiB, proposal.Bytes(s.keyMemory)*proposal.MiB
+	s.o.Ended = func(r proposal.Report, err error) { c.sessionEnded(&s.runFlags, r, err) }
+	return c.Exit(exitOK, s.at.Serve(c.Ctx, s.o))
+}
