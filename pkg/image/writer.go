@@ -48,7 +48,7 @@ func Create(path string, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// Add adds an entry. Entries come in any order; a directory that nobody adds belongs to
+// Add adds an entry. Entries come in any order; a directory that is not added belongs to
 // root, with mode 0755. content is that of a regular file, exactly Size bytes, and may be
 // nil for others.
 //
