@@ -46,7 +46,7 @@ func BenchmarkFiles(b *testing.B) {
 }
 
 // manyFiles makes a repository with n files of about 4 KB, 20 in a directory.
-func manyFiles(b *testing.B, dir string, n int) {
+func manyFiles(b testing.TB, dir string, n int) {
 	b.Helper()
 	for i := range n {
 		path := filepath.Join(dir, fmt.Sprintf("d%d/d%d/file%d.txt", i/400, i/20%20, i))
