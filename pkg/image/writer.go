@@ -34,6 +34,8 @@ type Writer struct {
 	root  *node
 	count int
 	err   error // the first one
+
+	private bool // Close returns no digest
 }
 
 // Create begins an image in a new file, which only this user can read.
@@ -221,7 +223,9 @@ func (w *Writer) Close() (digest string, size int64, err error) {
 	if err := w.finish(); err != nil {
 		return "", 0, w.wrap(err)
 	}
-	digest, size, err = digestOf(w.file)
+	if size = w.out.offset; !w.private {
+		digest, size, err = digestOf(w.file)
+	}
 	if err == nil {
 		err = w.file.Close()
 	}
