@@ -18,8 +18,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/sandbox"
 	"github.com/fumehood/fumehood/pkg/redact"
+	"github.com/fumehood/fumehood/pkg/sandbox"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
