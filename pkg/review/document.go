@@ -139,10 +139,7 @@ func (d Document) Count(v Verdict) (n int) {
 }
 
 // JSON encodes d.
-func (d Document) JSON() ([]byte, error) {
-	data, err := json.MarshalIndent(d, "", "  ")
-	return append(data, '\n'), err
-}
+func (d Document) JSON() ([]byte, error) { return json.Marshal(d) }
 
 // last returns the latest outcome on a side, Unknown if there is none.
 func (r Result) last(side string) Outcome {
