@@ -39,6 +39,8 @@ require (
 	oras.land/oras-go/v2 v2.6.4
 )
 
+require github.com/bluekeyes/go-gitdiff v0.9.0
+
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"path/filepath"
 
 	"github.com/fumehood/fumehood/pkg/config"
@@ -16,7 +17,8 @@ func (c *invocation) configure(s *runFlags, o *gate.Options) error {
 	if !s.configured { // demo
 		return nil
 	}
-	found, err := gate.ReadConfig(s.config, s.workspace, config.Override{Field: "setup", Value: s.setup, From: "--setup"}, config.Override{Field: "cache", Value: s.cache, From: "--cache"},
+	trusted := cmp.Or(s.trusted, s.workspace)
+	found, err := gate.ReadConfig(s.config, trusted, config.Override{Field: "setup", Value: s.setup, From: "--setup"}, config.Override{Field: "cache", Value: s.cache, From: "--cache"},
 		config.Override{Field: "comment", Value: s.comment, From: "--comment"})
 	if err != nil {
 		return err
@@ -26,7 +28,7 @@ func (c *invocation) configure(s *runFlags, o *gate.Options) error {
 	}
 	s.configTimeout, s.shown = found.Config.Timeout.Std(), found.Config.Comment
 	if dir := found.Config.Policy; dir != "" && s.about == "" { // a job names its policies itself: the workspace is the pull request's
-		s.policies.Restricting = append(s.policies.Restricting, filepath.Join(s.workspace, dir))
+		s.policies.Restricting = append(s.policies.Restricting, filepath.Join(trusted, dir))
 	}
 	for _, n := range o.Setup.Notes {
 		c.Warn("set-up: " + n.String())

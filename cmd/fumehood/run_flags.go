@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -32,6 +33,7 @@ import (
 // runFlags are the flags of run and demo.
 type runFlags struct {
 	plan, workspace string
+	trusted         string // directory with the configuration and its policy, if it is not the workspace
 	policies        policyFlags
 	rootfs          string
 	mounts          cli.List
@@ -184,7 +186,7 @@ func (c *invocation) open(s *runFlags) (*gate.Gate, error) {
 	if err := c.configure(s, &o); err != nil {
 		return nil, err
 	}
-	s.policies.Directory, s.policies.Origins = s.workspace, a.Policies
+	s.policies.Directory, s.policies.Origins = cmp.Or(s.trusted, s.workspace), a.Policies
 	if o.Policies, err = s.policies.Read(c.Ctx); err != nil {
 		return nil, err
 	}

@@ -160,7 +160,7 @@ func (s *Store) writeInto(ctx context.Context, sha string, root *os.Root) (Tree,
 		return Tree{}, err
 	}
 	defer o.close()
-	p, err := s.plan(ctx, o, id)
+	p, err := o.plan(ctx, id, s.limits)
 	if err != nil {
 		return Tree{}, err
 	}

@@ -35,7 +35,7 @@ func (s *Store) History(ctx context.Context, head, base string) (ancestor, why s
 		if err := s.fetchOnce(ctx, depth, []string{head, base}); err != nil {
 			return "", "the history was not fetched: " + proposal.FailureOf(err).Message, ctx.Err()
 		}
-		if ancestor, err = s.mergeBase(ctx, head, base); err != nil || ancestor != "" {
+		if ancestor, err = s.git.mergeBase(ctx, s.bare, head, base); err != nil || ancestor != "" {
 			return ancestor, "", err
 		}
 		if whole, err := s.whole(); err != nil || whole {
@@ -46,8 +46,8 @@ func (s *Store) History(ctx context.Context, head, base string) (ancestor, why s
 }
 
 // mergeBase returns the best common ancestor, or "" if there is none in the store.
-func (s *Store) mergeBase(ctx context.Context, head, base string) (string, error) {
-	out, err := s.git.command(ctx, nil, "--git-dir="+s.bare, "merge-base", head, base).output(200)
+func (g git) mergeBase(ctx context.Context, bare, head, base string) (string, error) {
+	out, err := g.command(ctx, nil, "--git-dir="+bare, "merge-base", head, base).output(200)
 	sha := strings.TrimSpace(string(out))
 	switch {
 	case ctx.Err() != nil:

@@ -15,13 +15,13 @@ type plan struct {
 }
 
 // plan walks the tree, checks the links and enforces the limits.
-func (s *Store) plan(ctx context.Context, o *objects, tree string) (plan, error) {
-	nodes, err := o.walk(ctx, tree, s.limits)
+func (o *objects) plan(ctx context.Context, tree string, limits Limits) (plan, error) {
+	nodes, err := o.walk(ctx, tree, limits)
 	if err != nil {
 		return plan{}, err
 	}
 	p := plan{nodes: nodes, sizes: map[string]int64{}, targets: map[string]string{}}
-	if err := p.measure(ctx, o, s.limits); err != nil {
+	if err := p.measure(ctx, o, limits); err != nil {
 		return plan{}, err
 	}
 	return p, p.readLinks(ctx, o)

@@ -66,7 +66,7 @@ func (s *Store) index(ctx context.Context, head string) (path string, err error)
 		return "", err
 	}
 	defer o.close()
-	plan, err := s.plan(ctx, o, tree)
+	plan, err := o.plan(ctx, tree, s.limits)
 	if err != nil {
 		return "", err
 	}

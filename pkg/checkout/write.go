@@ -40,7 +40,7 @@ func (s *Store) WriteUnder(ctx context.Context, sha, under, dir string) (Tree, e
 	if at.kind != folder {
 		return Tree{}, stop(CodeTree, "", nil, "%q is not a directory in commit %s", cut(under), sha)
 	}
-	return s.write(ctx, o, Tree{SHA: sha, ID: at.id}, dir)
+	return o.write(ctx, Tree{SHA: sha, ID: at.id}, dir, s.limits)
 }
 
 // checkPath refuses everything except plain paths below the root; "" is the root.
@@ -54,8 +54,8 @@ func checkPath(p string) error {
 	return nil
 }
 
-func (s *Store) write(ctx context.Context, o *objects, tree Tree, dir string) (_ Tree, err error) {
-	p, err := s.plan(ctx, o, tree.ID)
+func (o *objects) write(ctx context.Context, tree Tree, dir string, limits Limits) (_ Tree, err error) {
+	p, err := o.plan(ctx, tree.ID, limits)
 	if err != nil {
 		return Tree{}, err
 	}

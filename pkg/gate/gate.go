@@ -165,6 +165,9 @@ func (g *Gate) usable() error {
 	return nil
 }
 
+// HasSetup reports whether set-up precedes the commands of each plan.
+func (g *Gate) HasSetup() bool { return len(g.o.Setup.Steps)+len(g.o.Setup.Services) > 0 }
+
 // Close closes an open session, waits for a run to end, and refuses later calls. Files
 // that runs keep on purpose, see Files, stay.
 func (g *Gate) Close() error {

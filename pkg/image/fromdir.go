@@ -30,7 +30,7 @@ type DirOptions struct {
 
 // FromDir writes the tree below the directory dir to a new image at path, and returns the
 // image's digest, as Writer.Close does. It follows no symbolic link, except that dir itself
-// may be one. Files with several names in the tree keep them as hard links.
+// may be one, and enters no mount, which is an error. Files with several names in the tree keep them as hard links.
 //
 // The image is not a snapshot of one moment, but each file in it is: a file or directory
 // that changes while it is read is an error, as are files that cannot be read and devices,
@@ -118,11 +118,14 @@ func (r *reader) child(dir *os.File, e fs.DirEntry, name string) error {
 }
 
 // open opens a child of dir, which must still be what the directory said: a link is not
-// followed, and a pipe does not block.
-func open(dir int, name string, flags int) (fd int, err error) {
+// followed, and a pipe does not block. Nor is a mount entered: what another file system, or
+// another part of this one, has there is not part of the tree.
+func open(dir int, name string, flags uint64) (fd int, err error) {
+	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY | flags,
+		Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH}
 	for {
-		fd, err = unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY|flags, 0)
-		if err != unix.EINTR {
+		fd, err = unix.Openat2(dir, name, &how)
+		if err != unix.EINTR && err != unix.EAGAIN {
 			return fd, err
 		}
 	}

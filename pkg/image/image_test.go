@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -445,4 +446,27 @@ func appendTo(path, text string) error {
 	}
 	_, err = f.WriteString(text)
 	return errors.Join(err, f.Close())
+}
+
+// What is mounted in a directory is not part of it, even of the same file system.
+func TestFromDirMount(t *testing.T) {
+	dir, elsewhere := tree(t), tree(t)
+	failed := make(chan error)
+	go func() {
+		runtime.LockOSThread() // ends with the goroutine, and the mount with it
+		failed <- func() error {
+			if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+				return err
+			}
+			if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+				return err
+			}
+			if err := unix.Mount(elsewhere, filepath.Join(dir, "sub"), "", unix.MS_BIND, ""); err != nil {
+				return err
+			}
+			_, err := FromDir(context.Background(), filepath.Join(t.TempDir(), "image"), dir, DirOptions{})
+			return err
+		}()
+	}()
+	wantCode(t, <-failed, CodeContent)
 }

@@ -65,18 +65,20 @@ var proposalShape = shape{Kind: object, Want: "a proposal: an object with an id 
 }}
 
 // envelope is planShape without its proposals, each of which is checked on its own.
-var envelope = func() *shape {
-	s := planShape
+var envelope = loose(planShape, "proposals")
+
+// loose returns s with a list called name whose items can be anything.
+func loose(s shape, name string) shape {
 	s.Fields = slices.Clone(s.Fields)
 	for i, f := range s.Fields {
-		if f.Name == "proposals" {
+		if f.Name == name {
 			list := *f.Shape
 			list.Items = &shape{Kind: document.Any}
 			s.Fields[i].Shape = &list
 		}
 	}
-	return &s
-}()
+	return s
+}
 
 // blank returns an optional field whose value may be null or empty, which means that it is
 // left out: models whose output must fit a schema give every field.

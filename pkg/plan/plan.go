@@ -92,7 +92,7 @@ func readPlan(data []byte, name string, ps *problems) *node {
 	ps.About = "plan"
 	root := document.Read(data, name, MaxDocument, ps)
 	if root != nil {
-		document.Check(root, envelope, "", ps)
+		document.Check(root, &envelope, "", ps)
 	}
 	return root
 }

@@ -91,7 +91,7 @@ func (c *checker) check(i int) *problems {
 	document.Check(c.items[i], &proposalShape, path, ps)
 	if p := c.pruned(i); p.Kind == object {
 		checkForm(p, path, ps)
-		c.checkID(i, path, ps)
+		c.checkID(i, path, "proposals", ps)
 		c.checkNeeds(i, path, ps)
 		checkSandbox(p, path, ps)
 	}
@@ -157,15 +157,15 @@ func warnMoved(items []*node, ps *problems) {
 	}
 }
 
-// checkID refuses all proposals that share an id: needs and the report could mean each.
-func (c *checker) checkID(i int, path string, ps *problems) {
+// checkID refuses all items of the list that share an id: needs and the report could mean each.
+func (c *checker) checkID(i int, path, list string, ps *problems) {
 	for _, m := range c.items[i].Members {
 		if m.Name != "id" || m.Value.Kind != text {
 			continue
 		}
 		for _, other := range c.with[m.Value.Value] {
 			if other != i {
-				ps.Add(m.Value.At, document.JoinName(path, "id"), "the id %s is also that of proposals[%d] in line %d", document.Quote(m.Value.Value), other, c.items[other].At.Line)
+				ps.Add(m.Value.At, document.JoinName(path, "id"), "the id %s is also that of %s[%d] in line %d", document.Quote(m.Value.Value), list, other, c.items[other].At.Line)
 				break
 			}
 		}

@@ -27,3 +27,10 @@ func CasesSchema() []byte {
 	return document.Schema(&casesShape, CasesSchemaID, proposal.CasesSchema,
 		"Test cases of a policy. DecodeCases checks more than a schema can: names are unique, and each case has one thing to decide.")
 }
+
+// FindingsSchema returns the JSON Schema (2020-12) of findings, printed from the table that
+// DecodeFindings uses. It is the file testdata/schema/fumehood.findings.v1.json.
+func FindingsSchema() []byte {
+	return document.Schema(&findingsShape, FindingsSchemaID, proposal.FindingsSchema,
+		"What a reviewer claims about a pull request. DecodeFindings checks more than a schema can: ids are unique, and a reproducer has one form.")
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/review"
+)
+
+// reviewFlags are the flags of review. Its workspace is a clone.
+type reviewFlags struct {
+	runFlags
+	base, head, findings string
+}
+
+func (c *invocation) reviewCommand() *cobra.Command {
+	var s reviewFlags
+	cmd := &cobra.Command{
+		Use:     "review --findings FILE --base REF [--head REF] [flags]",
+		GroupID: groupRun,
+		Short:   "Verify the findings of a reviewer by running their reproducers",
+		Long: `Verify the findings of any reviewer, a person or a model. Each finding names a command that
+fails where its claim is true. It runs on the pull request's code (head) and on the code before
+it (the merge base), three times each, every time in a new sandbox and decided by policy. A
+finding whose command fails on head and succeeds on base is verified. A suggestion of a verified
+finding is applied to a copy of head and offered only if the command succeeds there.
+
+Configuration and policy are those of the base. The clone's work tree and settings have no effect.
+
+Exit codes: 0 no finding is verified, 1 a finding is verified, 2 the findings are invalid,
+3 the review did not end, or no reproducer ran`,
+		Example: `  fumehood review --findings findings.yaml --base origin/main
+  fumehood review --findings - --base main --head feature --json < findings.json
+  fumehood review --findings findings.yaml --base main --output markdown`,
+		Args: cli.NoArgs,
+		RunE: c.Run(func([]string) int { return c.review(&s) }),
+	}
+	f := cmd.Flags()
+	f.StringVar(&s.findings, "findings", "", "`FILE` findings to verify, JSON or YAML; - for standard input")
+	f.StringVar(&s.base, "base", "", "`REF` branch or commit that the pull request is for")
+	f.StringVar(&s.head, "head", "HEAD", "`REF` branch or commit with the pull request's code")
+	cli.NoFiles(cmd, "base", "head")
+	s.defineConfigured(cmd)
+	s.defineCommon(cmd)
+	return cmd
+}
+
+func (c *invocation) review(s *reviewFlags) int {
+	if s.findings == "" || s.base == "" {
+		return c.Misuse("review needs --findings and --base")
+	}
+	if err := s.readMasks(c.Stdin); err != nil {
+		return c.Stop(err)
+	}
+	findings, code, ok := c.readFindings(s.findings)
+	if !ok {
+		return code
+	}
+	if err := gate.Privileged(); err != nil {
+		return c.Stop(err)
+	}
+	d, err := review.Local{Repository: s.workspace, Base: s.base, Head: s.head, Open: func(dir, trusted string) (*gate.Gate, error) {
+		flags := s.runFlags
+		flags.workspace, flags.trusted = dir, trusted
+		return c.open(&flags)
+	}}.Verify(c.Ctx, findings)
+	if d.Schema == "" {
+		return c.Stop(err)
+	}
+	if out := c.printVerified(s.format, d); out != nil {
+		return c.Stop(errors.Join(err, out))
+	}
+	switch {
+	case err != nil:
+		return c.Stop(err)
+	case !d.Reviewed:
+		return exitStopped
+	case d.Count(review.Verified) > 0:
+		return exitRefused
+	}
+	return exitOK
+}
+
+func (c *invocation) readFindings(path string) (proposal.ReviewFindings, int, bool) {
+	data, name, err := plan.ReadFile(path, c.Stdin)
+	if err != nil {
+		return proposal.ReviewFindings{}, c.Misuse(fmt.Sprintf("cannot read findings: %v", err)), false
+	}
+	findings, problems := plan.DecodeFindings(data, name)
+	for _, problem := range problems {
+		fmt.Fprintf(c.Stderr, "fumehood: %s\n", plan.Describe(name, problem))
+	}
+	if len(problems) > 0 {
+		fmt.Fprintln(c.Stderr, "fumehood: review.invalid: the findings are invalid; nothing runs")
+		return findings, exitUsage, false
+	}
+	return findings, exitOK, true
+}
+
+func (c *invocation) printVerified(format cli.Format, d review.Document) error {
+	switch {
+	case format.Is(cli.JSON):
+		return c.PrintJSON(d.JSON())
+	case format.Is(cli.Markdown):
+		return c.Print([]byte(d.Markdown()), nil)
+	}
+	return c.Print([]byte(d.Text()), nil)
+}

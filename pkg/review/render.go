@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package review
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/terminal"
+)
+
+// headings are the sections of a rendered Document, in order.
+var headings = []struct {
+	verdict Verdict
+	one     string
+	many    string
+}{
+	{Verified, "verified finding", "verified findings"},
+	{Flaky, "flaky finding", "flaky findings"},
+	{PreExisting, "finding that is older than this pull request", "findings that are older than this pull request"},
+	{NotReproduced, "finding not reproduced", "findings not reproduced"},
+	{NotRun, "finding whose reproducer did not run", "findings whose reproducer did not run"},
+}
+
+// Headline returns the result in one line of plain text.
+func (d Document) Headline() string {
+	switch n := d.Count(Verified); {
+	case !d.Reviewed:
+		return "Not reviewed: " + d.Reason
+	case len(d.Results) == 0:
+		return "The reviewer has no findings"
+	case n == 0:
+		return fmt.Sprintf("None of %s is verified", counted(len(d.Results), "finding", "findings"))
+	default:
+		return fmt.Sprintf("%s of %d", counted(n, "verified finding", "verified findings"), len(d.Results))
+	}
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// with returns the results with a verdict, the most severe first.
+func (d Document) with(v Verdict) (list []Result) {
+	for _, r := range d.Results {
+		if r.Verdict == v {
+			list = append(list, r)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Result) int { return rank(a) - rank(b) })
+	return list
+}
+
+func rank(r Result) int {
+	if i := slices.Index(proposal.Severities, r.Finding.Severity); i >= 0 {
+		return i
+	}
+	return len(proposal.Severities)
+}
+
+// Text renders d for a terminal. No text of it can control the terminal.
+func (d Document) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n%s..%s\n", terminal.Line(d.Headline()), short(d.Base), short(d.Head))
+	for _, h := range headings {
+		list := d.with(h.verdict)
+		if len(list) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "\n%s\n", counted(len(list), h.one, h.many))
+		for _, r := range list {
+			r.text(&b)
+		}
+	}
+	b.WriteString("\n")
+	for _, run := range d.Runs {
+		fmt.Fprintf(&b, "%s: run %s, log %s\n", terminal.Line(run.Side), terminal.Line(run.ID), terminal.Line(run.Log))
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+func (r Result) text(b *strings.Builder) {
+	f := r.Finding
+	fmt.Fprintln(b, strings.TrimRight("  "+terminal.Line(f.ID)+"  "+terminal.Line(r.place()), " "))
+	if f.Claim != "" {
+		fmt.Fprintf(b, "    %s\n", terminal.Line(strings.TrimSpace(f.Claim)))
+	}
+	fmt.Fprintf(b, "    %s\n", terminal.Line(r.Why))
+	if f.Reproducer != nil {
+		fmt.Fprintf(b, "    $ %s\n", terminal.Line(command(*f.Reproducer)))
+	}
+	if r.Suggestion != nil {
+		fmt.Fprintf(b, "    suggestion %s\n", terminal.Line(r.Suggestion.words()))
+	}
+}
+
+func (s Suggestion) words() string {
+	if s.Offered {
+		return "tried: the reproducer succeeds with it"
+	}
+	return "not offered: " + s.Why
+}
+
+// place returns file and line, with the severity.
+func (r Result) place() string {
+	f := r.Finding
+	if f.Invalid != nil {
+		return ""
+	}
+	at := fmt.Sprintf("%s:%d", f.File, f.Line)
+	if f.Severity != "" {
+		at += " (" + f.Severity + ")"
+	}
+	return at
+}
+
+// command returns what a reproducer runs, in one text.
+func command(p proposal.Proposal) string {
+	if len(p.Argv) > 0 {
+		return strings.Join(p.Argv, " ")
+	}
+	return p.Run + p.Code
+}
+
+func short(sha string) string { return sha[:min(len(sha), 12)] }
+
+// maxCell is how many characters of a claim the Markdown shows.
+const maxCell = 600
+
+// Markdown renders d as GitHub's Markdown. Text of the reviewer is shown in code, which
+// nothing in it can end: it makes no link, no mention and no HTML.
+func (d Document) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "### Review: %s\n\n", code(d.Headline()))
+	fmt.Fprintf(&b, "Reproducers ran on `%s` and on `%s`, in sandboxes of their own. A verdict says what they did, not that a claim is true.\n", short(d.Head), short(d.Base))
+	for _, h := range headings {
+		list := d.with(h.verdict)
+		if len(list) == 0 {
+			continue
+		}
+		title := counted(len(list), h.one, h.many)
+		if h.verdict == Verified {
+			fmt.Fprintf(&b, "\n#### %s\n", title)
+		} else {
+			fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n", title)
+		}
+		for _, r := range list {
+			r.markdown(&b)
+		}
+		if h.verdict != Verified {
+			b.WriteString("\n</details>\n")
+		}
+	}
+	return b.String()
+}
+
+func (r Result) markdown(b *strings.Builder) {
+	fmt.Fprintf(b, "\n- %s %s: %s\n", code(r.Finding.ID), code(r.place()), code(r.Why))
+	if r.Finding.Claim != "" {
+		block(b, "text", text.Inline(r.Finding.Claim, maxCell))
+	}
+	if r.Finding.Reproducer != nil {
+		block(b, "sh", text.Inline(command(*r.Finding.Reproducer), maxCell))
+	}
+	if r.Suggestion != nil {
+		fmt.Fprintf(b, "  Suggestion %s\n", code(r.Suggestion.words()))
+	}
+}
+
+// block writes one line as a code block below a list item.
+func block(b *strings.Builder, language, line string) {
+	fence := text.Fence(line)
+	fmt.Fprintf(b, "  %s%s\n  %s\n  %s\n", fence, language, line, fence)
+}
+
+// code returns s as inline code of one line; "" for an empty s.
+func code(s string) string {
+	if s == "" {
+		return ""
+	}
+	line := text.Inline(s, maxCell)
+	longest := strings.Trim(text.Fence(line), " ")
+	return longest + " " + line + " " + longest
+}
