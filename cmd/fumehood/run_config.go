@@ -5,10 +5,12 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/results"
 )
 
 // configure applies the configuration file, and the flags that override it, to o.
@@ -17,13 +19,18 @@ func (c *invocation) configure(s *runFlags, o *gate.Options) error {
 		return nil
 	}
 	found, err := gate.ReadConfig(s.config, s.workspace, config.Override{Field: "setup", Value: s.setup, From: "--setup"}, config.Override{Field: "cache", Value: s.cache, From: "--cache"},
-		config.Override{Field: "comment", Value: s.comment, From: "--comment"})
+		config.Override{Field: "results", Value: s.results, From: "--results"}, config.Override{Field: "comment", Value: s.comment, From: "--comment"})
 	if err != nil {
 		return err
 	}
 	if err := o.Configure(found.Config); err != nil {
 		return err
 	}
+	mode, err := results.ParseMode(found.Config.Results)
+	if err != nil {
+		return err
+	}
+	o.Results, o.ResultsDir = mode.InJob(os.Getenv, os.ReadFile), s.resultsDir
 	s.configTimeout, s.shown = found.Config.Timeout.Std(), found.Config.Comment
 	if dir := found.Config.Policy; dir != "" && s.about == "" { // a job names its policies itself: the workspace is the pull request's
 		s.policies.Restricting = append(s.policies.Restricting, filepath.Join(s.workspace, dir))
