@@ -15,12 +15,15 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/results"
+	"github.com/fumehood/fumehood/pkg/sandbox"
 	"github.com/fumehood/fumehood/pkg/sandbox/install"
 )
 
@@ -142,7 +145,8 @@ func shown(r *run) []any {
 	for _, t := range o.Trees {
 		trees = append(trees, t.Target)
 	}
-	return []any{o.Binds, o.Links, o.Files, o.Home, o.Path, o.Env, o.Guard, o.Netns, trees}
+	binds := slices.SortedFunc(slices.Values(o.Binds), func(a, b sandbox.Bind) int { return strings.Compare(a.Target, b.Target) })
+	return []any{binds, o.Links, o.Files, o.Home, o.Path, o.Env, o.Guard, o.Netns, trees}
 }
 
 // programDigest returns the digest of this program, "" if it cannot be read.
