@@ -110,7 +110,10 @@ func fill(s *proposal.Stream, data []byte) error {
 	if int64(len(data)) != s.Bytes || hex.EncodeToString(sum[:]) != s.SHA256 {
 		return errors.New("the output is not what the log has the digest of")
 	}
-	s.Head, s.Tail = append([]byte{}, data...), []byte{}
+	s.Head = bytes.Clone(data)
+	if len(data) == 0 {
+		s.Head = nil
+	}
 	return nil
 }
 
