@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 
@@ -19,14 +20,14 @@ func (c *invocation) configure(s *runFlags, o *gate.Options) error {
 		return nil
 	}
 	found, err := gate.ReadConfig(s.config, s.workspace, config.Override{Field: "setup", Value: s.setup, From: "--setup"}, config.Override{Field: "cache", Value: s.cache, From: "--cache"},
-		config.Override{Field: "results", Value: s.results, From: "--results"}, config.Override{Field: "comment", Value: s.comment, From: "--comment"})
+		config.Override{Field: "comment", Value: s.comment, From: "--comment"})
 	if err != nil {
 		return err
 	}
 	if err := o.Configure(found.Config); err != nil {
 		return err
 	}
-	mode, err := results.ParseMode(found.Config.Results)
+	mode, err := results.ParseMode(cmp.Or(s.results, found.Config.Results))
 	if err != nil {
 		return err
 	}

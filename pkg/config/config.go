@@ -143,8 +143,9 @@ func (r Registries) Allow(name string) bool {
 type Cache struct{ Off bool }
 
 // ResultModes are all values of Config.Results, the default first: whether results of commands
-// that request it are kept from run to run.
-var ResultModes = []string{"off", "read", "write"}
+// that request it are used. A file cannot request that results are kept: fumehood run reads it
+// from the workspace, which may be a pull request's.
+var ResultModes = []string{"off", "read"}
 
 // Checkout requests parts of a commit that are not in its repository's objects, from the
 // same server. It has no effect on a workspace that the caller provides.

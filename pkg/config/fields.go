@@ -40,7 +40,7 @@ var configShape = document.Shape{
 		document.Optional("policy", policyShape()),
 		document.Optional("cache", &cacheShape),
 		document.Optional("results", &document.Shape{Kind: document.Text, Max: 16, Choice: ResultModes, Want: quoted(ResultModes),
-			Doc: "Whether the results of commands that request it are kept and used from run to run (default off). A run of a pull request never keeps any."}),
+			Doc: "Whether kept results of earlier runs are used for commands that request it (default off). Only the flag --results write keeps any."}),
 		document.Optional("checkout", &checkoutShape),
 		document.Optional("comment", &commentShape),
 	},

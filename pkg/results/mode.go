@@ -7,6 +7,8 @@ package results
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // A Mode says what is done with kept results. The zero Mode does nothing.
@@ -22,14 +24,15 @@ const (
 // Modes are the names of the modes, in order.
 var Modes = []string{"off", "read", "write"}
 
-// ParseMode returns the mode of that name; "" is off.
+// ParseMode returns the mode of that name; "" is off. Its error is a *proposal.StopError
+// (results.mode).
 func ParseMode(name string) (Mode, error) {
 	for i, known := range Modes {
 		if name == known || name == "" {
 			return Mode(i), nil
 		}
 	}
-	return Off, fmt.Errorf("invalid mode %q: want off, read or write", name)
+	return Off, &proposal.StopError{Code: "results.mode", Message: fmt.Sprintf("invalid mode of kept results %q", name), Hint: "use off, read or write"}
 }
 
 // String returns the name of m.
