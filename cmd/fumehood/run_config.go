@@ -6,10 +6,12 @@ package main
 
 import (
 	"cmp"
+	"os"
 	"path/filepath"
 
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/results"
 )
 
 // configure applies the configuration file, and the flags that override it, to o.
@@ -26,6 +28,11 @@ func (c *invocation) configure(s *runFlags, o *gate.Options) error {
 	if err := o.Configure(found.Config); err != nil {
 		return err
 	}
+	mode, err := results.ParseMode(cmp.Or(s.results, found.Config.Results))
+	if err != nil {
+		return err
+	}
+	o.Results, o.ResultsDir = mode.InJob(os.Getenv, os.ReadFile), s.resultsDir
 	s.configTimeout, s.shown = found.Config.Timeout.Std(), found.Config.Comment
 	if dir := found.Config.Policy; dir != "" && s.about == "" { // a job names its policies itself: the workspace is the pull request's
 		s.policies.Restricting = append(s.policies.Restricting, filepath.Join(trusted, dir))

@@ -27,6 +27,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/redact"
 	"github.com/fumehood/fumehood/pkg/report/progress"
+	"github.com/fumehood/fumehood/pkg/results"
 	"github.com/fumehood/fumehood/pkg/rootfs"
 )
 
@@ -55,6 +56,8 @@ type runFlags struct {
 	config          string
 	setup           string
 	cache           string
+	results         string
+	resultsDir      string
 	configTimeout   time.Duration
 	configured      bool // run has a configuration, demo has none
 	about           string
@@ -90,8 +93,11 @@ func (s *runFlags) defineConfigured(cmd *cobra.Command) {
 	f.StringVar(&s.comment, "comment", "", "`SETTINGS` detail and length of the comment, for example detail=quiet,length=20000")
 	f.StringVar(&s.setup, "setup", "", "`MODE` auto or none: whether to install the dependencies first (default: as configured, or auto)")
 	f.StringVar(&s.cache, "cache", "", "`BOOL` whether to keep compiled standard libraries on this host (default: as configured, or true)")
-	cli.Directories(cmd, "workspace")
+	f.StringVar(&s.results, "results", "", "`MODE` off, read or write: whether results of commands with cache: true are used and kept (default: as configured, or off)")
+	f.StringVar(&s.resultsDir, "results-dir", "", "`DIR` directory that has the kept results, of mode 0700 (default: results in fumehood's cache)")
+	cli.Directories(cmd, "workspace", "results-dir")
 	cli.NoFiles(cmd, "comment")
+	cli.Values(cmd, "results", results.Modes...)
 	cli.Values(cmd, "setup", "auto", "none")
 	cli.Values(cmd, "cache", "true", "false")
 }

@@ -76,6 +76,7 @@ type Config struct {
 	Timeout    proposal.Duration `json:"timeout,omitempty"`  // of the whole run; 0 means the caller's
 	Policy     string            `json:"policy,omitempty"`   // directory of the repository; "" means none
 	Cache      Cache             `json:"cache,omitzero"`
+	Results    string            `json:"results,omitempty"` // one of ResultModes; "" means off
 	Checkout   Checkout          `json:"checkout,omitzero"`
 	Comment    Comment           `json:"comment,omitzero"`
 
@@ -140,6 +141,11 @@ func (r Registries) Allow(name string) bool {
 // A Cache says whether what only the host's own toolchains determine, such as a compiled
 // standard library, is kept on the host from run to run.
 type Cache struct{ Off bool }
+
+// ResultModes are all values of Config.Results, the default first: whether results of commands
+// that request it are used. A file cannot request that results are kept: fumehood run reads it
+// from the workspace, which may be a pull request's.
+var ResultModes = []string{"off", "read"}
 
 // Checkout requests parts of a commit that are not in its repository's objects, from the
 // same server. It has no effect on a workspace that the caller provides.
@@ -235,7 +241,7 @@ func configOf(root *document.Node) Config {
 		Setup: setupOf(root.Get("setup")), Registries: registriesOf(root.Get("registries")),
 		Rootfs: root.Text("rootfs"), Tools: root.Texts("tools"), Services: root.Texts("services"),
 		Limits: document.LimitsOf(root.Get("limits")), Timeout: document.DurationOf(root.Get("timeout")),
-		Policy: root.Text("policy"), Cache: cacheOf(root.Get("cache")),
+		Policy: root.Text("policy"), Cache: cacheOf(root.Get("cache")), Results: root.Text("results"),
 		Checkout: checkoutOf(root.Get("checkout")), Comment: commentOf(root.Get("comment")),
 		lines: map[string]int{},
 	}

@@ -39,6 +39,8 @@ var configShape = document.Shape{
 		document.Optional("timeout", document.Duration("The maximum time of the whole run.")),
 		document.Optional("policy", policyShape()),
 		document.Optional("cache", &cacheShape),
+		document.Optional("results", &document.Shape{Kind: document.Text, Max: 16, Choice: ResultModes, Want: quoted(ResultModes),
+			Doc: "Whether kept results of earlier runs are used for commands that request it (default off). Only the flag --results write keeps any."}),
 		document.Optional("checkout", &checkoutShape),
 		document.Optional("comment", &commentShape),
 	},

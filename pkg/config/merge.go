@@ -56,7 +56,7 @@ type Effective struct {
 
 // unset describes a field that has no value.
 var unset = map[string]string{
-	"setup": `"auto"`, "registries": `"auto"`, "rootfs": `"host"`, "cache": "true",
+	"setup": `"auto"`, "registries": `"auto"`, "rootfs": `"host"`, "cache": "true", "results": `"off"`,
 	"checkout": "(the commit)", "comment": "(normal detail)", "tools": "(none)", "services": "(none)", "policy": "(none)", "timeout": "(not set)",
 }
 
@@ -74,7 +74,7 @@ const unsetLimit = "(set by policy)"
 //	comment                           detail=quiet, length=20000
 //	limits                            memory=4GiB, pids=512, wall=5m
 //	cache                             true or false
-//	rootfs, timeout, policy           the value itself
+//	rootfs, timeout, policy, results  the value itself
 //
 // Every value is checked as in a file. If one is invalid, or its field unknown, Merge
 // returns an error that names the override, and no configuration.
@@ -197,6 +197,8 @@ func apply(c *Config, field string, given Config) {
 		c.Policy = given.Policy
 	case "cache":
 		c.Cache = given.Cache
+	case "results":
+		c.Results = given.Results
 	case "checkout":
 		c.Checkout = given.Checkout
 	case "comment":

@@ -81,7 +81,7 @@ func TestMergeRejects(t *testing.T) {
 func TestMergeKnowsEveryField(t *testing.T) {
 	values := map[string]string{
 		"setup": "none", "registries": "none", "rootfs": "host", "tools": "/opt/go/bin", "services": "redis", "limits": "pids=5", "timeout": "1m",
-		"policy": "p", "cache": "true", "checkout": "lfs=true", "comment": "detail=quiet, length=9000, mention=requester",
+		"policy": "p", "cache": "true", "results": "read", "checkout": "lfs=true", "comment": "detail=quiet, length=9000, mention=requester",
 	}
 	for _, f := range configShape.Fields {
 		if f.Name == "schema" {

@@ -172,6 +172,8 @@ func (r *reader) outcome(e audit.Entry, h journal.LogEvent, s *Step) error {
 				return err
 			}
 		}
+	case "cached":
+		s.Ended, s.Result = e.Time, h.Result
 	case "result":
 		s.Ended, s.Result = e.Time, h.Result
 		return r.found(s, e.Time)

@@ -22,7 +22,7 @@ func Report(r proposal.Report, o Options, each func(Decision) error) (Story, err
 		}
 		s := Step{Entry: x.Entry, Proposal: x.Proposal, Analysis: x.Analysis, Decision: x.Decision, Approved: x.Approved(),
 			Result: x.Result, Begun: r.Run.Start, Decided: r.Run.Start}
-		if x.Result != nil && x.Result.Status != proposal.NotRun {
+		if x.Result != nil && x.Result.Status != proposal.NotRun && x.Result.Cached == nil {
 			s.Started, s.Ended = at, at.Add(milliseconds(x.Result.WallMS))
 			at = s.Ended
 		}

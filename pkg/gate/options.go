@@ -16,6 +16,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/redact"
+	"github.com/fumehood/fumehood/pkg/results"
 	"github.com/fumehood/fumehood/pkg/setup"
 )
 
@@ -99,6 +100,13 @@ type Options struct {
 	// Cache keeps on this host, from run to run, what its toolchains alone determine: Go's
 	// compiled standard library, which commands of a Go module find in their build cache.
 	Cache bool
+
+	// Results says whether results of commands that request it are kept from run to run: see
+	// package results. In a run of a pull request Write is Read.
+	Results results.Mode
+	// ResultsDir is the directory that has them, of this user with mode 0700; results in
+	// fumehood's cache if empty.
+	ResultsDir string
 
 	// ObserveUnsafe only records what Policies would refuse. Only the shipped policy refuses.
 	ObserveUnsafe bool

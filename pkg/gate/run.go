@@ -32,6 +32,7 @@ type run struct {
 	hood     *hood.Hood
 	budget   time.Duration // for all commands; hood.DefaultBudget if 0
 	files    place
+	results  *keptResults  // nil if none are used
 	opened   time.Duration // in which the session was opened
 }
 
@@ -136,14 +137,18 @@ func (r *run) wire(ctx context.Context) (err error) {
 	}
 	log := r.counted()
 	r.network = &network{o: g.o, engine: g.engine, observer: observer, sandbox: &r.sandbox}
-	r.hood, err = hood.New(hood.Parts{
+	parts := hood.Parts{
 		Parse: Analyze, Policy: g.engine, Log: log, Now: time.Now, Progress: g.o.Progress,
 		Ceiling: g.o.Ceiling, Budget: r.budget, Observer: observer, Network: r.network, Redactor: r.redactor, Advise: explain.NewAdviser(g.engine, Analyze).Advise, Begin: lineage.Begin, End: lineage.End,
 		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
 			r.sandbox.Limits = l
 			return sandbox.New(r.sandbox)
 		},
-	})
+	}
+	if r.results = g.resultsOf(r); r.results != nil {
+		parts.Results = r.results
+	}
+	r.hood, err = hood.New(parts)
 	return err
 }
 
@@ -172,6 +177,9 @@ func (r *run) seal(report proposal.Report, err error) (proposal.Report, error) {
 		report.Error = proposal.FailureOf(err)
 	}
 	report.Audit = &proposal.Audit{Origin: r.log.Origin(), Key: r.log.Key(), Entries: r.log.Entries(), Checkpoint: checkpoint, File: r.log.Path()}
+	if err == nil {
+		r.saveResults(*report.Audit)
+	}
 	return report, err
 }
 
@@ -179,6 +187,9 @@ func (r *run) seal(report proposal.Report, err error) (proposal.Report, error) {
 func (r *run) close() {
 	if err := r.redactor.Close(); err != nil {
 		r.gate.warn("output.left: cannot remove the output of commands that was not searched for secrets: " + err.Error())
+	}
+	if r.results != nil {
+		_ = r.results.cache.Close()
 	}
 	if r.log != nil {
 		_ = r.log.Close()

@@ -17,6 +17,9 @@
 // logged like any other before it starts; its events and its result are in the log when they
 // come, between the entries of others. It has no network.
 //
+// A command whose result was kept by an earlier run with the same inputs does not run, if it
+// requested that and policy grants it. The log has that result, with the proof of it.
+//
 // A command that failed because a runtime crashed is run a second time, which the log
 // and the Report say: see crashedRuntime.
 //
@@ -129,6 +132,8 @@ type Parts struct {
 	// Alternatives of the Reasons that it returns are used. It must be deterministic: see
 	// Redecide.
 	Advise func(context.Context, proposal.Proposal, proposal.Analysis, proposal.Decision) proposal.Decision
+	// Results, if set, keeps results from run to run.
+	Results Results
 	// Begin, if set, is called before each command starts, for callers that answer the
 	// sandbox's questions about it.
 	Begin func(proposal.Record)
@@ -317,8 +322,13 @@ func (s *Session) next(ctx context.Context, i int) error {
 		s.h.reportStep(s.records, i)
 		return nil
 	}
+	key, found, err := s.recall(ctx, i)
+	if found {
+		s.h.reportStep(s.records, i)
+		return err
+	}
 	s.h.reportStep(s.records, i)
-	if err := s.h.one(ctx, s.runner, &s.records[i], s.deadline); err != nil {
+	if err := s.h.one(ctx, s.runner, &s.records[i], s.deadline, key); err != nil {
 		return err
 	}
 	s.h.reportStep(s.records, i)
@@ -344,8 +354,8 @@ func (s *Session) end(ctx context.Context, err error) (proposal.Report, error) {
 }
 
 // one runs one allowed proposal between two entries of the log, and a second time if a
-// runtime crashed.
-func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadline time.Time) error {
+// runtime crashed. Its result may be kept under key, unless that is "".
+func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadline time.Time, key string) error {
 	if _, err := h.p.Log.Append("start", journal.NewStart(*r, false)); err != nil {
 		r.Result = notRun("the audit log could not be written")
 		return err
@@ -363,8 +373,13 @@ func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadl
 		r.Result = &result
 	}
 	noted(r)
-	_, logErr := h.p.Log.Write("result", journal.NewResult(*r))
-	return errors.Join(runErr, logErr)
+	r.Result.CacheKey = key
+	entry, logErr := h.p.Log.Write("result", journal.NewResult(*r))
+	if err := errors.Join(runErr, logErr); err != nil {
+		return err
+	}
+	h.keep(*r, entry)
+	return nil
 }
 
 // run runs what was decided for r, within the time that is left for the run.

@@ -20,6 +20,11 @@ import (
 func CompareLog(report proposal.Report, entries []journal.Entry) []string {
 	var doubts []string
 	entries, apart := separated(report, entries)
+	for i, r := range report.Records {
+		if r.Result != nil && r.Result.Cached != nil && VerifyCached(*r.Result) != nil {
+			doubts = append(doubts, fmt.Sprintf("the kept result of command %d is not proved", i+1))
+		}
+	}
 	for _, w := range expected(report) {
 		if w.record != nil && w.record.Background {
 			if doubt := w.compare(apart[w.record.Proposal.ID]); doubt != "" {
@@ -144,6 +149,9 @@ func expectedDecision(i int, r proposal.Record) expectation {
 func expectedRun(i int, r proposal.Record) []expectation {
 	if !r.Runnable() || r.Result == nil || r.Result.Status == proposal.NotRun {
 		return nil
+	}
+	if r.Result.Cached != nil {
+		return []expectation{{kind: "cached", what: fmt.Sprintf("the kept result of command %d", i+1), body: journal.NewCached(r)}}
 	}
 	list := []expectation{{kind: "start", what: fmt.Sprintf("the start of command %d", i+1), body: journal.NewStart(r, false)}}
 	if first := r.Result.Retried; first != nil {

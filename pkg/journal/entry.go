@@ -10,6 +10,9 @@
 // ran. Where a command is run a second time, an "attempt" and a second "start" follow the
 // events of the first run, and the events of the second run are numbered from 0 again.
 //
+// Where the result of an earlier run is used, a "cached" entry is in place of the start, the
+// events and the result. It has the proof that the log of that run has the result.
+//
 // In a session (Run.Session) a proposal's "decision" comes after the entries of the
 // proposals before it, and a "transfer" (proposal.Transfer) is written where a file went
 // in or out.
@@ -102,6 +105,10 @@ type Result struct {
 	Result   proposal.Result `json:"result"`
 }
 
+// A Cached is a "cached" entry: the result of an earlier run that was used, so that the command
+// did not run. Result.CacheKey and Result.Cached are set.
+type Cached Result
+
 // An Attempt is an "attempt" entry: the first run of a command that is run again.
 type Attempt struct {
 	ID       string           `json:"id"`
@@ -138,6 +145,9 @@ func NewResult(r proposal.Record) Result {
 	}
 	return Result{r.Proposal.ID, r.Entry, result}
 }
+
+// NewCached returns the entry of r's Result, which an earlier run had.
+func NewCached(r proposal.Record) Cached { return Cached(NewResult(r)) }
 
 // NewAttempt returns the entry of a, the first run of r. It leaves out what NewResult does.
 func NewAttempt(r proposal.Record, a proposal.Attempt) Attempt {

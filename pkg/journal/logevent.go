@@ -23,7 +23,7 @@ type LogEvent struct {
 	Events   []proposal.Event     // in order
 	More     int64                // file events that are only counted
 	Flows    int                  // network events that are only counted
-	Result   *proposal.Result     // "result", without streams and listed events
+	Result   *proposal.Result     // "result" and "cached", without streams and listed events
 	Again    bool                 // "start": of a second run
 	Attempt  *proposal.Attempt    // "attempt", without streams and listed events
 	Transfer *proposal.Transfer   // "transfer"
@@ -59,7 +59,7 @@ func (e Entry) Decode() (LogEvent, error) {
 		var a Attempt
 		err := e.read(&a)
 		return LogEvent{ID: a.ID, Attempt: &a.Attempt}, err
-	case "result":
+	case "result", "cached":
 		var r Result
 		err := e.read(&r)
 		return LogEvent{ID: r.ID, Result: &r.Result}, err

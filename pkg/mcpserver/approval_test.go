@@ -292,7 +292,7 @@ func FuzzState(f *testing.F) {
 // A question shows every part of a proposal that decides what runs: a part that a person does
 // not see must not be approved.
 func TestQuestionShowsAll(t *testing.T) {
-	hidden := []string{"ID", "Why", "Needs", "Phase", "Expect", "Fresh", "Origin", "Invalid"} // decide nothing that runs, or no tool can give them
+	hidden := []string{"ID", "Why", "Needs", "Phase", "Expect", "Fresh", "Cache", "Origin", "Invalid"} // decide nothing that runs, or no tool can give them; what was approved always runs
 	p := proposal.Proposal{Run: "part-Run", Argv: []string{"part-Argv"}, Code: "part-Code", Language: "part-Language", Cwd: "part-Cwd",
 		Env: map[string]string{"A": "part-Env"}, Stdin: "part-Stdin", Timeout: proposal.Duration(77 * time.Second), Limits: &proposal.Limits{Pids: 77},
 		Network: []string{"part-Network"}, Outputs: []string{"part-Outputs"}, Context: "part-Context", Earlier: &proposal.Earlier{Cells: 2, Text: "part-Earlier"}}

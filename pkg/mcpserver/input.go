@@ -23,6 +23,7 @@ type proposed struct {
 	Limits  map[string]any    `json:"limits,omitempty" jsonschema:"cpus, memory, pids, disk, files, output as in a plan, for example {\"memory\": \"2GiB\"}"`
 	Network []string          `json:"network,omitempty" jsonschema:"hosts that it needs, host or host:port; policy decides"`
 	Outputs []string          `json:"outputs,omitempty" jsonschema:"workspace files or globs to export"`
+	Cache   bool              `json:"cache,omitempty" jsonschema:"take the result of an earlier run with the same inputs, if it is kept; for the first command of a session"`
 	Why     string            `json:"why,omitempty" jsonschema:"what you want to find out"`
 }
 

@@ -47,6 +47,7 @@ func proposalOf(n *node) proposal.Proposal {
 		Outputs:  n.Texts("outputs"),
 		Needs:    n.Texts("needs"),
 		Expect:   n.Text("expect"),
+		Cache:    n.Text("cache") == "true",
 		Fresh:    n.Text(fieldSandbox) == "true" || n.Text(fieldFresh) == "true",
 	}
 }

@@ -61,6 +61,7 @@ var proposalShape = shape{Kind: object, Want: "a proposal: an object with an id 
 	blank("needs", document.ListOf(document.ID(""), "Ids of proposals that run earlier and must succeed first.")),
 	blank("expect", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "The expected outcome, shown next to the actual one."}),
 	blank(fieldSandbox, &shape{Kind: boolean, Doc: "Request a new sandbox."}),
+	blank("cache", &shape{Kind: boolean, Doc: "Request the result of an earlier run with the same inputs, if policy calls the command deterministic and results are kept."}),
 	document.Deprecated(fieldFresh, fieldSandbox, &shape{Kind: boolean, Doc: "Deprecated: use new-sandbox."}),
 }}
 

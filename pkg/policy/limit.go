@@ -83,7 +83,7 @@ func (m *merger) recordLowerings() {
 
 // granted is the grant of an allow. Without all limits from the granting layer there is no
 // decision.
-func (m *merger) granted(p proposal.Proposal) (proposal.Grant, error) {
+func (m *merger) granted(p proposal.Proposal, a proposal.Analysis) (proposal.Grant, error) {
 	limits := map[string]float64{}
 	for _, key := range limitKeys {
 		if m.limits[key] <= 0 {
@@ -95,7 +95,7 @@ func (m *merger) granted(p proposal.Proposal) (proposal.Grant, error) {
 			lower(limits, key, low)
 		}
 	}
-	g := proposal.Grant{Env: map[string]string{}, Network: append([]string{}, p.Network...), Phase: proposal.PhaseRun, Fresh: p.Fresh, Exec: m.execKinds(p)}
+	g := proposal.Grant{Env: map[string]string{}, Network: append([]string{}, p.Network...), Phase: proposal.PhaseRun, Fresh: p.Fresh, Exec: m.execKinds(p), Cache: p.Cache && m.cacheable(p, a)}
 	if p.Phase == proposal.PhaseSetup {
 		g.Phase = proposal.PhaseSetup
 	}
@@ -108,6 +108,16 @@ func (m *merger) granted(p proposal.Proposal) (proposal.Grant, error) {
 		Files: int(limits["files"]), Output: proposal.Bytes(limits["output_bytes"]),
 	}
 	return g, nil
+}
+
+// cacheable reports whether p is one command that policy calls deterministic, with a text that
+// consists of its words. Around it, a case of the shell's could depend on the time.
+func (m *merger) cacheable(p proposal.Proposal, a proposal.Analysis) bool {
+	if len(a.Commands) != 1 || !m.steady[a.Commands[0].Index] || len(p.Network) > 0 || p.Phase == proposal.PhaseSetup {
+		return false
+	}
+	words := strings.Join(a.Commands[0].Argv(), " ")
+	return p.Form() == "argv" || p.Form() == "run" && strings.TrimSpace(a.Canonical) == words
 }
 
 // kindNetwork is the kind that follows from a grant of hosts.

@@ -27,6 +27,7 @@ type merger struct {
 	env     map[string]bool
 	network map[string]bool
 	ignored map[string]bool // hosts granted by a layer that must not grant hosts
+	steady  map[int]bool    // commands that are called deterministic
 	kinds   map[string]bool // of programs that the command may start besides those of the root file system
 	notes   []proposal.Finding
 	given   given // about a connection
@@ -46,7 +47,7 @@ func newMerger(e *Engine) *merger {
 }
 
 func emptyMerger(e *Engine) *merger {
-	return &merger{engine: e, rules: map[string]bool{}, allowed: map[int]bool{}, limits: map[string]float64{}, lowered: map[string]float64{}, env: map[string]bool{}, network: map[string]bool{}, ignored: map[string]bool{}, kinds: map[string]bool{}}
+	return &merger{engine: e, rules: map[string]bool{}, allowed: map[int]bool{}, limits: map[string]float64{}, lowered: map[string]float64{}, env: map[string]bool{}, network: map[string]bool{}, ignored: map[string]bool{}, kinds: map[string]bool{}, steady: map[int]bool{}}
 }
 
 // take reads one layer's answer about one command, or about the proposal (-1).
@@ -72,7 +73,7 @@ func (m *merger) take(l *layer, result map[string]any, command int, text string)
 
 func (m *merger) malformed(l *layer, set, what string) error {
 	return module.Stop(module.CodeUnknownKey, fmt.Sprintf("layer %q: a member of %s %s", l.name, set, what),
-		"deny and ask take rule, message, suggestion and text; allow takes rule; limits takes rule and numbers; env takes rule and name; network takes rule and host; exec takes rule and kind; note takes rule and message; budget takes rule and bytes; intercept, private, raw, filter and redact take rule; in fumehood.output redact may take secret", nil)
+		"deny and ask take rule, message, suggestion and text; allow takes rule; limits takes rule and numbers; env takes rule and name; network takes rule and host; exec takes rule and kind; cache takes rule; note takes rule and message; budget takes rule and bytes; intercept, private, raw, filter and redact take rule; in fumehood.output redact may take secret", nil)
 }
 
 func (m *merger) member(l *layer, set string, member any, command int, text string) error {
@@ -111,6 +112,8 @@ func (m *merger) member(l *layer, set string, member any, command int, text stri
 		m.flag(l, set, fields["rule"])
 	case "exec":
 		m.grant(l, m.kinds, fields["kind"])
+	case "cache":
+		m.cache(l, command)
 	case "note":
 		m.notes = append(m.notes, proposal.Finding{Rule: fields["rule"], Message: fields["message"]})
 	}
@@ -174,6 +177,15 @@ func (m *merger) grant(l *layer, to map[string]bool, name string) {
 		return
 	}
 	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q must not grant %q", l.name, name))
+}
+
+// cache says that the result of a command depends on nothing but its inputs.
+func (m *merger) cache(l *layer, command int) {
+	if l.may(Allows) {
+		m.steady[command] = true
+		return
+	}
+	m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q must not grant the use of kept results", l.name))
 }
 
 // open grants an entry of network.
@@ -255,7 +267,7 @@ func (m *merger) decision(p proposal.Proposal, a proposal.Analysis) (proposal.De
 	m.observeCandidate(func(would *merger) { would.floor(p, a) })
 	d := proposal.Decision{Effect: m.effect()}
 	if d.Effect != proposal.Deny {
-		grant, err := m.granted(p)
+		grant, err := m.granted(p, a)
 		if err != nil {
 			return proposal.Decision{}, err
 		}

@@ -117,6 +117,9 @@ type Grant struct {
 	// Exec are the kinds of programs that it may start in addition to those of the root
 	// file system: "built" for those that it builds itself.
 	Exec []string `json:"exec,omitempty"`
+	// Cache means that the proposal requested it and policy calls every command of it
+	// deterministic: its result may be kept, and a kept one used.
+	Cache bool `json:"cache,omitempty"`
 }
 
 // ExecBuilt is the kind in Grant.Exec for commands that run the repository's code.

@@ -52,6 +52,7 @@ type Proposal struct {
 	Expect   string            `json:"expect,omitempty"`  // what the proposer predicts, shown next to the outcome
 	Fresh    bool              `json:"fresh,omitempty"`   // request a new sandbox
 	Origin   string            `json:"origin,omitempty"`  // OriginSetup, OriginService, or "" for the proposer; never read from a plan
+	Cache    bool              `json:"cache,omitempty"`   // request that the result of an earlier run with the same inputs is used: see Result.Cached
 	Context  string            `json:"context,omitempty"` // of Code: run it with the state of earlier Code in the same context; only in sessions
 	Earlier  *Earlier          `json:"earlier,omitempty"` // of Code of bash with a Context: what it was decided after; set by the session, never read from a plan
 	Invalid  *Invalid          `json:"invalid,omitempty"` // set by the reader of a plan: the proposal never runs

@@ -193,6 +193,31 @@ type Result struct {
 	// Retried is the first run, if a runtime crashed in it. Everything else is then
 	// from the second run, and there is no third.
 	Retried *Attempt `json:"retried,omitempty"`
+	// CacheKey is the digest of the inputs that a kept result is found by; "" if no result may
+	// be kept or used.
+	CacheKey string `json:"cache_key,omitempty"`
+	// Cached is the earlier run that the result is from, in which case the command did not run
+	// in this one. Everything else is that run's, except for Observations and Usage, which are
+	// nil, and files.
+	Cached *Cached `json:"cached,omitempty"`
+}
+
+// Cached is the origin of a result that was kept. The proof binds it to the log of its run.
+type Cached struct {
+	Run   string `json:"run"`     // id
+	Log   string `json:"log"`     // origin of the run's audit log
+	Key   string `json:"log_key"` // verifier key of that log
+	Entry int64  `json:"entry"`   // number of the result's entry in that log
+	// Proof is a C2SP tlog-proof that the entry is in that log.
+	Proof string `json:"proof"`
+}
+
+// RunID returns the id of the run that a result is from, "" for nil.
+func (c *Cached) RunID() string {
+	if c == nil {
+		return ""
+	}
+	return c.Run
 }
 
 // Who ended a command: see Result.Killed.
@@ -464,6 +489,8 @@ type Totals struct {
 	Failed    int `json:"failed"` // ran and did not succeed, or was allowed and did not run
 	// CouldNotRun counts those of Failed that Record.CouldNotRun is true for.
 	CouldNotRun int `json:"could_not_run,omitempty"`
+	// Cached counts those of Succeeded that did not run: see Result.Cached.
+	Cached int `json:"cached,omitempty"`
 }
 
 // Total counts records.
@@ -475,6 +502,9 @@ func Total(records []Record) Totals {
 			t.Allowed++
 			if r.Result != nil && r.Result.Succeeded() {
 				t.Succeeded++
+				if r.Result.Cached != nil {
+					t.Cached++
+				}
 			} else {
 				t.Failed++
 				if r.CouldNotRun() {

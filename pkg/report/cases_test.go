@@ -35,6 +35,7 @@ func cases() map[string]proposal.Report {
 		"watched":   watchedRun(),
 		"networked": networkedRun(),
 		"retried":   retriedRun(),
+		"cached":    cachedRun(),
 
 		"missing_dependencies": missingDependencies(),
 		"missing_tool":         missingTool(),
@@ -45,6 +46,14 @@ func cases() map[string]proposal.Report {
 		"toolchains":           withToolchains(),
 		"missing_setup":        missingSetup(),
 	}
+}
+
+// cachedRun has a result that an earlier run had, and one of its own.
+func cachedRun() proposal.Report {
+	kept := ran("lint", "gofmt -l .", proposal.Exited, 0, "main.go\n", "")
+	kept.Proposal.Cache, kept.Result.NewSandbox = true, false
+	kept.Result.CacheKey, kept.Result.Cached = digest("key"), &proposal.Cached{Run: "20260101-120000-0a1b2c3d4e5f", Log: "fumehood/20260101-120000-0a1b2c3d4e5f", Key: "fumehood/x+0a+b", Entry: 4, Proof: "c2sp.org/tlog-proof@v1\n"}
+	return finish(proposal.Report{Records: []proposal.Record{kept, ran("unit", "go test ./...", proposal.Exited, 0, "ok\n", "")}})
 }
 
 const sha = "3f1c9a0d5e7b2468ace013579bdf02468ace1357"

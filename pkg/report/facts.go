@@ -144,6 +144,10 @@ func (p *prober) record(r proposal.Record, path string, report proposal.Report) 
 		p.require(r.Result.Status != proposal.NotRun, path+".result.observations", "exist although the command did not run")
 		p.observations(*o, r.Proposal.ID, path+".result.observations")
 	}
+	p.match(hexGrammar, r.Result.CacheKey, path+".result.cache_key", r.Result.Cached == nil)
+	if r.Result.Cached != nil {
+		p.cached(*r.Result, path+".result")
+	}
 	if r.Result.Usage != nil {
 		p.usage(*r.Result.Usage, path+".result.usage")
 	}
@@ -151,6 +155,17 @@ func (p *prober) record(r proposal.Record, path string, report proposal.Report) 
 		p.require(r.Result.Status != proposal.NotRun, path+".result.retried", "exists although there was no second run")
 		p.retried(*r.Result.Retried, r.Proposal.ID, path+".result.retried")
 	}
+}
+
+// maxProof is the maximum size of the proof of a kept result, in bytes.
+const maxProof = 1 << 20
+
+// cached checks a result that an earlier run had: it succeeded, and nothing was seen of it.
+func (p *prober) cached(r proposal.Result, path string) {
+	p.require(r.Succeeded() && r.Observations == nil && r.Usage == nil && r.Retried == nil, path+".cached", "is of a result that is not kept")
+	p.match(runGrammar, r.Cached.Run, path+".cached.run", false)
+	p.count(path+".cached.entry", r.Cached.Entry)
+	p.require(len(r.Cached.Log) <= 200 && len(r.Cached.Key) <= 1000 && r.Cached.Proof != "" && len(r.Cached.Proof) <= maxProof, path+".cached", "is not the origin of a result")
 }
 
 func (p *prober) proposal(r proposal.Proposal, path string) {

@@ -67,6 +67,9 @@ func tally(records []proposal.Record) string {
 			list = append(list, fmt.Sprintf("%d %s", n, kindWords[k]))
 		}
 	}
+	if n := proposal.Total(records).Cached; n > 0 {
+		list[len(list)-1] += fmt.Sprintf(" (%d from cache)", n) // succeeded is the last kind
+	}
 	if len(list) == 0 {
 		return "no commands were proposed"
 	}
@@ -94,6 +97,9 @@ func outcome(r proposal.Record) (mark, words string) {
 	case notRun:
 		return "➖", "not" + space + "run"
 	case succeeded:
+		if c := r.Result.Cached; c != nil {
+			return "✅", "succeeded · from" + space + "cache, run " + code(c.Run, 60)
+		}
 		return "✅", "succeeded · " + took(*r.Result)
 	}
 	mark, words = ending(*r.Result)

@@ -47,6 +47,9 @@ func plainEnding(r proposal.Record) string {
 	if kindOf(r) == unable {
 		return "could not run: " + text.Inline(r.Cause.Reason, 120)
 	}
+	if kindOf(r) == succeeded && r.Result.Cached != nil {
+		return "succeeded · from cache, run " + text.Inline(r.Result.Cached.Run, 60)
+	}
 	if kindOf(r) != failed {
 		_, words := outcome(r)
 		return strings.ReplaceAll(words, space, " ")

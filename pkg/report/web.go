@@ -205,7 +205,7 @@ func webCommandOf(report proposal.Report, r proposal.Record, n int, room *int) w
 		Reasons: r.Decision.Reasons, Requested: whole(beside(r.Proposal)), Notes: plainNotes(r), Observed: seen(r)}
 	c.Granted = granted(r.Decision.Grant)
 	if r.Result != nil {
-		c.Wall, c.Ran = r.Result.WallMS, r.Result.Status != proposal.NotRun
+		c.Wall, c.Ran = r.Result.WallMS, r.Result.Status != proposal.NotRun && r.Result.Cached == nil
 		c.Outputs = webOutputs(shownResult(report, r), room)
 		if report.Withheld == nil {
 			c.Displays = r.Result.Displays

@@ -77,7 +77,7 @@ const (
 // needs is the flag for each set that needs one.
 var needs = map[string]string{
 	"network": flagOpens, "private": flagOpens, "raw": flagOpens, "redact": flagOpens,
-	"allow": flagAllows, "env": flagAllows, "exec": flagAllows, "programs": flagAllows,
+	"allow": flagAllows, "cache": flagAllows, "env": flagAllows, "exec": flagAllows, "programs": flagAllows,
 }
 
 // granted reports whether the layer has the role that flag gives, or a higher one.

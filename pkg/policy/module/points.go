@@ -26,7 +26,7 @@ var points = []string{PointCommand, PointEgress, PointEvent, PointExec, PointOut
 
 // sets are the rule names with a meaning at each point.
 var sets = map[string][]string{
-	PointCommand:  {"allow", "ask", "deny", "exec", "limits"},
+	PointCommand:  {"allow", "ask", "cache", "deny", "exec", "limits"},
 	PointEgress:   {"allow", "budget", "deny", "filter", "intercept", "private", "raw", "redact"},
 	PointEvent:    {"note"},
 	PointExec:     {"allow", "ask", "deny"},
@@ -50,6 +50,7 @@ var fieldsOf = map[string]Keys{
 	"env":     {[]string{"rule", "name"}, nil},
 	"network": {[]string{"rule", "host"}, nil},
 	"exec":    {[]string{"rule", "kind"}, nil},
+	"cache":   {[]string{"rule"}, nil},
 	"note":    {[]string{"rule", "message"}, nil},
 
 	"intercept": {[]string{"rule"}, nil},

@@ -166,7 +166,7 @@ func (t *trial) reach(ctx context.Context, text string) (answer, error) {
 }
 
 // silent are the sets whose rules have an effect without being named in a decision.
-var silent = []string{"limits", "network", "env", "exec", "programs"}
+var silent = []string{"limits", "network", "env", "exec", "programs", "cache"}
 
 func (x example) holds(a answer) bool {
 	switch x.key {

@@ -112,6 +112,9 @@ func ended(s hood.Step) string {
 	if r.Status == proposal.NotRun {
 		return r.Outcome()
 	}
+	if r.Cached != nil {
+		return "succeeded, from cache, run " + terminal.Line(r.Cached.Run)
+	}
 	outcome := r.Outcome()
 	if r.Succeeded() {
 		outcome = "succeeded"

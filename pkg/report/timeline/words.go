@@ -34,6 +34,8 @@ func happened(kind string, h journal.LogEvent) string {
 		}
 	case "attempt":
 		return ending(h.Attempt.Result()) + "; " + retryReason(h.Attempt)
+	case "cached":
+		return "from run " + h.Result.Cached.RunID() + ": " + ending(*h.Result)
 	case "result":
 		return ending(*h.Result)
 	case "transfer":

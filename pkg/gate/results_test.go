@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/results"
+)
+
+// In a session only the first command has a kept result, and what is kept depends on the
+// options: a run of a pull request keeps nothing, and a key must have signed the entry.
+func TestSessionResults(t *testing.T) {
+	workspace, dir := t.TempDir(), filepath.Join(t.TempDir(), "kept")
+	if err := os.WriteFile(filepath.Join(workspace, "a.go"), []byte("package a\nvar x  int\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	signer, err := audit.EphemeralSigner("other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := gate.Options{Workspace: workspace, Results: results.Write, ResultsDir: dir}
+	for _, step := range []struct {
+		name      string
+		change    func(*gate.Options)
+		before    string // command
+		want      bool   // from the cache
+		wantKey   bool
+		wantNotes string
+	}{
+		{"pull request", func(o *gate.Options) { o.Subject.PR = 7 }, "", false, true, ""},
+		{"after another", func(*gate.Options) {}, "true", false, false, ""},
+		{"first", func(*gate.Options) {}, "", false, true, ""},
+		{"again", func(*gate.Options) {}, "", true, true, ""},
+		{"after another, kept", func(*gate.Options) {}, "true", false, false, ""},
+		{"pull request, kept", func(o *gate.Options) { o.Subject.PR = 7 }, "", true, true, ""},
+		{"observed", func(o *gate.Options) { o.ObserveUnsafe = true }, "", false, false, ""},
+		{"mount", func(o *gate.Options) { o.MountsUnsafe = []gate.Mount{{Source: "/usr/share", Target: "/mnt/x"}} }, "", false, false, ""},
+		{"a key", func(o *gate.Options) { o.Signer, o.Results = signer, results.Read }, "", false, true, "signed with another key"},
+		{"off", func(o *gate.Options) { o.Results = results.Off }, "", false, false, ""},
+	} {
+		o := base
+		step.change(&o)
+		g := newGate(t, o)
+		s := open(t, g, gate.SessionOptions{})
+		if step.before != "" {
+			ran(t, s, run("before", step.before))
+		}
+		r := ran(t, s, proposal.Proposal{ID: "fmt", Run: "gofmt -l .", Cache: true})
+		report, err := s.Close()
+		if err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		if (r.Cached != nil) != step.want || (r.CacheKey != "") != step.wantKey || string(r.Stdout.Head) != "a.go\n" || (report.Totals.Cached == 1) != step.want {
+			t.Errorf("%s: cached %v, key %q, output %q", step.name, r.Cached, r.CacheKey, r.Stdout.Head)
+		}
+		if notes := strings.Join(g.Warnings(), "\n"); !strings.Contains(notes, step.wantNotes) || step.wantNotes == "" && notes != "" {
+			t.Errorf("%s: warnings %q", step.name, notes)
+		}
+		g.Close()
+	}
+}
