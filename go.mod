@@ -31,12 +31,19 @@ require (
 require github.com/google/go-containerregistry v0.22.1
 
 require (
+	github.com/klauspost/compress v1.20.3
 	github.com/opencontainers/go-digest v1.0.0
 	github.com/opencontainers/image-spec v1.1.1
 	github.com/prometheus/client_model v0.6.3
 	github.com/tetratelabs/wazero v1.12.0
 	go.opentelemetry.io/proto/slim/otlp v1.11.1
 	oras.land/oras-go/v2 v2.6.4
+)
+
+require (
+	github.com/docker/cli v29.7.2+incompatible // indirect
+	github.com/docker/docker-credential-helpers v0.9.3 // indirect
+	gotest.tools/v3 v3.5.2 // indirect
 )
 
 require (
