@@ -9,7 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/fumehood/fumehood/pkg/image/tree"
+	imagetree "github.com/fumehood/fumehood/pkg/image/tree"
 )
 
 // files are those that the sources of binds name, by absolute paths: the host's, or those
@@ -31,7 +31,7 @@ func (hostFiles) ReadLink(name string) (string, error)       { return os.Readlin
 func (hostFiles) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
 
 // imageFiles are those of an image.
-type imageFiles struct{ fs *tree.FS }
+type imageFiles struct{ fs *imagetree.FS }
 
 // inTree makes an absolute path one of package io/fs.
 func inTree(name string) string {
@@ -45,3 +45,21 @@ func (i imageFiles) Open(name string) (fs.File, error)          { return i.fs.Op
 func (i imageFiles) Lstat(name string) (fs.FileInfo, error)     { return i.fs.Lstat(inTree(name)) }
 func (i imageFiles) ReadLink(name string) (string, error)       { return i.fs.ReadLink(inTree(name)) }
 func (i imageFiles) ReadDir(name string) ([]fs.DirEntry, error) { return i.fs.ReadDir(inTree(name)) }
+
+// openRoot opens and verifies the root's image, if it has one, and sets o.files.
+func (o *Options) openRoot() error {
+	o.files = hostFiles{}
+	if o.RootImage.Source == "" {
+		return nil
+	}
+	var err error
+	if o.rootFile, err = o.RootImage.open(); err != nil {
+		return err
+	}
+	found, err := imagetree.Open(o.rootFile)
+	if err != nil {
+		return badImage(o.RootImage.Source, err)
+	}
+	o.files, o.closeRoot = imageFiles{found}, found.Close
+	return nil
+}

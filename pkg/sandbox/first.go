@@ -89,7 +89,7 @@ func (c *command) firstExec(inside, host string) (proposal.Exec, error) {
 		return proposal.Exec{}, err
 	}
 	defer f.Close()
-	digest, err := fileDigest(f)
+	digest, err := digestOf(f)
 	if err != nil {
 		return proposal.Exec{}, err
 	}
@@ -135,6 +135,9 @@ func (o Options) root() root {
 	r := root{files: o.files, binds: o.Binds, links: o.Links, trees: []string{"/workspace", "/tmp", "/home", "/proc", "/dev", "/.fumehood"}}
 	for _, t := range o.Trees {
 		r.trees = append(r.trees, t.Target)
+	}
+	for _, i := range o.Images {
+		r.trees = append(r.trees, i.Target)
 	}
 	return r
 }
@@ -262,8 +265,8 @@ type hostFile struct {
 
 var digests sync.Map // hostFile → string
 
-// fileDigest returns the digest of a file of the root file system.
-func fileDigest(f fs.File) (string, error) {
+// digestOf returns the digest of a file of the root file system, or of an image.
+func digestOf(f fs.File) (string, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return "", err

@@ -62,7 +62,7 @@ func (x *sameIndex) names(size uint64, digest string) []string {
 	for _, f := range x.sizes[size] {
 		file := [2]uint64{f.device, f.inode}
 		if _, known := same[file]; !known {
-			same[file] = x.digestOf(f.host) == digest
+			same[file] = x.digest(f.host) == digest
 		}
 		if same[file] && len(names) < sameNames {
 			names = append(names, f.inside)
@@ -99,14 +99,14 @@ func (x *sameIndex) linked(inside string) []string {
 	return names
 }
 
-// digestOf returns the digest of a program of the root, or "".
-func (x *sameIndex) digestOf(host string) string {
+// digest returns the digest of a program of the root, or "".
+func (x *sameIndex) digest(host string) string {
 	f, err := x.roots.files.Open(host)
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	sum, err := fileDigest(f)
+	sum, err := digestOf(f)
 	if err != nil {
 		return ""
 	}

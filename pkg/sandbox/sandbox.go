@@ -47,6 +47,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -73,14 +74,22 @@ type Options struct {
 	// since it was verified.
 	Verify func() error
 
-	Binds []Bind            // host files and directories, read-only
-	Links map[string]string // symbolic links in the root, "/bin" → "usr/bin"
-	Files map[string][]byte // generated files in the root, "/etc/passwd" …
-	Home  map[string]string // generated files in HOME, ".npmrc" …, which commands may change
-	Path  string            // PATH inside
+	Binds []Bind // files and directories of the host, or of RootImage if there is one, read-only
+	// RootImage is an image whose files Binds show: their sources are absolute paths in it. Its
+	// Target is not used. A zero RootImage means that Binds are the host's.
+	RootImage Image
+	Links     map[string]string // symbolic links in the root, "/bin" → "usr/bin"
+	Files     map[string][]byte // generated files in the root, "/etc/passwd" …
+	Home      map[string]string // generated files in HOME, ".npmrc" …, which commands may change
+	Path      string            // PATH inside
 
-	Workspace string // host directory, visible at /workspace under an overlay
-	Trees     []Bind // further host directories, each under its own overlay, such as caches
+	Workspace string  // host directory, visible at /workspace under an overlay
+	Trees     []Bind  // further host directories, each under its own overlay, such as caches
+	Images    []Image // further trees from images, each under its own overlay
+	// ImageFrom is the number of files from which Workspace is copied into an image before
+	// the first command, which makes its files faster and costs up to a second for 10,000.
+	// What the host changes later is not seen. 0 means DefaultImageFrom.
+	ImageFrom int
 	Env       map[string]string
 	// Guard are variables for commands without the grant "built", which run none of the
 	// repository's code. No grant changes them.
@@ -120,6 +129,11 @@ type Options struct {
 	Started func(took time.Duration, err error)
 	Ended   func()
 
+	workspace *snapshot // of all sandboxes of a Runner
+	files     files     // of Binds
+	rootFile  *os.File  // of RootImage
+	closeRoot func()
+
 	// answerWithin and patience replace the constants in tests.
 	answerWithin, patience time.Duration
 
@@ -149,6 +163,11 @@ func New(o Options) (*Runner, error) {
 	case !o.UnwatchedUnsafe && (o.Exec == nil || o.Event == nil):
 		return nil, stop("sandbox.options", "Exec or Event is missing", "set Options.Exec and Options.Event, as package gate does", nil)
 	}
+	o.closeRoot = func() {}
+	if err := o.openRoot(); err != nil {
+		return nil, err
+	}
+	o.workspace, o.ImageFrom = &snapshot{}, cmp.Or(o.ImageFrom, DefaultImageFrom)
 	o.answerWithin, o.patience = cmp.Or(o.answerWithin, AnswerWithin), cmp.Or(o.patience, patience)
 	return &Runner{o: o}, nil
 }
@@ -246,7 +265,10 @@ func (r *Runner) Close() error {
 	if r.ended == nil {
 		r.ended = errors.New("the runner is closed")
 	}
-	return r.drop()
+	err := errors.Join(r.drop(), r.o.workspace.close())
+	r.o.closeRoot()
+	r.o.closeRoot = func() {}
+	return err
 }
 
 // acceptable returns an error for what no policy may grant.

@@ -39,16 +39,12 @@ type FS struct {
 // devices counts the images that this process has opened.
 var devices atomic.Uint64
 
-// Open opens the image at path.
-func Open(path string) (*FS, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
+// Open reads the image in file, which then belongs to the FS, also if there is an error.
+func Open(file *os.File) (*FS, error) {
 	image, err := erofs.OpenImage(file)
 	if err != nil {
 		file.Close()
-		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		return nil, &fs.PathError{Op: "open", Path: file.Name(), Err: err}
 	}
 	return &FS{image, 1<<63 | devices.Add(1)}, nil
 }
