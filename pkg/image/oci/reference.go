@@ -62,12 +62,12 @@ func Parse(value string) (Reference, error) {
 }
 
 func (r Reference) repository(text string) (Reference, error) {
-	if pinned, err := name.NewDigest(text); err == nil && strings.HasPrefix(pinned.DigestStr(), "sha256:") {
+	if pinned, err := name.NewDigest(text); err == nil && strings.HasPrefix(pinned.DigestStr(), "sha256:") && !strings.Contains(text, "://") {
 		r.Target, r.Digest = pinned.Context().Name(), pinned.DigestStr()
 		return r, nil
 	}
 	tag, err := name.NewTag(text)
-	if err != nil || strings.Contains(text, "@") {
+	if err != nil || strings.Contains(text, "@") || strings.Contains(text, "://") {
 		return r, stop(CodeReference, "use image:REPOSITORY@sha256:…", "invalid image reference %q", Registry+text)
 	}
 	r.Target, r.tag = tag.Context().Name(), tag.TagStr()

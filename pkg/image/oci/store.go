@@ -157,8 +157,11 @@ func (s store) get(ctx context.Context, r Reference) (Image, error) {
 	if err := s.make(ctx, r); err != nil {
 		return Image{}, onDisk(err)
 	}
-	i, err = s.find(r)
-	return i, onDisk(err)
+	if i, err = s.find(r); err != nil {
+		return i, onDisk(err)
+	}
+	s.clean("") // not i, which is held
+	return i, nil
 }
 
 func (s store) notice(text string) {
@@ -286,11 +289,7 @@ func (s store) make(ctx context.Context, r Reference) error {
 	if err := writeSynced(note, data); err != nil {
 		return errors.Join(err, os.Remove(i.Path))
 	}
-	if err := errors.Join(os.Rename(note, at+noteSuffix), os.Rename(i.Path, at+imageSuffix)); err != nil {
-		return err
-	}
-	s.clean("")
-	return nil
+	return errors.Join(os.Rename(note, at+noteSuffix), os.Rename(i.Path, at+imageSuffix))
 }
 
 func writeSynced(path string, data []byte) error {

@@ -111,23 +111,22 @@ func split(name string) (parts []string, err error) {
 
 // remove applies a whiteout, which hides only what lower layers have.
 func (b *builder) remove(dir []string, name string) error {
-	parent, err := b.directory(dir, false)
-	if err != nil || parent == nil {
-		return err
+	hidden := strings.TrimPrefix(name, whiteout)
+	if hidden == "" || hidden == "." || hidden == ".." {
+		return badLayer("a whiteout names %q", hidden)
 	}
-	if name == opaque {
+	parent, err := b.directory(dir, false)
+	switch {
+	case err != nil || parent == nil:
+		return err
+	case name == opaque:
 		b.prune(parent)
 		return nil
+	case strings.HasPrefix(name, metadata):
+		return nil
 	}
-	name = strings.TrimPrefix(name, whiteout)
-	switch {
-	case strings.HasPrefix(name, whiteout):
-		return nil // metadata
-	case name == "" || name == "." || name == "..":
-		return badLayer("a whiteout names %q", name)
-	}
-	if n := parent.children[name]; n != nil && b.prune(n) {
-		delete(parent.children, name)
+	if n := parent.children[hidden]; n != nil && b.prune(n) {
+		delete(parent.children, hidden)
 		b.nodes--
 	}
 	return nil
