@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/fumehood/fumehood/pkg/image/oci/ocitest"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // aRegistry is a registry on loopback; it returns its host.
@@ -136,4 +137,57 @@ func TestImageUnpinned(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "rootfs.unpinned: ") || !strings.Contains(string(out), "use image:"+host+"/acme/tools@"+image.Digest) {
 		t.Errorf("%v; %s", err, out)
 	}
+}
+
+// THREATS 66: a devcontainer.json of the workspace chooses nothing. One that the operator
+// names chooses the image, and its command is decided by policy in set-up.
+func TestDevcontainer(t *testing.T) {
+	d := newDesk(t)
+	host := aRegistry(t)
+	ref := anImage(t).Push(t, host, "acme/tools")
+	if err := os.Mkdir(d.path("ws/.devcontainer"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := `{"image": "` + ref + `", // pinned
+		"containerEnv": {"APP_MODE": "test"}, "postCreateCommand": {"a": "touch made-by-set-up", "b": ["sudo", "id"]}, }`
+	d.write(t, "ws/.devcontainer/devcontainer.json", file)
+	d.write(t, "ws/look.sh", `ls; echo "$APP_MODE"; hello`)
+	d.plan(t, "bash look.sh", "1m")
+	out, err := d.command(t.Context(), d.runArgs("none", "--rootfs", "devcontainer")...).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "rootfs.devcontainer: ") {
+		t.Errorf("%v; want a refusal of the workspace's file: %s", err, out)
+	}
+	d.write(t, "trusted.json", file)
+	d.run(t, "dev", "--setup", "auto", "--rootfs", "devcontainer:"+d.path("trusted.json"))
+	report := d.report(t, "dev")
+	states := map[string]proposal.Effect{}
+	for _, r := range report.Records {
+		states[r.Proposal.ID] = r.Decision.Effect
+		if r.Proposal.ID == "it" && (r.Result == nil || string(r.Result.Stdout.Head) != "look.sh\nmade-by-set-up\ntest\nhello from the image\n") {
+			t.Errorf("%+v", r.Result)
+		}
+	}
+	if states["devcontainer-1"] != proposal.Allow || states["devcontainer-2"] != proposal.Deny || states["it"] != proposal.Allow {
+		t.Errorf("%v", states)
+	}
+	d.checkSealed(t, "dev")
+}
+
+// THREATS 33, 42: a copy of a program of the image is that program, and of its loader, too.
+func TestImageCopies(t *testing.T) {
+	d := newDesk(t)
+	curl := ocitest.Programs(t, "/usr/bin/curl", "/usr/bin/cp", "/usr/bin/true")
+	image := anImage(t, curl...)
+	d.write(t, "ws/try.sh", `
+cp /usr/bin/curl ./mine; ./mine --version; echo "copy $?"
+cp /usr/bin/true ./ok; ./ok; echo "true $?"
+cp /usr/lib64/ld-linux-x86-64.so.2 ./loader; ./loader /usr/bin/curl --version; echo "loader $?"
+`)
+	d.plan(t, "bash try.sh", "1m")
+	_, report := d.run(t, "copies", "--rootfs", "oci:"+image.Layout(t))
+	r := result(t, report)
+	if got, want := string(r.Stdout.Head), "copy 126\ntrue 0\nloader 126\n"; got != want {
+		t.Errorf("%q, want %q; %s", got, want, r.Stderr.Head)
+	}
+	d.checkSealed(t, "copies")
 }

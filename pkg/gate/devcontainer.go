@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -60,9 +59,15 @@ func readRegular(path string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit+1))
 }
 
-// addDevcontainer adds the commands and variables of d to s. They are decided like those of
-// a configuration file.
+// addDevcontainer adds the variables of d to s and, unless c has no set-up, its commands. They
+// are decided like those of a configuration file.
 func addDevcontainer(s *setup.Setup, c config.Config, d devcontainer.Config) {
+	env := maps.Clone(d.Env)
+	maps.DeleteFunc(env, func(name, _ string) bool { _, ours := toolEnv()[name]; return ours })
+	if s.Env == nil {
+		s.Env = map[string]string{}
+	}
+	maps.Copy(s.Env, env)
 	if c.Setup.Mode == config.None {
 		return
 	}
@@ -71,13 +76,5 @@ func addDevcontainer(s *setup.Setup, c config.Config, d devcontainer.Config) {
 		step.ID = fmt.Sprintf("devcontainer-%d", i+1)
 		step.Why = "postCreateCommand of devcontainer.json"
 		s.Steps = append(s.Steps, step)
-	}
-	if s.Env == nil {
-		s.Env = map[string]string{}
-	}
-	for _, name := range slices.Sorted(maps.Keys(d.Env)) {
-		if _, ours := toolEnv()[name]; !ours {
-			s.Env[name] = d.Env[name]
-		}
 	}
 }

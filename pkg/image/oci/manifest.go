@@ -145,7 +145,7 @@ func forPlatform(list []v1.Descriptor) (v1.Descriptor, error) {
 			others = append(others, p.String())
 		}
 	}
-	return v1.Descriptor{}, stop(CodePlatform, "use an image for "+Platform(), "the image is not for %s but for %.200q", Platform(), strings.Join(others, ", "))
+	return v1.Descriptor{}, stop(CodePlatform, "use an image for "+Platform(), "the image is not for %s; it is for %.200q", Platform(), strings.Join(others, ", "))
 }
 
 // describe reads the configuration of m and checks its layers.
