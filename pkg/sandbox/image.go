@@ -93,10 +93,11 @@ func (n *snapshot) take(ctx context.Context, dir, tmp string, from int, o image.
 }
 
 func (n *snapshot) close() error {
-	if n.file == nil {
+	file := n.file
+	if n.file = nil; file == nil {
 		return nil
 	}
-	return n.file.Close()
+	return file.Close()
 }
 
 var errEnough = errors.New("enough")

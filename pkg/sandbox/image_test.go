@@ -169,7 +169,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// Only the image that was expected is used, whoever replaces it and whenever.
+// Only the image that was expected is used, whenever it is replaced.
 func TestImageRefused(t *testing.T) {
 	for name, spoil := range map[string]func(i Image) error{
 		"another":        func(i Image) error { return os.Rename(layerImage(t, "other").Source, i.Source) },
