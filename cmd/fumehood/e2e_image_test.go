@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,9 @@ func TestImageRoot(t *testing.T) {
 	_, report := d.run(t, "img", "--rootfs", "image:"+ref)
 	if !strings.Contains(report.Run.Rootfs, "acme/tools@"+image.Digest+" linux/") || !strings.Contains(report.Run.Rootfs, ocitest.Digest(image.Blobs[manifestOf(image)])) {
 		t.Errorf("the report has %q; want the registry's digests", report.Run.Rootfs)
+	}
+	if !slices.ContainsFunc(report.Run.Enforced, func(text string) bool { return strings.Contains(text, "of the image alone") }) {
+		t.Errorf("the report does not say that the image's settings have no effect: %q", report.Run.Enforced)
 	}
 	r := result(t, report)
 	out := string(r.Stdout.Head)

@@ -7,6 +7,7 @@ package gate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -65,7 +66,7 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 		err = g.prepare(ctx)
 	}
 	if err != nil {
-		return nil, g.redactor.Error(err)
+		return nil, g.redactor.Error(errors.Join(err, g.image.Close()))
 	}
 	return g, nil
 }
