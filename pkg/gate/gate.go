@@ -7,7 +7,6 @@ package gate
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -66,7 +65,8 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 		err = g.prepare(ctx)
 	}
 	if err != nil {
-		return nil, g.redactor.Error(errors.Join(err, g.image.Close()))
+		_ = g.image.Close()
+		return nil, g.redactor.Error(err)
 	}
 	return g, nil
 }
