@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/gate"
@@ -25,7 +26,10 @@ func (c *invocation) configure(s *runFlags, o *gate.Options) error {
 	if err != nil {
 		return err
 	}
-	if err := o.Configure(found.Config); err != nil {
+	if strings.HasSuffix(filepath.ToSlash(s.config), config.Path) { // the operator trusts this checkout
+		o.TrustedDirectory = filepath.Dir(filepath.Dir(s.config))
+	}
+	if err := o.Configure(c.Ctx, found.Config); err != nil {
 		return err
 	}
 	mode, err := results.ParseMode(cmp.Or(s.results, found.Config.Results))

@@ -129,7 +129,7 @@ func (s *runFlags) defineGate(cmd *cobra.Command) {
 	cmd.Flags().Lookup("tools").DefValue = "" // PATH differs from machine to machine
 	cli.NoFiles(cmd, "resolver", "credential", "mask")
 	cli.Directories(cmd, "artifacts", "mount", "tools")
-	cli.Values(cmd, "rootfs", "host", "dir:")
+	cli.Values(cmd, "rootfs", "host", "dir:", "image:", "oci:", "oci-archive:", "devcontainer:")
 }
 
 func (s *runFlags) defineReport(f *pflag.FlagSet) {
@@ -142,7 +142,7 @@ func (s *runFlags) defineReport(f *pflag.FlagSet) {
 }
 
 func (s *runFlags) defineSandbox(f *pflag.FlagSet) {
-	f.StringVar(&s.rootfs, "rootfs", "host", "`ROOT` root file system inside: host, or dir:PATH")
+	f.StringVar(&s.rootfs, "rootfs", "host", "`ROOT` root file system inside: host, dir:PATH, image:REPOSITORY@sha256:…, oci:DIR, oci-archive:FILE, or devcontainer:FILE")
 	f.StringVar(&s.tools, "tools", os.Getenv("PATH"), "`DIR:DIR` host directories with tools to show inside (default: your PATH)")
 	f.Var(&s.mounts, "mount", "`SRC[:DST]` host directory to show inside, such as a module cache; writes to it are discarded; may be repeated")
 	f.Var(&s.resolvers, "resolver", "`ADDRESS` name server for hosts that policy grants (default: the host's); may be repeated")

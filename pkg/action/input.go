@@ -158,17 +158,15 @@ func within(clean string) bool { return clean != ".." && !strings.HasPrefix(clea
 
 func (r *inputReader) rootfs(input string) string {
 	value, ok := r.line(input, "host")
-	if !ok {
+	switch {
+	case !ok:
 		return "host"
-	}
-	dir, isDir := strings.CutPrefix(value, "dir:")
-	if value == "host" || isDir && path.IsAbs(dir) && path.Clean(dir) == dir {
+	case config.ValidRootfs(value):
 		return value
-	}
-	if strings.HasPrefix(value, "image:") {
-		r.refuse(input, "host", "%s is an image; images are not supported: use host or dir:/absolute/path", quoted(value))
-	} else {
-		r.refuse(input, "host", "%s is not host or dir:/absolute/path", quoted(value))
+	case strings.HasPrefix(value, "image:"):
+		r.refuse(input, "host", "%s is not an image with a digest: use image:REPOSITORY@sha256:…", quoted(value))
+	default:
+		r.refuse(input, "host", "%s is not host, dir:/absolute/path, image:REPOSITORY@sha256:…, oci:/absolute/path, oci-archive:/absolute/path or devcontainer", quoted(value))
 	}
 	return "host"
 }

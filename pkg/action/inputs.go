@@ -22,7 +22,7 @@ type Inputs struct {
 	MinimumRevision  string          // the oldest allowed revision of the bundle; "" for any
 	Mode             string          // ModeEnforce or ModeObserve
 	Phase            string          // PhaseAuto, PhaseRun, PhaseReport or PhaseTrigger
-	Rootfs           string          // "host" or "dir:/path"
+	Rootfs           string          // "host", "dir:/path", an image of oci.Parse, or "devcontainer"
 	Network          string          // NetworkNone or NetworkPolicy
 	Setup            string          // SetupConfigured, SetupAuto or SetupNone
 	Timeout          time.Duration   // of all proposals together; 0 means the configuration's

@@ -69,7 +69,7 @@ type Config struct {
 	Schema     string            `json:"schema"`
 	Setup      Setup             `json:"setup,omitzero"`
 	Registries Registries        `json:"registries,omitzero"`
-	Rootfs     string            `json:"rootfs,omitempty"`   // "host" or "dir:" and an absolute path; "" means host
+	Rootfs     string            `json:"rootfs,omitempty"`   // see the field's shape; "" means host
 	Tools      []string          `json:"tools,omitempty"`    // directories of the host that come first in PATH; absolute
 	Services   []string          `json:"services,omitempty"` // postgres, redis, mysql
 	Limits     *proposal.Limits  `json:"limits,omitempty"`   // requested for each command; nil means policy's

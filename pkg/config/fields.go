@@ -91,14 +91,30 @@ var registriesShape = document.Shape{
 var registryShape = document.Shape{Kind: document.Text, Max: 64, Choice: document.Registries, Unknown: document.UnknownRegistry}
 
 var rootfsShape = document.Shape{
-	Kind: document.Text, Max: document.MaxPath, Pattern: regexp.MustCompile(`^(host|dir:/.*)$`),
-	Want: `"host", or "dir:" and an absolute path`, Doc: "The root file system of the sandbox: host (the host's tools, the default) or dir:PATH.",
+	Kind: document.Text, Max: document.MaxPath, Pattern: rootfsValue,
+	Want: `"host", "dir:", "oci:" or "oci-archive:" and an absolute path, "image:" and a reference with its digest, or "devcontainer"`,
+	Doc:  "The root file system of the sandbox: host (the host's tools, the default), dir:PATH, image:REPOSITORY@sha256:DIGEST, oci:DIR or oci-archive:FILE (an OCI image layout), or devcontainer (the image of the repository's devcontainer.json).",
 	Valid: func(n *document.Node) string {
-		if dir, ok := strings.CutPrefix(n.Value, "dir:"); ok && (path.Clean(dir) != dir || dir == "/") {
-			return fmt.Sprintf("invalid value %s: want the plain path of a directory other than /", document.Quote(n.Value))
+		if !ValidRootfs(n.Value) {
+			return fmt.Sprintf("invalid value %s: want the plain path of a directory or file other than /", document.Quote(n.Value))
 		}
 		return ""
 	},
+}
+
+var rootfsValue = regexp.MustCompile(`^(host|dir:/.*|image:[^@\s]+@sha256:[0-9a-f]{64}|oci:/.*|oci-archive:/.*|devcontainer)$`)
+
+// ValidRootfs reports whether value has the form of a root file system: see Config.Rootfs.
+func ValidRootfs(value string) bool {
+	if !rootfsValue.MatchString(value) {
+		return false
+	}
+	_, dir, found := strings.Cut(value, ":/")
+	if !found || strings.HasPrefix(value, "image:") {
+		return true
+	}
+	dir, _, _ = strings.Cut("/"+dir, "@sha256:")
+	return path.Clean(dir) == dir && dir != "/"
 }
 
 var toolShape = document.Shape{

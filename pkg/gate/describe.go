@@ -42,6 +42,9 @@ func (g *Gate) describe(id string, p proposal.Plan) (proposal.Run, error) {
 		"unprivileged user without capabilities", "workspace on the host unchanged",
 		"limits on time, processor, memory, processes, disk, open files and output",
 	}
+	if g.image != nil {
+		run.Enforced = append(run.Enforced, "programs of the image alone; its user, entry point and variables except PATH have no effect")
+	}
 	run.Unenforced = g.o.unenforced()
 	for _, text := range g.root.Warnings(g.tools) {
 		run.Unenforced = append(run.Unenforced, "the versions of your tools: "+text)

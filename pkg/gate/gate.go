@@ -28,6 +28,7 @@ type Gate struct {
 	redactor *redact.Redactor
 	engine   *policy.Engine
 	root     rootfs.Root
+	image    *openImage // of root; nil for other roots
 	tools    []proposal.Toolchain
 	runsc    install.Runsc
 	sandbox  sandbox.Options // without the parts that belong to one run
@@ -64,6 +65,7 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 		err = g.prepare(ctx)
 	}
 	if err != nil {
+		_ = g.image.Close()
 		return nil, g.redactor.Error(err)
 	}
 	return g, nil
@@ -95,7 +97,7 @@ func (g *Gate) prepare(ctx context.Context) error {
 	}
 	var err error
 	search := rootfs.Search{Path: g.o.Tools, Workspace: g.o.Workspace, Owners: g.o.ToolOwners}
-	if g.root, err = search.Open(g.o.Rootfs); err != nil {
+	if err := g.openRoot(ctx, search); err != nil {
 		return err
 	}
 	for _, dir := range g.o.ToolsRequired {
@@ -180,8 +182,11 @@ func (g *Gate) Close() error {
 	defer g.running.Unlock()
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.closed {
+		return nil
+	}
 	g.closed = true
-	return nil
+	return g.image.Close()
 }
 
 // Warnings returns the problems in runs and checks that did not stop them, one line each:

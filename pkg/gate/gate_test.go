@@ -194,7 +194,9 @@ func TestRefused(t *testing.T) {
 		"mask that is too short":      {gate.Options{Masks: []redact.Mask{{Name: "M", Value: "abc"}}}, "output.mask"},
 		"mount over what is our own":  {gate.Options{MountsUnsafe: []gate.Mount{{Source: ".", Target: "/etc"}}}, "mount.invalid"},
 		"workspace that is not there": {gate.Options{Workspace: "testdata/absent"}, "sandbox.workspace"},
-		"unknown root file system":    {gate.Options{Rootfs: "image:x"}, "rootfs.unsupported"},
+		"unknown root file system":    {gate.Options{Rootfs: "docker:x"}, "rootfs.unsupported"},
+		"image without digest":        {gate.Options{Rootfs: "image:127.0.0.1:1/x"}, "rootfs.unpinned"},
+		"a devcontainer of anybody":   {gate.Options{Rootfs: "devcontainer"}, "rootfs.devcontainer"},
 	} {
 		g, err := gate.New(t.Context(), test.o)
 		var stop *proposal.StopError

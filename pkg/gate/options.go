@@ -39,8 +39,12 @@ type Options struct {
 	// never. 0 means sandbox.DefaultImageFrom for runs of at least three commands, and never
 	// for others and for sessions, which show what the host changes.
 	ImageFrom int
-	// Rootfs is "host", the default, or "dir:PATH".
+	// Rootfs is "host", the default, "dir:PATH", or an image: see oci.Parse. Configure also
+	// takes "devcontainer:FILE", a devcontainer.json, and "devcontainer", the one in
+	// TrustedDirectory.
 	Rootfs string
+	// TrustedDirectory is a checkout of what the maintainers merged, "" for none.
+	TrustedDirectory string
 	// Tools is a colon-separated list of directories of the host that come first in PATH
 	// inside, each with the toolchain that it belongs to: see rootfs.Search. A tool that
 	// is not shown, and inside is another of the same name, is in the report.
@@ -113,6 +117,8 @@ type Options struct {
 	// MountsUnsafe are directories of the host that commands can read. Writes to them
 	// are discarded.
 	MountsUnsafe []Mount
+
+	image *openImage // that Configure has opened
 }
 
 // Health counts what a Gate does. Its methods are called from any goroutine and must be fast.

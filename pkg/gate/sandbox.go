@@ -42,6 +42,9 @@ func SandboxOptions(workspace string, root rootfs.Root, runsc install.Runsc) (sa
 		Runsc:  runsc.Path, Init: runsc.Init, Links: root.Links, Files: root.Files, Path: root.Path,
 		Workspace: dir, Env: toolEnv(), Guard: gitGuard(),
 	}
+	if root.ImagePath != "" {
+		o.RootImage = sandbox.Image{Source: root.ImagePath, Digest: root.Digest}
+	}
 	for target, source := range root.Binds {
 		o.Binds = append(o.Binds, sandbox.Bind{Source: source, Target: target})
 	}

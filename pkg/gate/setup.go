@@ -5,6 +5,7 @@
 package gate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/pkg/config"
+	"github.com/fumehood/fumehood/pkg/config/devcontainer"
+	"github.com/fumehood/fumehood/pkg/image/oci"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox"
 	"github.com/fumehood/fumehood/pkg/setup"
@@ -100,35 +103,66 @@ func invalidConfig(name string, problems []proposal.Problem) error {
 
 // Configure applies a configuration to o: set-up and services, root file system and tools,
 // limits of commands that request none, cache. Workspace must be set. The caller applies
-// the rest: timeout, policy, checkout.
-func (o *Options) Configure(c config.Config) (err error) {
+// the rest: timeout, policy, checkout. If the root is an image, it is opened, and pulled if
+// necessary: set-up depends on the tools in it.
+func (o *Options) Configure(ctx context.Context, c config.Config) (err error) {
 	if c.Rootfs != "" && (o.Rootfs == "" || o.Rootfs == "host") {
 		o.Rootfs = c.Rootfs
 	}
 	o.Tools = strings.Join(append(slices.Clone(c.Tools), filepath.SplitList(o.Tools)...), string(filepath.ListSeparator))
 	o.ToolsRequired = c.Tools
 	o.Limits, o.Cache = c.Limits, !c.Cache.Off
+	var d devcontainer.Config
+	if isDevcontainer(o.Rootfs) {
+		if d, err = o.applyDevcontainer(c); err != nil {
+			return err
+		}
+	}
+	if oci.Is(o.Rootfs) {
+		if o.image, err = openImageRoot(ctx, o.Rootfs, o.notice); err != nil {
+			return err
+		}
+	}
 	c.Rootfs = o.Rootfs
-	o.Setup, err = FindSetup(c, o.Workspace, o.Tools)
+	o.Setup, err = o.findSetup(c)
+	addDevcontainer(&o.Setup, c, d)
 	return err
+}
+
+// findSetup is FindSetup, with the files of the image if there is one.
+func (o *Options) findSetup(c config.Config) (setup.Setup, error) {
+	if o.image == nil {
+		return FindSetup(c, o.Workspace, o.Tools)
+	}
+	s, err := findSteps(c, o.Workspace, func(name string) (string, error) {
+		if path := o.image.root.Lookup(name); path != "" {
+			return path, nil
+		}
+		return "", exec.ErrNotFound
+	})
+	s.AddServices(c.Services, o.image.root.FS())
+	return s, err
 }
 
 // FindSetup returns the set-up that c requests for the repository in workspace: what is
 // detected there, c's commands, or nothing; and the services that c requests. A tool that is in none of the directories tools,
-// separated by colons, is not used. c must come from the maintainer, never from a
+// separated by colons, is not used; of an image, which is not read, every tool is. c must come from the maintainer, never from a
 // pull request. The commands are decided by policy like any other; only in their phase, and
 // only to this set-up, the default policy grants the registries that they request.
 func FindSetup(c config.Config, workspace, tools string) (setup.Setup, error) {
-	s, err := findSteps(c, workspace, tools)
-	root := "/"
+	look, root := func(name string) (string, error) { return lookIn(tools, name) }, "/"
 	if dir, ok := strings.CutPrefix(c.Rootfs, "dir:"); ok {
 		root = dir
 	}
+	if oci.Is(c.Rootfs) || isDevcontainer(c.Rootfs) {
+		look = func(name string) (string, error) { return "/usr/bin/" + name, nil }
+	}
+	s, err := findSteps(c, workspace, look)
 	s.AddServices(c.Services, os.DirFS(root))
 	return s, err
 }
 
-func findSteps(c config.Config, workspace, tools string) (setup.Setup, error) {
+func findSteps(c config.Config, workspace string, look func(string) (string, error)) (setup.Setup, error) {
 	switch c.Setup.Mode {
 	case config.None:
 		return setup.Setup{}, nil
@@ -140,7 +174,7 @@ func findSteps(c config.Config, workspace, tools string) (setup.Setup, error) {
 		return setup.Setup{}, &proposal.StopError{Code: "sandbox.workspace", Message: fmt.Sprintf("cannot read the directory %q", workspace), Hint: "name the directory that holds the pull request's code", Err: err}
 	}
 	defer root.Close()
-	s := setup.Detector{LookPath: func(name string) (string, error) { return lookIn(tools, name) }}.Detect(root.FS())
+	s := setup.Detector{LookPath: look}.Detect(root.FS())
 	return onlyAllowed(c, s), nil
 }
 

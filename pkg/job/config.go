@@ -15,6 +15,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/checkout"
 	"github.com/fumehood/fumehood/pkg/config"
+	"github.com/fumehood/fumehood/pkg/config/devcontainer"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/setup"
@@ -27,6 +28,7 @@ const noConfig = "none"
 type baseConfig struct {
 	file   string // for fumehood run --config
 	config config.Config
+	rootfs string // for fumehood run --rootfs
 	err    error
 }
 
@@ -64,7 +66,34 @@ func (b *Base) readConfiguration(ctx context.Context) (c baseConfig) {
 	found, err := gate.ReadConfig(c.file, "", override)
 	c.config, c.err = found.Config, err
 	b.job.configuredPolicy = found.Config.Policy
+	if c.err == nil {
+		c.rootfs, c.err = b.rootfs(ctx, found.Config)
+	}
+	c.config.Rootfs = c.rootfs
 	return c
+}
+
+// rootfs returns the root file system that the workflow or the configuration chooses. A
+// devcontainer.json is the default branch's, never the pull request's.
+func (b *Base) rootfs(ctx context.Context, c config.Config) (string, error) {
+	value := b.job.in.Rootfs
+	if value == "host" && c.Rootfs != "" {
+		value = c.Rootfs
+	}
+	if value != devcontainer.Name {
+		return value, nil
+	}
+	dir := filepath.Join(b.job.dir, "devcontainer")
+	_, err := b.store.WriteUnder(ctx, b.tips[0].SHA, path.Dir(devcontainer.Paths[0]), dir)
+	var absent *checkout.NotFound
+	if err != nil && !errors.As(err, &absent) {
+		return "", err
+	}
+	file := filepath.Join(dir, path.Base(devcontainer.Paths[0]))
+	if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
+		return "", &proposal.StopError{Code: "rootfs.devcontainer", Message: "the default branch has no " + devcontainer.Paths[0], Hint: "add the file, or choose another rootfs"}
+	}
+	return devcontainer.Prefix + file, nil
 }
 
 // comment is what the configuration says about the comment, if it was read.
@@ -92,7 +121,7 @@ func configIn(dir string, tree checkout.Tree) (string, error) {
 
 // flags returns the flags of fumehood run for the configuration.
 func (c baseConfig) flags(in action.Inputs) []string {
-	flags := []string{"--config", c.file}
+	flags := []string{"--config", c.file, "--rootfs", c.rootfs}
 	if in.Setup != action.SetupConfigured {
 		flags = append(flags, "--setup", in.Setup)
 	}

@@ -237,7 +237,7 @@ func (r Run) childArgs(ctx context.Context, p prepared, l PlanRun, planned Plann
 func (r Run) flags(l PlanRun) []string {
 	j := r.Job
 	flags := []string{
-		"--rootfs", j.in.Rootfs, "--tools", j.options.Getenv("PATH"), "--artifacts", l.files,
+		"--tools", j.options.Getenv("PATH"), "--artifacts", l.files,
 		"--audit", filepath.Join(l.dir, auditName), "--report", filepath.Join(l.dir, reportName),
 		"--owner", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--json", "--lifeline", "--mask-stdin",
 	}

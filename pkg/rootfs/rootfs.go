@@ -13,6 +13,7 @@
 package rootfs
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -28,23 +29,43 @@ import (
 
 // A Root is everything that a sandbox sees outside the workspace.
 type Root struct {
-	Kind   string            // "host" or "dir"
-	Digest string            // "sha256:…" of the inventory
-	Binds  map[string]string // path inside → host path, read-only
+	Kind   string            // "host", "dir" or "image"
+	Name   string            // of an image, with the digest of its reference; "" for others
+	Digest string            // "sha256:…" of the inventory, or of the image file
+	Binds  map[string]string // path inside → path on the host, or of an image in it; read-only
 	Links  map[string]string // path inside → link target
 	Files  map[string][]byte // path inside → content; the sandbox replaces {uid} and {gid}
 	Path   string            // PATH inside
 	// Shadows are the tools of the caller's PATH that are other ones inside.
 	Shadows []Shadow
+	// ImagePath is the path of the image file on the host, "" for other roots.
+	ImagePath string
+
+	files Files  // of an image
+	dir   string // of a directory
 }
 
 // String returns the root's name in reports.
-func (r Root) String() string { return r.Kind + "@" + r.Digest }
+func (r Root) String() string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return r.Kind + "@" + r.Digest
+}
+
+// FS returns the files of the root, of a directory or image by their paths inside.
+func (r Root) FS() fs.FS {
+	if r.files != nil {
+		return r.files
+	}
+	return os.DirFS(cmp.Or(r.dir, "/"))
+}
 
 // Open is Search.Open with hostPath, the caller's PATH.
 func Open(value, hostPath string) (Root, error) { return Search{Path: hostPath}.Open(value) }
 
-// Open reads a --rootfs value: "host" or "dir:PATH". s applies to a host root.
+// Open reads a --rootfs value: "host" or "dir:PATH". s applies to a host root. For an image,
+// see Image.
 func (s Search) Open(value string) (Root, error) {
 	if value == "" || value == "host" {
 		return host("/", s)
@@ -53,7 +74,7 @@ func (s Search) Open(value string) (Root, error) {
 		return directory(dir)
 	}
 	return Root{}, &proposal.StopError{Code: "rootfs.unsupported",
-		Message: fmt.Sprintf("unsupported rootfs %q", value), Hint: "use host or dir:PATH"}
+		Message: fmt.Sprintf("unsupported rootfs %q", value), Hint: "use host, dir:PATH, image:REPOSITORY@sha256:…, oci:DIR or oci-archive:FILE"}
 }
 
 // hostFolders and hostFiles are the allow-list of a host root.
@@ -157,8 +178,7 @@ func directory(dir string) (Root, error) {
 		return Root{}, &proposal.StopError{Code: "rootfs.missing",
 			Message: fmt.Sprintf("cannot read the rootfs directory %q", dir), Hint: "give an absolute path: --rootfs dir:/path/to/root", Err: err}
 	}
-	r := Root{Kind: "dir", Binds: map[string]string{}, Links: map[string]string{}, Files: map[string][]byte{}, Path: defaultPath}
-	own := map[string]bool{"proc": true, "sys": true, "dev": true, "tmp": true, "run": true, "home": true, "root": true, "workspace": true, ".fumehood": true, "var": true, "etc": true}
+	r := Root{Kind: "dir", Binds: map[string]string{}, Links: map[string]string{}, Files: map[string][]byte{}, Path: defaultPath, dir: dir}
 	for _, e := range entries {
 		if own[e.Name()] {
 			continue

@@ -225,6 +225,12 @@ func sameFile(a, b string) bool {
 func (r Root) Lookup(name string) string {
 	for _, dir := range filepath.SplitList(r.Path) {
 		path := filepath.Join(dir, name)
+		if r.files != nil {
+			if real, ok := r.inImage(path); ok && r.isProgram(real) {
+				return path
+			}
+			continue
+		}
 		host := r.host(path)
 		real, err := filepath.EvalSymlinks(host)
 		if err != nil || !executable(real) {

@@ -56,6 +56,10 @@ func (r Root) Toolchains(ctx context.Context, s Search, cache string) []proposal
 	for i, name := range known {
 		if path := r.Lookup(name); path != "" {
 			found[i] = proposal.Toolchain{Name: name, Path: path}
+			if r.files != nil {
+				found[i].Version = r.imageVersion(name, path)
+				continue
+			}
 			all.Go(func() { found[i].Version = v.of(ctx, name, r.host(path)) })
 		}
 	}

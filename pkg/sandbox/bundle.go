@@ -5,6 +5,7 @@ package sandbox
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -29,7 +30,8 @@ type layout struct {
 	Root    string // skeleton directory: mount points and generated files, read-only
 	Init    string // guest init on the host
 	Upper   string // private empty directory on the file system that takes every write
-	Binds   []Bind // read-only
+	Image   string // of the root, on the host; "" if Binds are the host's
+	Binds   []Bind // read-only; with Image their sources are paths in it
 	Trees   []tree // read-only, with an overlay each; the first is the workspace
 	UID     int
 	GID     int
@@ -38,6 +40,7 @@ type layout struct {
 	BinDirs string // PATH
 	Home    map[string]string
 	Netns   string // path of the network namespace; "" for a new one without devices
+	files   files  // of Binds
 }
 
 // A tree is a directory, or the EROFS image at Source.
@@ -105,6 +108,11 @@ func (l layout) guestConfig() guest.Config {
 	for i, t := range l.Trees {
 		c.Overlays = append(c.Overlays, guest.Overlay{Lower: guest.Lower + "/" + strconv.Itoa(i), Target: t.Target})
 	}
+	if l.Image != "" {
+		for _, b := range l.Binds {
+			c.Binds = append(c.Binds, guest.Bind{Source: guest.Image + b.Source, Target: b.Target})
+		}
+	}
 	return c
 }
 
@@ -118,6 +126,9 @@ func (l layout) mounts() []specs.Mount {
 	for i, t := range l.Trees {
 		mounts = append(mounts, t.mount(guest.Lower+"/"+strconv.Itoa(i)))
 	}
+	if l.Image != "" { // guest init binds its files
+		return append(mounts, imageMount(l.Image, guest.Image))
+	}
 	for _, b := range l.Binds {
 		mounts = append(mounts, readOnly(b.Source, b.Target))
 	}
@@ -126,9 +137,13 @@ func (l layout) mounts() []specs.Mount {
 
 func (t tree) mount(target string) specs.Mount {
 	if t.image {
-		return specs.Mount{Destination: target, Type: "erofs", Source: t.Source, Options: []string{"ro", "nosuid", "nodev"}}
+		return imageMount(t.Source, target)
 	}
 	return readOnly(t.Source, target)
+}
+
+func imageMount(source, target string) specs.Mount {
+	return specs.Mount{Destination: target, Type: "erofs", Source: source, Options: []string{"ro", "nosuid", "nodev"}}
 }
 
 func readOnly(source, target string) specs.Mount {
@@ -199,11 +214,14 @@ func (l layout) write(dir string) error {
 // read-only.
 func (l layout) skeleton() error {
 	dirs := []string{"/proc", "/sys", "/dev", "/tmp", guest.Home, guest.Upper, "/run", "/var/tmp"}
+	if l.Image != "" {
+		dirs = append(dirs, guest.Image)
+	}
 	for i, t := range l.Trees {
 		dirs = append(dirs, guest.Lower+"/"+strconv.Itoa(i), t.Target)
 	}
 	for _, b := range l.Binds {
-		info, err := os.Stat(b.Source)
+		info, err := l.stat(b.Source)
 		if err != nil {
 			return fmt.Errorf("cannot bind %q: %v", b.Source, err)
 		}
@@ -222,6 +240,14 @@ func (l layout) skeleton() error {
 		return err
 	}
 	return l.touch(guest.Init)
+}
+
+// stat describes the source of a bind.
+func (l layout) stat(source string) (fs.FileInfo, error) {
+	if l.Image != "" {
+		return l.files.Lstat(source)
+	}
+	return os.Stat(source)
 }
 
 func (l layout) touch(path string) error {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -83,11 +84,16 @@ const (
 )
 
 func (c *command) firstExec(inside, host string) (proposal.Exec, error) {
-	digest, err := fileDigest(host)
+	f, err := c.s.o.root().files.Open(host)
 	if err != nil {
 		return proposal.Exec{}, err
 	}
-	facts, err := elfFacts(host)
+	defer f.Close()
+	digest, err := digestOf(f)
+	if err != nil {
+		return proposal.Exec{}, err
+	}
+	facts, err := elfFacts(f)
 	if err != nil {
 		return proposal.Exec{}, err
 	}
@@ -109,24 +115,24 @@ func (c *command) firstExec(inside, host string) (proposal.Exec, error) {
 }
 
 // elfFacts returns what the kernel would report about a file of the root file system.
-func elfFacts(host string) (*proposal.ELF, error) {
-	f, err := os.Open(host)
-	if err != nil {
-		return nil, err
+func elfFacts(f fs.File) (*proposal.ELF, error) {
+	r, ok := f.(io.ReaderAt)
+	if !ok {
+		return nil, errors.New("not a regular file")
 	}
-	defer f.Close()
-	return monitor.ELFOf(elf.Read(f)), nil
+	return monitor.ELFOf(elf.Read(r)), nil
 }
 
 // A root is the read-only part of the sandbox's file tree, as the host sees it.
 type root struct {
+	files files // of the sources of binds
 	binds []Bind
 	links map[string]string
 	trees []string // directories that are not part of it
 }
 
 func (o Options) root() root {
-	r := root{binds: o.Binds, links: o.Links, trees: []string{"/workspace", "/tmp", "/home", "/proc", "/dev", "/.fumehood"}}
+	r := root{files: o.files, binds: o.Binds, links: o.Links, trees: []string{"/workspace", "/tmp", "/home", "/proc", "/dev", "/.fumehood"}}
 	for _, t := range o.Trees {
 		r.trees = append(r.trees, t.Target)
 	}
@@ -159,7 +165,7 @@ func (r root) binary(name string) (inside, host string, err error) {
 	if inside, host, err = r.resolve(name); err != nil {
 		return "", "", err
 	}
-	f, err := os.Open(host)
+	f, err := r.files.Open(host)
 	if err != nil {
 		return "", "", err
 	}
@@ -230,7 +236,7 @@ func (r root) look(name string) (host, target string, err error) {
 		return host, "", nil
 	}
 	host = filepath.Join(best.Source, name[len(best.Target):])
-	info, err := os.Lstat(host)
+	info, err := r.files.Lstat(host)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 		return "", "", errNotFound
 	}
@@ -238,7 +244,7 @@ func (r root) look(name string) (host, target string, err error) {
 		return "", "", err
 	}
 	if info.Mode()&os.ModeSymlink != 0 {
-		target, err = os.Readlink(host)
+		target, err = r.files.ReadLink(host)
 	}
 	return host, target, err
 }
@@ -259,17 +265,8 @@ type hostFile struct {
 
 var digests sync.Map // hostFile → string
 
-// fileDigest returns the digest of a file of the root file system.
-func fileDigest(name string) (string, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	return digestOf(f)
-}
-
-func digestOf(f *os.File) (string, error) {
+// digestOf returns the digest of a file of the root file system, or of an image.
+func digestOf(f fs.File) (string, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return "", err

@@ -155,6 +155,9 @@ func (s *instance) open(ctx context.Context, swap bool) error {
 	for _, t := range s.o.Trees {
 		s.layout.Trees = append(s.layout.Trees, tree{Bind: t})
 	}
+	if s.o.rootFile != nil {
+		s.layout.Image = s.inherit(s.o.rootFile)
+	}
 	for _, i := range s.o.Images {
 		file, err := i.open()
 		if err != nil {
@@ -168,10 +171,14 @@ func (s *instance) open(ctx context.Context, swap bool) error {
 
 // addImage adds a tree whose image runsc inherits and opens by its descriptor.
 func (s *instance) addImage(file *os.File, target string) {
+	s.layout.Trees = append(s.layout.Trees, tree{Bind{s.inherit(file), target}, true})
+}
+
+// inherit returns the path by which runsc opens file, whose descriptor it gets.
+func (s *instance) inherit(file *os.File) string {
 	const first = 3 // of exec.Cmd.ExtraFiles
 	s.images = append(s.images, file)
-	source := fmt.Sprintf("/proc/self/fd/%d", first+len(s.images)-1)
-	s.layout.Trees = append(s.layout.Trees, tree{Bind{source, target}, true})
+	return fmt.Sprintf("/proc/self/fd/%d", first+len(s.images)-1)
 }
 
 // trees lists the overlays' paths inside.
@@ -190,7 +197,7 @@ func (s *instance) bundle() error {
 	l := &s.layout
 	l.ID, l.Init, l.Binds, l.Limits, l.Netns, l.Home = s.id, s.o.Init, s.o.Binds, s.o.Limits, s.o.Netns, s.o.Home
 	l.Root, l.Upper = filepath.Join(s.dir, "root"), filepath.Join(s.dir, "upper")
-	l.Cgroup = "/fumehood-" + s.id
+	l.Cgroup, l.files = "/fumehood-"+s.id, s.o.files
 	if err := l.skeleton(); err != nil {
 		return err
 	}

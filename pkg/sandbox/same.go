@@ -5,6 +5,7 @@
 package sandbox
 
 import (
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -61,8 +62,7 @@ func (x *sameIndex) names(size uint64, digest string) []string {
 	for _, f := range x.sizes[size] {
 		file := [2]uint64{f.device, f.inode}
 		if _, known := same[file]; !known {
-			sum, err := fileDigest(f.host)
-			same[file] = err == nil && sum == digest
+			same[file] = x.digest(f.host) == digest
 		}
 		if same[file] && len(names) < sameNames {
 			names = append(names, f.inside)
@@ -80,7 +80,7 @@ const maxLinked = 8
 // as busybox does in some images. When such a program starts itself again through
 // /proc/self/exe, the kernel does not know the name it was started under.
 func (x *sameIndex) linked(inside string) []string {
-	info, err := os.Lstat(x.host(inside))
+	info, err := x.roots.files.Lstat(x.host(inside))
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
@@ -97,6 +97,20 @@ func (x *sameIndex) linked(inside string) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// digest returns the digest of a program of the root, or "".
+func (x *sameIndex) digest(host string) string {
+	f, err := x.roots.files.Open(host)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	sum, err := digestOf(f)
+	if err != nil {
+		return ""
+	}
+	return sum
 }
 
 // host returns the host path of a path of the root, or "".
@@ -120,21 +134,25 @@ func (x *sameIndex) build() {
 }
 
 // addLoaderOf records the loader that the kernel starts with a program of the root.
-func (x *sameIndex) addLoaderOf(program string) {
-	_, host, err := x.roots.binary(program)
+func (x *sameIndex) addLoaderOf(name string) {
+	_, host, err := x.roots.binary(name)
 	if err != nil {
 		return
 	}
-	f, err := os.Open(host)
+	f, err := x.roots.files.Open(host)
 	if err != nil {
 		return
 	}
 	defer f.Close()
-	inside, host, err := x.roots.resolve(elf.Read(f).Interpreter)
+	program, ok := f.(io.ReaderAt)
+	if !ok {
+		return
+	}
+	inside, host, err := x.roots.resolve(elf.Read(program).Interpreter)
 	if err != nil {
 		return
 	}
-	if info, err := os.Stat(host); err == nil && info.Mode().IsRegular() && !slices.Contains(x.sizes[uint64(info.Size())], fileAt(inside, host, info)) {
+	if info, err := x.roots.files.Lstat(host); err == nil && info.Mode().IsRegular() && !slices.Contains(x.sizes[uint64(info.Size())], fileAt(inside, host, info)) {
 		x.add(inside, host, info)
 	}
 }
@@ -146,7 +164,7 @@ func (x *sameIndex) add(inside, host string, info os.FileInfo) {
 
 // walk records the programs of a directory, if it holds any, and of those below it.
 func (x *sameIndex) walk(host, inside string, holds bool, depth int) {
-	list, err := os.ReadDir(host)
+	list, err := x.roots.files.ReadDir(host)
 	if err != nil {
 		return
 	}

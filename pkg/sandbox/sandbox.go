@@ -47,6 +47,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -73,11 +74,14 @@ type Options struct {
 	// since it was verified.
 	Verify func() error
 
-	Binds []Bind            // host files and directories, read-only
-	Links map[string]string // symbolic links in the root, "/bin" → "usr/bin"
-	Files map[string][]byte // generated files in the root, "/etc/passwd" …
-	Home  map[string]string // generated files in HOME, ".npmrc" …, which commands may change
-	Path  string            // PATH inside
+	Binds []Bind // files and directories of the host, or of RootImage if there is one, read-only
+	// RootImage is an image whose files Binds show: their sources are absolute paths in it. Its
+	// Target is not used. A zero RootImage means that Binds are the host's.
+	RootImage Image
+	Links     map[string]string // symbolic links in the root, "/bin" → "usr/bin"
+	Files     map[string][]byte // generated files in the root, "/etc/passwd" …
+	Home      map[string]string // generated files in HOME, ".npmrc" …, which commands may change
+	Path      string            // PATH inside
 
 	Workspace string  // host directory, visible at /workspace under an overlay
 	Trees     []Bind  // further host directories, each under its own overlay, such as caches
@@ -127,6 +131,9 @@ type Options struct {
 	Ended   func()
 
 	workspace *snapshot // of all sandboxes of a Runner
+	files     files     // of Binds
+	rootFile  *os.File  // of RootImage
+	closeRoot func()
 
 	// answerWithin and patience replace the constants in tests.
 	answerWithin, patience time.Duration
@@ -156,6 +163,10 @@ func New(o Options) (*Runner, error) {
 		return nil, stop("sandbox.options", "UnwatchedUnsafe contradicts Exec and Event", "remove one of them", nil)
 	case !o.UnwatchedUnsafe && (o.Exec == nil || o.Event == nil):
 		return nil, stop("sandbox.options", "Exec or Event is missing", "set Options.Exec and Options.Event, as package gate does", nil)
+	}
+	o.closeRoot = func() {}
+	if err := o.openRoot(); err != nil {
+		return nil, err
 	}
 	o.workspace, o.ImageFrom = &snapshot{}, cmp.Or(o.ImageFrom, DefaultImageFrom)
 	o.answerWithin, o.patience = cmp.Or(o.answerWithin, AnswerWithin), cmp.Or(o.patience, patience)
@@ -255,7 +266,10 @@ func (r *Runner) Close() error {
 	if r.ended == nil {
 		r.ended = errors.New("the runner is closed")
 	}
-	return errors.Join(r.drop(), r.o.workspace.close())
+	err := errors.Join(r.drop(), r.o.workspace.close())
+	r.o.closeRoot()
+	r.o.closeRoot = func() {}
+	return err
 }
 
 // acceptable returns an error for what no policy may grant.

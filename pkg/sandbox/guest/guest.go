@@ -59,6 +59,7 @@ const (
 	Private   = "/.fumehood/private"       // readable only by the guest's root
 	Upper     = "/.fumehood/private/upper" // the size-limited disk-backed layer for all writes
 	Lower     = "/.fumehood/private/lower" // Lower/0, Lower/1 …: the read-only trees below the overlays
+	Image     = "/.fumehood/private/image" // the image of the root, if it has one
 	Workspace = "/workspace"
 	Home      = "/home/fumehood"
 )
@@ -71,6 +72,8 @@ type Config struct {
 	// other command has them, so that none can control a service or become one.
 	Service  int       `json:"service"`
 	Overlays []Overlay `json:"overlays"` // the first is the workspace
+	// Binds are the parts of the root's image.
+	Binds []Bind `json:"binds,omitempty"`
 	// Home are files to create for the commands' user, by path relative to Home.
 	Home map[string]string `json:"home,omitempty"`
 }
@@ -78,6 +81,12 @@ type Config struct {
 // An Overlay is a host tree with a writable layer over it.
 type Overlay struct {
 	Lower  string `json:"lower"`
+	Target string `json:"target"`
+}
+
+// A Bind shows a file or directory at another path, too.
+type Bind struct {
+	Source string `json:"source"`
 	Target string `json:"target"`
 }
 
@@ -113,6 +122,11 @@ func Main(args []string, in io.Reader, out io.Writer) error {
 func prepare(c Config) error {
 	if err := os.Chmod(Upper, 0o700); err != nil {
 		return err
+	}
+	for _, b := range c.Binds {
+		if err := syscall.Mount(b.Source, b.Target, "", syscall.MS_BIND, ""); err != nil {
+			return fmt.Errorf("cannot mount %q: %v", b.Target, err)
+		}
 	}
 	if err := mountScratch("home", Home, 0o700, c); err != nil {
 		return err
