@@ -37,6 +37,7 @@ type layout struct {
 	Cgroup  string
 	BinDirs string // PATH
 	Home    map[string]string
+	Layer   string // image of a layer, or ""
 	Netns   string // path of the network namespace; "" for a new one without devices
 }
 
@@ -95,7 +96,7 @@ func (l layout) services() string {
 }
 
 func (l layout) guestConfig() guest.Config {
-	c := guest.Config{UID: l.UID, GID: l.GID, Service: l.service(), Home: l.Home}
+	c := guest.Config{UID: l.UID, GID: l.GID, Service: l.service(), Home: l.Home, Layer: l.Layer != ""}
 	for i, t := range l.Trees {
 		c.Overlays = append(c.Overlays, guest.Overlay{Lower: guest.Lower + "/" + strconv.Itoa(i), Target: t.Target})
 	}
@@ -114,6 +115,9 @@ func (l layout) mounts() []specs.Mount {
 	}
 	for _, b := range l.Binds {
 		mounts = append(mounts, readOnly(b.Source, b.Target))
+	}
+	if l.Layer != "" {
+		mounts = append(mounts, specs.Mount{Destination: guest.Layer, Type: "erofs", Source: l.Layer, Options: []string{"ro", "nosuid", "nodev"}})
 	}
 	return mounts
 }
@@ -185,7 +189,7 @@ func (l layout) write(dir string) error {
 // skeleton makes the mount points under root. The sandbox sees everything in it
 // read-only.
 func (l layout) skeleton() error {
-	dirs := []string{"/proc", "/sys", "/dev", "/tmp", guest.Home, guest.Upper, "/run", "/var/tmp"}
+	dirs := []string{"/proc", "/sys", "/dev", "/tmp", guest.Home, guest.Upper, guest.Layer, guest.Merged, "/run", "/var/tmp"}
 	for i, t := range l.Trees {
 		dirs = append(dirs, guest.Lower+"/"+strconv.Itoa(i), t.Target)
 	}

@@ -137,7 +137,7 @@ func (s *instance) trees() []string {
 
 func (s *instance) bundle() error {
 	l := &s.layout
-	l.ID, l.Init, l.Binds, l.Limits, l.Netns, l.Home = s.id, s.o.Init, s.o.Binds, s.o.Limits, s.o.Netns, s.o.Home
+	l.ID, l.Init, l.Binds, l.Limits, l.Netns, l.Home, l.Layer = s.id, s.o.Init, s.o.Binds, s.o.Limits, s.o.Netns, s.o.Home, s.o.Layer
 	l.Root, l.Upper = filepath.Join(s.dir, "root"), filepath.Join(s.dir, "upper")
 	l.Cgroup = "/fumehood-" + s.id
 	l.Trees = []Bind{{filepath.Join(s.dir, "trees", "0"), guest.Workspace}}

@@ -81,7 +81,12 @@ type Options struct {
 
 	Workspace string // host directory, visible at /workspace under an overlay
 	Trees     []Bind // further host directories, each under its own overlay, such as caches
-	Env       map[string]string
+	// Layer is the path of an image of what an Export gave, "" for none: every sandbox has it
+	// between what commands write and the trees below, and changes are those since. The image
+	// must be verified, and no other user may be able to change it. Trees must be those of the
+	// Export.
+	Layer string
+	Env   map[string]string
 	// Guard are variables for commands without the grant "built", which run none of the
 	// repository's code. No grant changes them.
 	Guard map[string]string
