@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package image
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// DirOptions say how FromDir reads a directory.
+type DirOptions struct {
+	Options
+	// Owner returns the user and group that a file of uid and gid has in the image; nil
+	// means the same.
+	Owner func(uid, gid uint32) (uint32, uint32)
+}
+
+// FromDir writes the tree below the directory dir to a new image at path, and returns the
+// image's digest, as Writer.Close does. It follows no symbolic link, except that dir itself
+// may be one. Files with several names in the tree keep them as hard links.
+//
+// The image is not a snapshot of one moment, but each file in it is: a file or directory
+// that changes while it is read is an error, as are files that cannot be read and devices,
+// sockets and pipes. Errors are *proposal.StopErrors or ctx's.
+func FromDir(ctx context.Context, path, dir string, o DirOptions) (digest string, err error) {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", unreadable(dir, err)
+	}
+	root := os.NewFile(uintptr(fd), dir)
+	defer root.Close()
+	w, err := Create(path, o.Options)
+	if err != nil {
+		return "", err
+	}
+	defer w.Abort()
+	if o.Owner == nil {
+		o.Owner = func(uid, gid uint32) (uint32, uint32) { return uid, gid }
+	}
+	r := reader{ctx: ctx, w: w, owner: o.Owner, names: map[[2]uint64]string{}}
+	if err := r.directory(root, "."); err != nil {
+		return "", err
+	}
+	digest, _, err = w.Close()
+	return digest, err
+}
+
+// A reader adds a tree to w.
+type reader struct {
+	ctx   context.Context
+	w     *Writer
+	owner func(uid, gid uint32) (uint32, uint32)
+	names map[[2]uint64]string // of files with several names, by device and inode
+}
+
+func (r *reader) directory(dir *os.File, name string) error {
+	var before, after unix.Stat_t
+	if err := unix.Fstat(int(dir.Fd()), &before); err != nil {
+		return unreadable(name, err)
+	}
+	if err := r.w.Add(r.entry(name, before), nil); err != nil {
+		return err
+	}
+	list, err := dir.ReadDir(-1)
+	if err != nil {
+		return unreadable(name, err)
+	}
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, e := range list {
+		if err := r.child(dir, e, path.Join(name, e.Name())); err != nil {
+			return err
+		}
+	}
+	if err := unix.Fstat(int(dir.Fd()), &after); err != nil || !same(before, after) {
+		return changed(name, err)
+	}
+	return nil
+}
+
+func (r *reader) child(dir *os.File, e fs.DirEntry, name string) error {
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	switch e.Type() {
+	case fs.ModeSymlink:
+		return r.link(int(dir.Fd()), e.Name(), name)
+	case fs.ModeDir:
+		fd, err := open(int(dir.Fd()), e.Name(), unix.O_DIRECTORY)
+		if err != nil {
+			return unreadable(name, err)
+		}
+		child := os.NewFile(uintptr(fd), name)
+		defer child.Close()
+		return r.directory(child, name)
+	case 0:
+		fd, err := open(int(dir.Fd()), e.Name(), 0)
+		if err != nil {
+			return unreadable(name, err)
+		}
+		defer unix.Close(fd)
+		return r.regular(fd, name)
+	}
+	return refuse(name, "it is a "+special(e.Type()))
+}
+
+// open opens a child of dir, which must still be what the directory said: a link is not
+// followed, and a pipe does not block.
+func open(dir int, name string, flags int) (fd int, err error) {
+	for {
+		fd, err = unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY|flags, 0)
+		if err != unix.EINTR {
+			return fd, err
+		}
+	}
+}
+
+func (r *reader) regular(fd int, name string) error {
+	var before, after unix.Stat_t
+	if err := unix.Fstat(fd, &before); err != nil {
+		return unreadable(name, err)
+	}
+	if before.Mode&unix.S_IFMT != unix.S_IFREG {
+		return changed(name, nil)
+	}
+	e := r.entry(name, before)
+	if before.Nlink > 1 {
+		key := [2]uint64{before.Dev, before.Ino}
+		if first, known := r.names[key]; known {
+			e.Hard, e.Size = first, 0
+			return r.w.Add(e, nil)
+		}
+		r.names[key] = name
+	}
+	if err := r.w.Add(e, descriptor(fd)); err != nil {
+		return err
+	}
+	if err := unix.Fstat(fd, &after); err != nil || !same(before, after) {
+		return changed(name, err)
+	}
+	return nil
+}
+
+func (r *reader) link(dir int, base, name string) error {
+	var info unix.Stat_t
+	if err := unix.Fstatat(dir, base, &info, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return unreadable(name, err)
+	}
+	target := make([]byte, maxLink+1)
+	n, err := unix.Readlinkat(dir, base, target)
+	if err != nil || info.Mode&unix.S_IFMT != unix.S_IFLNK {
+		return changed(name, err)
+	}
+	e := r.entry(name, info)
+	e.Link = string(target[:n])
+	return r.w.Add(e, nil)
+}
+
+func (r *reader) entry(name string, info unix.Stat_t) Entry {
+	e := Entry{Path: name, Mode: fs.FileMode(info.Mode & 0o777), ModTime: time.Unix(info.Mtim.Unix())}
+	e.UID, e.GID = r.owner(info.Uid, info.Gid)
+	if info.Mode&unix.S_ISVTX != 0 {
+		e.Mode |= fs.ModeSticky
+	}
+	switch info.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		e.Mode |= fs.ModeDir
+	case unix.S_IFLNK:
+		e.Mode |= fs.ModeSymlink
+	default:
+		e.Size = info.Size
+	}
+	return e
+}
+
+// same reports whether a file was not changed between before and after.
+func same(before, after unix.Stat_t) bool {
+	return before.Size == after.Size && before.Mtim == after.Mtim && before.Ctim == after.Ctim
+}
+
+// A descriptor reads a file that is not given to the runtime's poller.
+type descriptor int
+
+func (d descriptor) Read(p []byte) (int, error) {
+	for {
+		n, err := unix.Read(int(d), p)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return 0, err
+		case n == 0:
+			return 0, io.EOF
+		}
+		return n, nil
+	}
+}
