@@ -5,10 +5,12 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // configure applies the configuration file, and the flags that override it, to o.
@@ -24,6 +26,9 @@ func (c *invocation) configure(s *runFlags, o *gate.Options) error {
 	if err := o.Configure(found.Config); err != nil {
 		return err
 	}
+	if err := s.openLayers(found.Config.Layers, o); err != nil {
+		return err
+	}
 	s.configTimeout, s.shown = found.Config.Timeout.Std(), found.Config.Comment
 	if dir := found.Config.Policy; dir != "" && s.about == "" { // a job names its policies itself: the workspace is the pull request's
 		s.policies.Restricting = append(s.policies.Restricting, filepath.Join(s.workspace, dir))
@@ -32,4 +37,23 @@ func (c *invocation) configure(s *runFlags, o *gate.Options) error {
 		c.Warn("set-up: " + n.String())
 	}
 	return nil
+}
+
+// openLayers sets o's layers as the flags say, or else as configured. A configuration file, which
+// may be a pull request's, makes no layer.
+func (s *runFlags) openLayers(configured bool, o *gate.Options) (err error) {
+	switch s.layers {
+	case "":
+		if !configured {
+			return nil
+		}
+	case "off":
+		return nil
+	case "read", "write":
+	default:
+		return &proposal.StopError{Code: "layers.mode", Message: fmt.Sprintf("invalid value %q of --layers", s.layers), Hint: "use off, read or write"}
+	}
+	o.LayersWrite = s.layers == "write"
+	o.Layers, err = gate.OpenLayers(s.layersDir)
+	return err
 }

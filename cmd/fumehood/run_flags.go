@@ -53,6 +53,8 @@ type runFlags struct {
 	config          string
 	setup           string
 	cache           string
+	layers          string
+	layersDir       string
 	configTimeout   time.Duration
 	configured      bool // run has a configuration, demo has none
 	about           string
@@ -88,10 +90,13 @@ func (s *runFlags) defineConfigured(cmd *cobra.Command) {
 	f.StringVar(&s.comment, "comment", "", "`SETTINGS` detail and length of the comment, for example detail=quiet,length=20000")
 	f.StringVar(&s.setup, "setup", "", "`MODE` auto or none: whether to install the dependencies first (default: as configured, or auto)")
 	f.StringVar(&s.cache, "cache", "", "`BOOL` whether to keep compiled standard libraries on this host (default: as configured, or true)")
-	cli.Directories(cmd, "workspace")
+	f.StringVar(&s.layers, "layers", "", "`MODE` off, read or write: whether a layer of an earlier run replaces set-up, and whether this run may make one (default: read if layers is configured, else off)")
+	f.StringVar(&s.layersDir, "layers-dir", "", "`DIR` directory with the layers (default: the one on this host)")
+	cli.Directories(cmd, "workspace", "layers-dir")
 	cli.NoFiles(cmd, "comment")
 	cli.Values(cmd, "setup", "auto", "none")
 	cli.Values(cmd, "cache", "true", "false")
+	cli.Values(cmd, "layers", "off", "read", "write")
 }
 
 // defineInternal adds the flags that fumehood action passes to the run that it starts.

@@ -76,6 +76,7 @@ type Config struct {
 	Timeout    proposal.Duration `json:"timeout,omitempty"`  // of the whole run; 0 means the caller's
 	Policy     string            `json:"policy,omitempty"`   // directory of the repository; "" means none
 	Cache      Cache             `json:"cache,omitzero"`
+	Layers     bool              `json:"layers,omitempty"` // keep what set-up leaves
 	Checkout   Checkout          `json:"checkout,omitzero"`
 	Comment    Comment           `json:"comment,omitzero"`
 
@@ -235,7 +236,7 @@ func configOf(root *document.Node) Config {
 		Setup: setupOf(root.Get("setup")), Registries: registriesOf(root.Get("registries")),
 		Rootfs: root.Text("rootfs"), Tools: root.Texts("tools"), Services: root.Texts("services"),
 		Limits: document.LimitsOf(root.Get("limits")), Timeout: document.DurationOf(root.Get("timeout")),
-		Policy: root.Text("policy"), Cache: cacheOf(root.Get("cache")),
+		Policy: root.Text("policy"), Cache: cacheOf(root.Get("cache")), Layers: isTrue(root.Get("layers")),
 		Checkout: checkoutOf(root.Get("checkout")), Comment: commentOf(root.Get("comment")),
 		lines: map[string]int{},
 	}
@@ -293,6 +294,8 @@ func checkoutOf(n *document.Node) Checkout {
 func commentOf(n *document.Node) Comment {
 	return Comment{Detail: n.Text("detail"), Length: document.IntOf(n.Get("length")), Mention: n.Text("mention")}
 }
+
+func isTrue(n *document.Node) bool { return n != nil && n.Value == "true" }
 
 func cacheOf(n *document.Node) Cache { return Cache{Off: n != nil && n.Value == "false"} }
 

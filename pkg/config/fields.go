@@ -39,6 +39,7 @@ var configShape = document.Shape{
 		document.Optional("timeout", document.Duration("The maximum time of the whole run.")),
 		document.Optional("policy", policyShape()),
 		document.Optional("cache", &cacheShape),
+		document.Optional("layers", &layersShape),
 		document.Optional("checkout", &checkoutShape),
 		document.Optional("comment", &commentShape),
 	},
@@ -138,6 +139,10 @@ var checkoutShape = document.Shape{
 
 var cacheShape = document.Shape{
 	Kind: document.Boolean, Doc: "Whether compiled standard libraries are kept on the host from run to run (default true). They are made from the host's toolchains alone.",
+}
+
+var layersShape = document.Shape{
+	Kind: document.Boolean, Doc: "Whether a layer of an earlier run replaces set-up where the same set-up made it (default false). Layers are made only where the operator says so: --layers write.",
 }
 
 func word(words ...string) *document.Shape {

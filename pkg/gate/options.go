@@ -12,6 +12,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/egress/registry"
 	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/image/layers"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -94,6 +95,13 @@ type Options struct {
 	// Cache keeps on this host, from run to run, what its toolchains alone determine: Go's
 	// compiled standard library, which commands of a Go module find in their build cache.
 	Cache bool
+
+	// Layers keeps what Setup leaves from run to run, and Setup is not run again where a layer
+	// has its effects: see docs/CACHE.md. nil keeps nothing.
+	Layers *layers.Store
+	// LayersWrite also makes layers. What Setup runs is then in later runs of other code: set it
+	// only where the workspace is trusted.
+	LayersWrite bool
 
 	// ObserveUnsafe only records what Policies would refuse. Only the shipped policy refuses.
 	ObserveUnsafe bool

@@ -129,6 +129,8 @@ type Parts struct {
 	// Alternatives of the Reasons that it returns are used. It must be deterministic: see
 	// Redecide.
 	Advise func(context.Context, proposal.Proposal, proposal.Analysis, proposal.Decision) proposal.Decision
+	// Layers, if set, keeps what the commands of set-up leave.
+	Layers Layers
 	// Begin, if set, is called before each command starts, for callers that answer the
 	// sandbox's questions about it.
 	Begin func(proposal.Record)
@@ -274,6 +276,7 @@ func (s *Session) record(from int) error {
 
 // execute runs the allowed proposals in plan order.
 func (s *Session) execute(ctx context.Context) error {
+	s.findLayer(ctx, s.records)
 	limits, any := Largest(s.records)
 	if !any {
 		for i := range s.records {
@@ -318,7 +321,7 @@ func (s *Session) next(ctx context.Context, i int) error {
 		return nil
 	}
 	s.h.reportStep(s.records, i)
-	if err := s.h.one(ctx, s.runner, &s.records[i], s.deadline); err != nil {
+	if err := s.outcome(ctx, i); err != nil {
 		return err
 	}
 	s.h.reportStep(s.records, i)
@@ -345,7 +348,7 @@ func (s *Session) end(ctx context.Context, err error) (proposal.Report, error) {
 
 // one runs one allowed proposal between two entries of the log, and a second time if a
 // runtime crashed.
-func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadline time.Time) error {
+func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadline time.Time, ran func()) error {
 	if _, err := h.p.Log.Append("start", journal.NewStart(*r, false)); err != nil {
 		r.Result = notRun("the audit log could not be written")
 		return err
@@ -363,6 +366,9 @@ func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadl
 		r.Result = &result
 	}
 	noted(r)
+	if runErr == nil {
+		ran()
+	}
 	_, logErr := h.p.Log.Write("result", journal.NewResult(*r))
 	return errors.Join(runErr, logErr)
 }

@@ -145,6 +145,9 @@ func expectedRun(i int, r proposal.Record) []expectation {
 	if !r.Runnable() || r.Result == nil || r.Result.Status == proposal.NotRun {
 		return nil
 	}
+	if r.Result.FromLayer() {
+		return []expectation{{kind: "result", what: fmt.Sprintf("the result of command %d", i+1), body: journal.NewResult(r)}}
+	}
 	list := []expectation{{kind: "start", what: fmt.Sprintf("the start of command %d", i+1), body: journal.NewStart(r, false)}}
 	if first := r.Result.Retried; first != nil {
 		list = append(list,
