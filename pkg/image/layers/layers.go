@@ -92,7 +92,7 @@ type Store struct {
 func Open(dir string, max int64) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
-		err = os.MkdirAll(dir, 0o700)
+		err = makeDir(dir)
 	}
 	if err == nil {
 		err = private(dir)
@@ -103,6 +103,17 @@ func Open(dir string, max int64) (*Store, error) {
 	}
 	lease.Sweep(dir, making, (*lease.Dir).Remove)
 	return &Store{dir: dir, max: cmp.Or(max, DefaultMaxSize)}, nil
+}
+
+// makeDir makes dir for this user alone. What is above it may be for others, too.
+func makeDir(dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
 }
 
 // private returns an error unless dir is a directory that only this user can enter.
