@@ -94,6 +94,9 @@ func outcome(r proposal.Record) (mark, words string) {
 	case notRun:
 		return "➖", "not" + space + "run"
 	case succeeded:
+		if r.Result.FromLayer() {
+			return "✅", "from a layer"
+		}
 		return "✅", "succeeded · " + took(*r.Result)
 	}
 	mark, words = ending(*r.Result)
