@@ -380,26 +380,33 @@ func entryOf(path string, info fs.FileInfo) Entry {
 }
 
 // Prune removes the layers that were last used before the time, those that were not used for
-// longest as long as the rest is larger than size bytes, and what cannot be a layer. A layer in
-// use stays. It returns what was removed.
+// longest as long as all are larger than size bytes, and what cannot be a layer. A layer in use
+// stays. It returns what was removed.
 func (s *Store) Prune(size int64, before time.Time) (removed []Entry, err error) {
+	removed, _, err = s.prune(size, before)
+	return removed, err
+}
+
+// prune is Prune, and returns how many bytes are left.
+func (s *Store) prune(size int64, before time.Time) (removed []Entry, left int64, err error) {
 	list, err := s.List()
-	if err != nil {
-		return nil, err
-	}
-	total := int64(0)
 	for _, e := range list {
-		if total += e.Size + block; total <= size && !e.Used.Before(before) && e.Problem == "" {
+		left += e.Size + block
+	}
+	for _, e := range slices.Backward(list) {
+		if left <= size && !e.Used.Before(before) && e.Problem == "" {
 			continue
 		}
-		if gone, err := remove(e.path); err != nil {
-			return removed, err
-		} else if gone {
+		gone, err := remove(e.path)
+		if err != nil {
+			return removed, left, err
+		}
+		if gone {
 			removed = append(removed, e)
-			total -= e.Size + block
+			left -= e.Size + block
 		}
 	}
-	return removed, nil
+	return removed, left, err
 }
 
 // shrink removes layers until at most size bytes are left.
@@ -407,7 +414,10 @@ func (s *Store) shrink(size int64) error {
 	if size < 0 {
 		return fmt.Errorf("the layer is larger than the limit of %d bytes", s.max)
 	}
-	_, err := s.Prune(size, time.Time{})
+	_, left, err := s.prune(size, time.Time{})
+	if err == nil && left > size {
+		return errors.New("other layers are in use, and there is no room for another")
+	}
 	return err
 }
 
