@@ -19,16 +19,21 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/redact"
+	"github.com/fumehood/fumehood/pkg/sandbox"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
-// TestMain removes everything that the runs of the examples leave.
+// TestMain removes everything that the runs of the examples leave, and makes every
+// workspace an image if FUMEHOOD_TEST_IMAGES is set.
 func TestMain(m *testing.M) {
 	if code, is := gate.Helper(); is {
 		os.Exit(code)
 	}
 	if dir := os.Getenv(sessionIn); dir != "" {
 		os.Exit(killedSession(dir))
+	}
+	if os.Getenv("FUMEHOOD_TEST_IMAGES") != "" {
+		sandbox.DefaultImageFrom = 1
 	}
 	state, err := os.MkdirTemp("", "fumehood-test-")
 	if err != nil {

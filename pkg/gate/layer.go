@@ -90,7 +90,7 @@ func (l *layering) Find(_ context.Context, records []proposal.Record) *proposal.
 	if l.used == nil {
 		return nil
 	}
-	l.run.sandbox.Layer = l.used.Path
+	l.run.sandbox.Layer = l.used.File
 	return layerOf(l.used.Info)
 }
 

@@ -351,6 +351,12 @@ func TestFromDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, path)
+	private := filepath.Join(t.TempDir(), "private")
+	if digest, err := FromDir(context.Background(), private, dir, DirOptions{Owner: owner, Private: true}); err != nil || digest != "" {
+		t.Errorf("a private image: %q, %v", digest, err)
+	} else if err := Verify(private, digestIn(t, path)); err != nil {
+		t.Errorf("a private image is another: %v", err)
+	}
 	got, numbers, _ := readBack(t, path)
 	for name := range got {
 		info, err := os.Lstat(filepath.Join(dir, name))
@@ -373,6 +379,20 @@ func TestFromDir(t *testing.T) {
 	if len(got) != 8 || numbers["sub/a"] != numbers["sub/b"] {
 		t.Errorf("%d files; sub/a is %d, sub/b %d", len(got), numbers["sub/a"], numbers["sub/b"])
 	}
+}
+
+func digestIn(t testing.TB, path string) string {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	digest, _, err := digestOf(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest
 }
 
 func TestFromDirRefused(t *testing.T) {

@@ -26,7 +26,7 @@ type node struct {
 	modTime  time.Time
 	target   string           // of a symbolic link
 	children map[string]*node // of a directory
-	implied  bool             // nobody has added it yet
+	implied  bool             // not added yet, only something below it
 	links    uint32           // names beyond the first
 	size     int64
 	block    uint32 // where its data begins

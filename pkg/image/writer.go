@@ -34,6 +34,8 @@ type Writer struct {
 	root  *node
 	count int
 	err   error // the first one
+
+	private bool // Close returns no digest
 }
 
 // Create begins an image in a new file, which only this user can read.
@@ -48,7 +50,7 @@ func Create(path string, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// Add adds an entry. Entries come in any order; a directory that nobody adds belongs to
+// Add adds an entry. Entries come in any order; a directory that is not added belongs to
 // root, with mode 0755. content is that of a regular file, exactly Size bytes, and may be
 // nil for others.
 //
@@ -221,7 +223,9 @@ func (w *Writer) Close() (digest string, size int64, err error) {
 	if err := w.finish(); err != nil {
 		return "", 0, w.wrap(err)
 	}
-	digest, size, err = digestOf(w.file)
+	if size = w.out.offset; !w.private {
+		digest, size, err = digestOf(w.file)
+	}
 	if err == nil {
 		err = w.file.Close()
 	}

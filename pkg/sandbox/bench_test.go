@@ -143,7 +143,7 @@ func plainBundle(b testing.TB, o Options, env []string, argv ...string) string {
 	bundle := filepath.Join(dir, "bundle")
 	l := layout{
 		ID: "plain", Root: filepath.Join(bundle, "root"), Init: o.Init, Upper: filepath.Join(dir, "upper"), Binds: o.Binds,
-		Trees: []Bind{{o.Workspace, "/workspace"}}, UID: guestID, GID: guestID, Limits: testLimits(),
+		Trees: []tree{{Bind: Bind{o.Workspace, "/workspace"}}}, UID: guestID, GID: guestID, Limits: testLimits(),
 	}
 	for _, d := range []string{l.Root, l.Upper} {
 		if err := os.MkdirAll(d, 0o755); err != nil {

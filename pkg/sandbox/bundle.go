@@ -30,15 +30,21 @@ type layout struct {
 	Init    string // guest init on the host
 	Upper   string // private empty directory on the file system that takes every write
 	Binds   []Bind // read-only
-	Trees   []Bind // read-only, with an overlay each; the first is the workspace
+	Trees   []tree // read-only, with an overlay each; the first is the workspace
 	UID     int
 	GID     int
 	Limits  proposal.Limits
 	Cgroup  string
 	BinDirs string // PATH
 	Home    map[string]string
-	Layer   string // image of a layer, or ""
+	Layer   string // image of a layer; "" for none
 	Netns   string // path of the network namespace; "" for a new one without devices
+}
+
+// A tree is a directory, or the EROFS image at Source.
+type tree struct {
+	Bind
+	image bool
 }
 
 // initCapabilities are what guest init needs inside the sandbox: to mount, to read
@@ -111,15 +117,22 @@ func (l layout) mounts() []specs.Mount {
 		{Destination: guest.Upper, Type: "bind", Source: l.Upper, Options: []string{"rw", "nosuid", "nodev"}},
 	}
 	for i, t := range l.Trees {
-		mounts = append(mounts, readOnly(t.Source, guest.Lower+"/"+strconv.Itoa(i)))
+		mounts = append(mounts, t.mount(guest.Lower+"/"+strconv.Itoa(i)))
 	}
 	for _, b := range l.Binds {
 		mounts = append(mounts, readOnly(b.Source, b.Target))
 	}
 	if l.Layer != "" {
-		mounts = append(mounts, specs.Mount{Destination: guest.Layer, Type: "erofs", Source: l.Layer, Options: []string{"ro", "nosuid", "nodev"}})
+		mounts = append(mounts, tree{Bind{Source: l.Layer}, true}.mount(guest.Layer))
 	}
 	return mounts
+}
+
+func (t tree) mount(target string) specs.Mount {
+	if t.image {
+		return specs.Mount{Destination: target, Type: "erofs", Source: t.Source, Options: []string{"ro", "nosuid", "nodev"}}
+	}
+	return readOnly(t.Source, target)
 }
 
 func readOnly(source, target string) specs.Mount {

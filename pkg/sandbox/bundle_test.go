@@ -34,7 +34,7 @@ func testLimits() proposal.Limits {
 func TestSpecGolden(t *testing.T) {
 	l := layout{
 		ID: "0123456789abcdef", Root: "/state/root", Init: "/lib/fumehood-init", Upper: "/state/upper",
-		Binds: []Bind{{"/usr", "/usr"}}, Trees: []Bind{{"/state/trees/0", "/workspace"}, {"/state/trees/1", "/cache"}},
+		Binds: []Bind{{"/usr", "/usr"}}, Trees: []tree{{Bind{"/state/trees/0", "/workspace"}, false}, {Bind{"/proc/self/fd/3", "/cache"}, true}},
 		UID: 1001, GID: 1002, Limits: testLimits(), Cgroup: "/fumehood-0123456789abcdef",
 	}
 	spec, err := l.spec()

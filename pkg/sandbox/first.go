@@ -130,6 +130,9 @@ func (o Options) root() root {
 	for _, t := range o.Trees {
 		r.trees = append(r.trees, t.Target)
 	}
+	for _, i := range o.Images {
+		r.trees = append(r.trees, i.Target)
+	}
 	return r
 }
 
@@ -263,6 +266,10 @@ func fileDigest(name string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
+	return digestOf(f)
+}
+
+func digestOf(f *os.File) (string, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return "", err

@@ -222,7 +222,7 @@ func TestNoGateNoRun(t *testing.T) {
 	r := testRunner(t, o)
 	s := &instance{o: r.o, gone: make(chan struct{}), stderr: &tailBuffer{}, backgrounds: &backgrounds{}}
 	defer s.close()
-	if err := s.prepare(); err != nil {
+	if err := s.prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(s.gate.socket()); err != nil {

@@ -111,7 +111,11 @@ var buildOnce = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
+// TestMain makes every workspace an image if FUMEHOOD_TEST_IMAGES is set.
 func TestMain(m *testing.M) {
+	if os.Getenv("FUMEHOOD_TEST_IMAGES") != "" {
+		DefaultImageFrom = 1
+	}
 	code := m.Run()
 	if built != "" {
 		os.RemoveAll(built)

@@ -30,6 +30,7 @@ type instance struct {
 	// 108 bytes wherever dir is.
 	root     *lease.Dir
 	layout   layout
+	images   []*os.File // that runsc inherits, from descriptor 3 on
 	cgroup   *cgroup
 	heavy    bool // the last command took much memory
 	launcher *launcher
@@ -61,7 +62,7 @@ func start(ctx context.Context, o Options) (*instance, error) {
 }
 
 func (s *instance) begin(ctx context.Context) error {
-	if err := s.prepare(); err != nil {
+	if err := s.prepare(ctx); err != nil {
 		return err
 	}
 	if err := s.launch(); err != nil {
@@ -114,6 +115,7 @@ func (s *instance) launch() error {
 	s.cmd.Env = []string{}
 	s.cmd.Dir = "/"
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = requests, answers, s.stderr
+	s.cmd.ExtraFiles = s.images
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	closeDir, err := s.cgroup.attach(s.cmd.SysProcAttr)
 	if err != nil {

@@ -80,7 +80,7 @@ func (l *launcher) close() {
 // namespace that only the launcher's thread and its children see. So not even
 // runsc's own processes have a writable path to the workspace.
 type view struct {
-	trees []Bind
+	trees []Bind // Target is the mount's path on the host
 	dir   string // the mounts are made at dir/0, dir/1 …
 	idmap *os.File
 }
@@ -95,8 +95,8 @@ func (v view) enter() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("cannot make mounts private: %w", err)
 	}
-	for i, t := range v.trees {
-		if err := v.mount(t.Source, v.path(i)); err != nil {
+	for _, t := range v.trees {
+		if err := v.mount(t.Source, t.Target); err != nil {
 			return err
 		}
 	}

@@ -44,6 +44,16 @@ func exported(t *testing.T, o Options, text string, b LayerBounds) (string, []La
 	return path, files, err
 }
 
+func opened(t *testing.T, path string) *os.File {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
 var enough = LayerBounds{MaxFiles: 10_000, MaxBytes: 100 << 20}
 
 // What one sandbox exported is there in another, and its changes are those since.
@@ -62,7 +72,7 @@ func TestLayer(t *testing.T) {
 			t.Errorf("exported %q", f.Path)
 		}
 	}
-	o.Layer = path
+	o.Layer = opened(t, path)
 	r := testRunner(t, o)
 	look := `cat node_modules/a/x node_modules/a/y node_modules/l/x "$(printf 'node_modules/n\nl')" ~/.cache/t/f ~/.config/own; stat -c %a node_modules/a; stat -c %h node_modules/a/x`
 	got := runText(t, r, look)
@@ -130,7 +140,7 @@ node f 644 0 0 0 3 "0.etc" ""' && cp /bin/true su && chmod 6755 su`
 			t.Errorf("exported %+v", f)
 		}
 	}
-	o.Layer = path
+	o.Layer = opened(t, path)
 	got := runText(t, testRunner(t, o), `cd node_modules && readlink etc up && stat -c %a su && ls | wc -l`)
 	if want := "/etc\n../../../../etc/passwd\n755\n5\n"; string(got.Stdout.Head) != want { // a name with a newline has two lines
 		t.Errorf("got %q %s", got.Stdout.Head, got.Stderr.Head)

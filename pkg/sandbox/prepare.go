@@ -5,6 +5,7 @@
 package sandbox
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -15,12 +16,13 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/fumehood/fumehood/pkg/image"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox/guest"
 )
 
 // prepare makes everything that runsc needs, and starts only the launcher's thread.
-func (s *instance) prepare() error {
+func (s *instance) prepare(ctx context.Context) error {
 	if err := s.claim(); err != nil {
 		return err
 	}
@@ -54,7 +56,7 @@ func (s *instance) prepare() error {
 	views := make(chan view, 1)
 	s.launcher = newLauncher(func() error { return errors.Join(s.cgroup.enter(), (<-views).enter()) })
 	s.onClose(func() error { s.launcher.close(); return nil })
-	v, err := s.view()
+	v, err := s.view(ctx)
 	views <- v
 	if err != nil {
 		return err
@@ -101,29 +103,82 @@ func noState(err error) error {
 
 // view chooses the user that commands run as: the owner of the workspace, or guestID
 // with the owner mapped if that is root.
-func (s *instance) view() (view, error) {
+func (s *instance) view(ctx context.Context) (view, error) {
 	info, err := os.Stat(s.o.Workspace)
 	if err != nil || !info.IsDir() {
 		return view{}, stop("sandbox.workspace", fmt.Sprintf("workspace %q is not a directory", s.o.Workspace), "name the directory that contains the pull request's code", err)
 	}
-	trees := append([]Bind{{s.o.Workspace, guest.Workspace}}, s.o.Trees...)
-	v := view{trees: trees, dir: filepath.Join(s.dir, "trees")}
-	for i := range trees {
+	owner := info.Sys().(*syscall.Stat_t)
+	s.layout = layout{UID: int(owner.Uid), GID: int(owner.Gid)}
+	if owner.Uid == 0 {
+		s.layout.UID, s.layout.GID = guestID, guestID
+	}
+	v := view{dir: filepath.Join(s.dir, "trees")}
+	if err := s.open(ctx, owner.Uid == 0); err != nil {
+		return v, err
+	}
+	for i, t := range s.layout.Trees {
+		if t.image {
+			continue
+		}
+		v.trees = append(v.trees, Bind{t.Source, v.path(i)})
+		s.layout.Trees[i].Source = v.path(i)
 		if err := os.Mkdir(v.path(i), 0o755); err != nil {
 			return v, err
 		}
 	}
-	owner := info.Sys().(*syscall.Stat_t)
-	s.layout = layout{UID: int(owner.Uid), GID: int(owner.Gid)}
-	if owner.Uid != 0 {
+	if owner.Uid != 0 || len(v.trees) == 0 {
 		return v, nil
 	}
-	s.layout.UID, s.layout.GID = guestID, guestID
 	v.idmap, err = identityMap()
 	if err == nil {
 		s.onClose(v.idmap.Close)
 	}
 	return v, err
+}
+
+// open makes the list of the overlays' trees, and opens their images.
+func (s *instance) open(ctx context.Context, swap bool) error {
+	o := image.DirOptions{Private: true}
+	if swap {
+		o.Owner = swapRoot
+	}
+	snapshot := s.o.workspace
+	if err := snapshot.take(ctx, s.o.Workspace, filepath.Join(s.dir, "workspace.erofs"), s.o.ImageFrom, o); err != nil {
+		return err
+	}
+	if snapshot.file != nil {
+		s.addImage(snapshot.file, guest.Workspace)
+	} else {
+		s.layout.Trees = append(s.layout.Trees, tree{Bind: Bind{s.o.Workspace, guest.Workspace}})
+	}
+	for _, t := range s.o.Trees {
+		s.layout.Trees = append(s.layout.Trees, tree{Bind: t})
+	}
+	for _, i := range s.o.Images {
+		file, err := i.open()
+		if err != nil {
+			return err
+		}
+		s.onClose(file.Close)
+		s.addImage(file, i.Target)
+	}
+	if s.o.Layer != nil {
+		s.layout.Layer = s.inherit(s.o.Layer)
+	}
+	return nil
+}
+
+// addImage adds a tree whose image runsc inherits.
+func (s *instance) addImage(file *os.File, target string) {
+	s.layout.Trees = append(s.layout.Trees, tree{Bind{s.inherit(file), target}, true})
+}
+
+// inherit returns the path by which runsc opens the descriptor of an image.
+func (s *instance) inherit(file *os.File) string {
+	const first = 3 // of exec.Cmd.ExtraFiles
+	s.images = append(s.images, file)
+	return fmt.Sprintf("/proc/self/fd/%d", first+len(s.images)-1)
 }
 
 // trees lists the overlays' paths inside.
@@ -132,18 +187,17 @@ func (s *instance) trees() []string {
 	for _, t := range s.o.Trees {
 		list = append(list, t.Target)
 	}
+	for _, i := range s.o.Images {
+		list = append(list, i.Target)
+	}
 	return list
 }
 
 func (s *instance) bundle() error {
 	l := &s.layout
-	l.ID, l.Init, l.Binds, l.Limits, l.Netns, l.Home, l.Layer = s.id, s.o.Init, s.o.Binds, s.o.Limits, s.o.Netns, s.o.Home, s.o.Layer
+	l.ID, l.Init, l.Binds, l.Limits, l.Netns, l.Home = s.id, s.o.Init, s.o.Binds, s.o.Limits, s.o.Netns, s.o.Home
 	l.Root, l.Upper = filepath.Join(s.dir, "root"), filepath.Join(s.dir, "upper")
 	l.Cgroup = "/fumehood-" + s.id
-	l.Trees = []Bind{{filepath.Join(s.dir, "trees", "0"), guest.Workspace}}
-	for i, t := range s.o.Trees {
-		l.Trees = append(l.Trees, Bind{filepath.Join(s.dir, "trees", fmt.Sprint(i+1)), t.Target})
-	}
 	if err := l.skeleton(); err != nil {
 		return err
 	}

@@ -142,12 +142,13 @@ type Info struct {
 // A Layer is a layer that was verified and is in use until Close.
 type Layer struct {
 	Info
-	Path string // of a file that begins with the image
-	file *os.File
+	// File begins with the image. It is what was verified, whatever happens to its name, and
+	// must only be read.
+	File *os.File
 }
 
 // Close ends the use of a layer.
-func (l *Layer) Close() error { return l.file.Close() }
+func (l *Layer) Close() error { return l.File.Close() }
 
 func invalid(key, why string, err error) error {
 	return &proposal.StopError{Code: CodeInvalid, Message: fmt.Sprintf("the layer for %.19s… is not used: %s", key, why), Hint: "it was removed; a run with --layers write makes it again", Err: err}
@@ -173,7 +174,7 @@ func (s *Store) Get(key string) (*Layer, error) {
 		err = l.verify(key)
 	}
 	if err != nil && l != nil {
-		_ = l.file.Close()
+		_ = l.File.Close()
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.EWOULDBLOCK): // the second is removing it
@@ -192,7 +193,7 @@ func open(path string) (*Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Layer{Path: path, file: file}
+	l := &Layer{File: file}
 	if err = unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB); err == nil {
 		l.Info, err = readInfo(file)
 	}
@@ -242,7 +243,7 @@ func (l *Layer) verify(key string) error {
 		return errors.New("it was made for another set-up")
 	}
 	sum := sha256.New()
-	if _, err := io.CopyBuffer(struct{ io.Writer }{sum}, io.NewSectionReader(l.file, 0, l.Size), make([]byte, 1<<20)); err != nil {
+	if _, err := io.CopyBuffer(struct{ io.Writer }{sum}, io.NewSectionReader(l.File, 0, l.Size), make([]byte, 1<<20)); err != nil {
 		return err
 	}
 	if got := "sha256:" + hex.EncodeToString(sum.Sum(nil)); got != l.Digest {
@@ -368,7 +369,7 @@ func entryOf(path string, info fs.FileInfo) Entry {
 	l, err := open(path)
 	if l != nil {
 		e.Info = l.Info
-		_ = l.file.Close()
+		_ = l.File.Close()
 	}
 	if digits := strings.TrimSuffix(filepath.Base(path), suffix); err == nil && e.Key != "sha256:"+digits {
 		err = errors.New("it was made for another set-up")

@@ -119,7 +119,7 @@ func TestKeepAndGet(t *testing.T) {
 	if l == nil || l.Info != made || l.Key != keyOf("a") || l.Run != "run-1" {
 		t.Fatalf("kept %+v, got %+v", made, l)
 	}
-	if data, err := os.ReadFile(l.Path); err != nil || !bytes.Contains(data, []byte("one")) || int64(len(data)) != l.Size+block {
+	if data, err := os.ReadFile(l.File.Name()); err != nil || !bytes.Contains(data, []byte("one")) || int64(len(data)) != l.Size+block {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
 	// Same key, same inputs: the first one stays.

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sandbox
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// fileCommands read a whole repository.
+var fileCommands = []string{"git status", "git status", "git grep -q never-found", "find . -type f", "grep -rq never-found ."}
+
+// BenchmarkFiles compares commands that read many files on the host, in a workspace that
+// is a directory, and in one that is an image; start includes making the image.
+//
+//	go test ./pkg/sandbox -run '^$' -bench Files -benchtime 1x -timeout 30m
+func BenchmarkFiles(b *testing.B) {
+	for _, n := range []int{1000, 5000, 20_000, 50_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			o, rec := gatedOptions(b)
+			rec.reset(allow)
+			o.Env = map[string]string{"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.checkStat", "GIT_CONFIG_VALUE_0": "minimal"}
+			o.Limits.CPUs, o.Limits.Memory, o.Events = 64, 4*proposal.GiB, math.MaxInt32
+			manyFiles(b, o.Workspace, n)
+			for b.Loop() {
+				native := nativeCosts(b, o.Workspace)
+				o.ImageFrom = math.MaxInt
+				directory := sandboxCosts(b, o)
+				o.ImageFrom = 1
+				image := sandboxCosts(b, o)
+				for i, name := range append([]string{"start"}, fileCommands...) {
+					b.Logf("%6d files, %-26s native %s, directory %s, image %s", n, name, native[i], directory[i], image[i])
+				}
+			}
+		})
+	}
+}
+
+// A cost is what a command took.
+type cost struct{ wall, cpu time.Duration }
+
+func (c cost) String() string {
+	return fmt.Sprintf("%5d ms (processor %5d ms)", c.wall.Milliseconds(), c.cpu.Milliseconds())
+}
+
+// manyFiles makes a repository with n files of about 4 KB, 20 in a directory.
+func manyFiles(b testing.TB, dir string, n int) {
+	b.Helper()
+	for i := range n {
+		path := filepath.Join(dir, fmt.Sprintf("d%d/d%d/file%d.txt", i/400, i/20%20, i))
+		if i%20 == 0 {
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				b.Fatal(err)
+			}
+		}
+		text := strings.Repeat(fmt.Sprintf("line of file %d\n", i), 50+i%400)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	sh(b, dir, "git init -q && git config gc.auto 0 && git add -A && git -c user.name=x -c user.email=x@localhost commit -qm first && git gc -q && git status >/dev/null")
+}
+
+func nativeCosts(b *testing.B, dir string) []cost {
+	b.Helper()
+	took := []cost{{}}
+	for _, text := range fileCommands {
+		begin := time.Now()
+		cmd := exec.Command("/bin/bash", "-c", text+" > /dev/null")
+		cmd.Dir = dir
+		_ = cmd.Run() // grep finds nothing
+		took = append(took, cost{time.Since(begin), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()})
+	}
+	return took
+}
+
+// sandboxCosts begins with the start of the sandbox, whose processor time is this process's:
+// it makes the image.
+func sandboxCosts(b *testing.B, o Options) []cost {
+	b.Helper()
+	r := testRunner(b, o)
+	var took []cost
+	for _, text := range append([]string{"true"}, fileCommands...) {
+		x := proposal.Execution{ID: "x", Text: text + " > /dev/null", Grant: proposal.Grant{Limits: o.Limits}}
+		begin, before := time.Now(), ownTime(b)
+		result, err := r.Run(b.Context(), x)
+		if err != nil || result.ExitCode > 1 {
+			b.Fatalf("%s: %v, %s %d %s", text, err, result.Status, result.ExitCode, result.Stderr.Head)
+		}
+		used := time.Duration(result.Usage.CPUUser.Value+result.Usage.CPUSystem.Value) * time.Millisecond
+		if text == "true" {
+			used = ownTime(b) - before
+		}
+		took = append(took, cost{time.Since(begin), used})
+	}
+	return took
+}
+
+// ownTime is the processor time of this process.
+func ownTime(b *testing.B) time.Duration {
+	b.Helper()
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
