@@ -175,6 +175,14 @@ func (l *layering) Keep(ctx context.Context, runner hood.Runner, _ []proposal.Re
 	if !ok || l.key == "" || !g.o.LayersWrite || l.used != nil {
 		return nil
 	}
+	now, err := readInputs(l.run.sandbox.Workspace, g.o.Setup.Steps)
+	if err == nil && now.Digest != l.inputs.Digest {
+		err = errors.New("the workspace changed meanwhile")
+	}
+	if err != nil {
+		g.o.notice("warning: set-up is not kept in a layer: " + err.Error())
+		return nil
+	}
 	info, err := l.make(func(add func(sandbox.LayerFile, io.Reader) error) error {
 		return from.Export(ctx, sandbox.LayerBounds{MaxFiles: layers.MaxFiles, MaxBytes: layers.MaxBytes}, add)
 	})

@@ -51,10 +51,18 @@ var ErrNoLayer = errors.New("set-up left what a layer cannot hold")
 // and HOME so far, without those of Options.Home, sockets and FIFOs. content has exactly Size
 // bytes, and nil if it is not a new regular file. Names and targets are a command's: add must not
 // use them as paths of the host. If add returns an error, it is not called again, and Export
-// returns that error. ErrNoLayer and add's error leave the Runner usable, any other ends it.
+// returns that error. A sandbox in which nothing has run is ErrNoLayer. ErrNoLayer and add's error
+// leave the Runner usable, any other ends it.
 func (r *Runner) Export(ctx context.Context, b LayerBounds, add func(f LayerFile, content io.Reader) error) error {
+	if r.idle() {
+		return fmt.Errorf("%w: the sandbox has ended", ErrNoLayer)
+	}
 	var refused error
-	_, err := r.between(ctx, func(s *instance, _ *proposal.Result) error {
+	_, err := r.between(ctx, func(s *instance, result *proposal.Result) error {
+		if result.NewSandbox { // it has just replaced one that ended
+			refused = fmt.Errorf("%w: the sandbox has ended", ErrNoLayer)
+			return nil
+		}
 		err := s.init.layer(b, add)
 		var why *layerRefusal
 		if errors.As(err, &why) {

@@ -126,6 +126,24 @@ func TestLayerRefused(t *testing.T) {
 	}
 }
 
+// Of a sandbox that has ended, or in which nothing has run, there is no layer.
+func TestLayerOfNothing(t *testing.T) {
+	r := testRunner(t, testOptions(t))
+	add := func(f LayerFile, _ io.Reader) error { t.Errorf("exported %+v", f); return nil }
+	if err := r.Export(t.Context(), enough, add); !errors.Is(err, ErrNoLayer) {
+		t.Errorf("error %v", err)
+	}
+	if got := runText(t, r, "echo x >f"); !got.Succeeded() {
+		t.Fatal(got.Detail)
+	}
+	if err := r.current.end(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Export(t.Context(), enough, add); !errors.Is(err, ErrNoLayer) {
+		t.Errorf("error %v", err)
+	}
+}
+
 // What a command names itself is data: links out of the layer are kept as text.
 func TestLayerHostileNames(t *testing.T) {
 	o := testOptions(t)
