@@ -128,7 +128,6 @@ func begin[T any](f func() (T, error)) func() (T, error) {
 
 func (g *Gate) sandboxOptions() (sandbox.Options, error) {
 	o, err := SandboxOptions(g.o.Workspace, g.root, g.runsc)
-	o.ImageFrom = g.o.ImageFrom
 	for _, m := range g.o.MountsUnsafe {
 		if err != nil {
 			return o, err

@@ -34,9 +34,10 @@ type Options struct {
 	// Workspace is the directory with the code under review; "." if empty. It is mounted
 	// under an overlay and never written to.
 	Workspace string
-	// ImageFrom is the number of files from which a run reads Workspace from an image of it,
-	// made before the first command: see sandbox.Options. 0 means
-	// sandbox.DefaultImageFrom, 1 always, and math.MaxInt never.
+	// ImageFrom is the number of files from which commands read Workspace from an image of
+	// it, made before the first command: see sandbox.Options. 1 is always, math.MaxInt
+	// never. 0 means sandbox.DefaultImageFrom for runs of at least three commands, and never
+	// for others and for sessions, which show what the host changes.
 	ImageFrom int
 	// Rootfs is "host", the default, or "dir:PATH".
 	Rootfs string

@@ -50,13 +50,15 @@ func (g *Gate) Run(ctx context.Context, plan proposal.Plan) (proposal.Report, er
 	g.running.Lock()
 	defer g.running.Unlock()
 	r := &run{gate: g, sandbox: g.sandbox, budget: budget(ctx)}
+	planned := g.o.Planned(plan)
+	r.sandbox.ImageFrom = g.o.imageFrom(len(planned.Proposals))
 	err := r.open(ctx, plan)
 	defer r.close()
 	if err != nil {
 		err = g.redactor.Error(err)
 		return g.notStarted(plan, err), err
 	}
-	report, err := r.hood.Run(ctx, g.o.Planned(plan), r.info)
+	report, err := r.hood.Run(ctx, planned, r.info)
 	err = g.redactor.Error(errors.Join(err, r.network.close()))
 	g.warn(g.engine.Warnings()...)
 	return r.seal(report, err)

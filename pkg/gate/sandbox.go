@@ -7,6 +7,7 @@ package gate
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,6 +46,18 @@ func SandboxOptions(workspace string, root rootfs.Root, runsc install.Runsc) (sa
 		o.Binds = append(o.Binds, sandbox.Bind{Source: source, Target: target})
 	}
 	return o, nil
+}
+
+// imageCommands is how many commands a run must have for an image of its workspace to pay:
+// one or two may read few files.
+const imageCommands = 3
+
+// imageFrom returns sandbox.Options.ImageFrom for a run of commands, or 0 for a session.
+func (o Options) imageFrom(commands int) int {
+	if o.ImageFrom != 0 || commands >= imageCommands || sandbox.DefaultImageFrom == 1 {
+		return o.ImageFrom
+	}
+	return math.MaxInt
 }
 
 // Toolchains returns the compilers and interpreters in PATH inside, with their versions

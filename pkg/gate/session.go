@@ -117,6 +117,7 @@ func (g *Gate) begin(ctx context.Context, o SessionOptions) (*Session, error) {
 	o.Idle = cmp.Or(o.Idle, DefaultIdle)
 	s := &Session{gate: g, o: o, turn: make(chan struct{}, 1), done: make(chan struct{}), setup: g.o.Planned(proposal.Plan{}).Proposals}
 	s.run = &run{gate: g, sandbox: g.sandbox, budget: cmp.Or(o.Lifetime, DefaultLifetime)}
+	s.run.sandbox.ImageFrom = g.o.imageFrom(0)
 	s.run.sandbox.Files = maps.Clone(s.run.sandbox.Files)
 	maps.Copy(s.run.sandbox.Files, sandbox.InterpreterFiles())
 	s.ctx, s.cancel = context.WithCancelCause(ctx)

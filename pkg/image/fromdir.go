@@ -29,14 +29,15 @@ type DirOptions struct {
 }
 
 // FromDir writes the tree below the directory dir to a new image at path, and returns the
-// image's digest, as Writer.Close does. It follows no symbolic link, except that dir itself
-// may be one. Files with several names in the tree keep them as hard links.
+// image's digest, as Writer.Close does. It follows no symbolic link, and a file or directory
+// on which another is mounted is an error. Files with several names in the tree keep them as
+// hard links.
 //
 // The image is not a snapshot of one moment, but each file in it is: a file or directory
 // that changes while it is read is an error, as are files that cannot be read and devices,
 // sockets and pipes. Errors are *proposal.StopErrors or ctx's.
 func FromDir(ctx context.Context, path, dir string, o DirOptions) (digest string, err error) {
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", unreadable(dir, err)
 	}
@@ -75,9 +76,12 @@ func (r *reader) directory(dir *os.File, name string) error {
 	if err := r.w.Add(r.entry(name, before), nil); err != nil {
 		return err
 	}
-	list, err := dir.ReadDir(-1)
-	if err != nil {
+	list, err := dir.ReadDir(r.w.o.MaxFiles)
+	switch {
+	case err != nil && err != io.EOF:
 		return unreadable(name, err)
+	case len(list) == r.w.o.MaxFiles:
+		return tooLarge("files", int64(r.w.o.MaxFiles))
 	}
 	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, e := range list {
@@ -117,11 +121,12 @@ func (r *reader) child(dir *os.File, e fs.DirEntry, name string) error {
 	return refuse(name, "it is a "+special(e.Type()))
 }
 
-// open opens a child of dir, which must still be what the directory said: a link is not
-// followed, and a pipe does not block.
-func open(dir int, name string, flags int) (fd int, err error) {
+// open opens a child of dir, which must still be what the directory said: no link is
+// followed, a pipe does not block, and nothing that is mounted in the tree gets in.
+func open(dir int, name string, flags uint64) (fd int, err error) {
+	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY | flags, Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS}
 	for {
-		fd, err = unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY|flags, 0)
+		fd, err = unix.Openat2(dir, name, &how)
 		if err != unix.EINTR {
 			return fd, err
 		}

@@ -403,8 +403,12 @@ func TestFromDirRefused(t *testing.T) {
 	}
 	_, err := FromDir(context.Background(), path, dir, DirOptions{})
 	wantCode(t, err, CodeEntry)
-	_, err = FromDir(context.Background(), path, filepath.Join(dir, "run"), DirOptions{})
-	wantCode(t, err, CodeContent)
+	for _, wrong := range []string{"run", "to-dir"} {
+		_, err = FromDir(context.Background(), path, filepath.Join(dir, wrong), DirOptions{})
+		wantCode(t, err, CodeContent)
+	}
+	_, err = FromDir(context.Background(), path, tree(t), DirOptions{Options: Options{MaxFiles: 4}})
+	wantCode(t, err, CodeLimit)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := FromDir(ctx, path, dir, DirOptions{}); !errors.Is(err, context.Canceled) {
@@ -412,6 +416,24 @@ func TestFromDirRefused(t *testing.T) {
 	}
 	if _, err := os.Stat(path); err == nil {
 		t.Error("an image is left")
+	}
+}
+
+// What is mounted in a tree is not part of it.
+func TestFromDirMount(t *testing.T) {
+	outside := t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "secret"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{outside: "sub/empty", filepath.Join(outside, "secret"): "run"} {
+		dir := tree(t)
+		at := filepath.Join(dir, to)
+		if err := unix.Mount(from, at, "", unix.MS_BIND, ""); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Unmount(at, unix.MNT_DETACH) })
+		_, err := FromDir(context.Background(), filepath.Join(t.TempDir(), "image"), dir, DirOptions{})
+		wantCode(t, err, CodeContent)
 	}
 }
 

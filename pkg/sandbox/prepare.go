@@ -139,7 +139,7 @@ func (s *instance) view(ctx context.Context) (view, error) {
 
 // open makes the list of the overlays' trees, and opens their images.
 func (s *instance) open(ctx context.Context, swap bool) error {
-	o := image.DirOptions{Private: true}
+	o := image.DirOptions{Private: true, Options: image.Options{MaxBytes: maxSnapshot}}
 	if swap {
 		o.Owner = swapRoot
 	}
