@@ -6,12 +6,14 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/results"
 )
 
@@ -37,6 +39,9 @@ func (c *invocation) configure(s *runFlags, o *gate.Options) error {
 		return err
 	}
 	o.Results, o.ResultsDir = mode.InJob(os.Getenv, os.ReadFile), s.resultsDir
+	if err := s.openLayers(found.Config.Layers, o); err != nil {
+		return err
+	}
 	s.configTimeout, s.shown = found.Config.Timeout.Std(), found.Config.Comment
 	if dir := found.Config.Policy; dir != "" && s.about == "" { // a job names its policies itself: the workspace is the pull request's
 		s.policies.Restricting = append(s.policies.Restricting, filepath.Join(trusted, dir))
@@ -45,4 +50,23 @@ func (c *invocation) configure(s *runFlags, o *gate.Options) error {
 		c.Warn("set-up: " + n.String())
 	}
 	return nil
+}
+
+// openLayers sets o's layers as the flags say, or else as configured. A configuration file, which
+// may be a pull request's, makes no layer.
+func (s *runFlags) openLayers(configured bool, o *gate.Options) (err error) {
+	switch s.layers {
+	case "":
+		if !configured {
+			return nil
+		}
+	case "off":
+		return nil
+	case "read", "write":
+	default:
+		return &proposal.StopError{Code: "layers.mode", Message: fmt.Sprintf("invalid value %q of --layers", s.layers), Hint: "use off, read or write"}
+	}
+	o.LayersWrite = s.layers == "write"
+	o.Layers, err = gate.OpenLayers(s.layersDir)
+	return err
 }

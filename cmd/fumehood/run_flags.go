@@ -58,6 +58,8 @@ type runFlags struct {
 	cache           string
 	results         string
 	resultsDir      string
+	layers          string
+	layersDir       string
 	configTimeout   time.Duration
 	configured      bool // run has a configuration, demo has none
 	about           string
@@ -95,11 +97,14 @@ func (s *runFlags) defineConfigured(cmd *cobra.Command) {
 	f.StringVar(&s.cache, "cache", "", "`BOOL` whether to keep compiled standard libraries on this host (default: as configured, or true)")
 	f.StringVar(&s.results, "results", "", "`MODE` off, read or write: whether results of commands with cache: true are used and kept (default: as configured, or off)")
 	f.StringVar(&s.resultsDir, "results-dir", "", "`DIR` directory that has the kept results, of mode 0700 (default: results in fumehood's cache)")
-	cli.Directories(cmd, "workspace", "results-dir")
+	f.StringVar(&s.layers, "layers", "", "`MODE` off, read or write: whether a layer of an earlier run replaces set-up, and whether this run may make one (default: read if layers is configured, else off)")
+	f.StringVar(&s.layersDir, "layers-dir", "", "`DIR` directory with the layers (default: the one on this host)")
+	cli.Directories(cmd, "workspace", "results-dir", "layers-dir")
 	cli.NoFiles(cmd, "comment")
 	cli.Values(cmd, "results", results.Modes...)
 	cli.Values(cmd, "setup", "auto", "none")
 	cli.Values(cmd, "cache", "true", "false")
+	cli.Values(cmd, "layers", "off", "read", "write")
 }
 
 // defineInternal adds the flags that fumehood action passes to the run that it starts.

@@ -77,6 +77,7 @@ type Config struct {
 	Policy     string            `json:"policy,omitempty"`   // directory of the repository; "" means none
 	Cache      Cache             `json:"cache,omitzero"`
 	Results    string            `json:"results,omitempty"` // one of ResultModes; "" means off
+	Layers     bool              `json:"layers,omitempty"`  // keep what set-up leaves
 	Checkout   Checkout          `json:"checkout,omitzero"`
 	Comment    Comment           `json:"comment,omitzero"`
 
@@ -241,7 +242,7 @@ func configOf(root *document.Node) Config {
 		Setup: setupOf(root.Get("setup")), Registries: registriesOf(root.Get("registries")),
 		Rootfs: root.Text("rootfs"), Tools: root.Texts("tools"), Services: root.Texts("services"),
 		Limits: document.LimitsOf(root.Get("limits")), Timeout: document.DurationOf(root.Get("timeout")),
-		Policy: root.Text("policy"), Cache: cacheOf(root.Get("cache")), Results: root.Text("results"),
+		Policy: root.Text("policy"), Cache: cacheOf(root.Get("cache")), Results: root.Text("results"), Layers: isTrue(root.Get("layers")),
 		Checkout: checkoutOf(root.Get("checkout")), Comment: commentOf(root.Get("comment")),
 		lines: map[string]int{},
 	}
@@ -299,6 +300,8 @@ func checkoutOf(n *document.Node) Checkout {
 func commentOf(n *document.Node) Comment {
 	return Comment{Detail: n.Text("detail"), Length: document.IntOf(n.Get("length")), Mention: n.Text("mention")}
 }
+
+func isTrue(n *document.Node) bool { return n != nil && n.Value == "true" }
 
 func cacheOf(n *document.Node) Cache { return Cache{Off: n != nil && n.Value == "false"} }
 

@@ -90,6 +90,8 @@ func TestDecodeWords(t *testing.T) {
 		"rootfs: host":                 {Rootfs: "host"},
 		"cache: true":                  {},
 		"cache: false":                 {Cache: Cache{Off: true}},
+		"layers: true":                 {Layers: true},
+		"layers: false":                {},
 		"setup: [\"go mod download\"]": {Setup: Setup{Mode: Listed, Commands: []Command{{Run: "go mod download"}}}},
 	} {
 		want.Schema = Schema

@@ -41,6 +41,7 @@ var configShape = document.Shape{
 		document.Optional("cache", &cacheShape),
 		document.Optional("results", &document.Shape{Kind: document.Text, Max: 16, Choice: ResultModes, Want: quoted(ResultModes),
 			Doc: "Whether kept results of earlier runs are used for commands that request it (default off). Only the flag --results write keeps any."}),
+		document.Optional("layers", &layersShape),
 		document.Optional("checkout", &checkoutShape),
 		document.Optional("comment", &commentShape),
 	},
@@ -156,6 +157,10 @@ var checkoutShape = document.Shape{
 
 var cacheShape = document.Shape{
 	Kind: document.Boolean, Doc: "Whether compiled standard libraries are kept on the host from run to run (default true). They are made from the host's toolchains alone.",
+}
+
+var layersShape = document.Shape{
+	Kind: document.Boolean, Doc: "Whether a layer of an earlier run replaces set-up where the same set-up made it (default false). Layers are made only where the operator says so: --layers write.",
 }
 
 func word(words ...string) *document.Shape {

@@ -56,7 +56,7 @@ type Effective struct {
 
 // unset describes a field that has no value.
 var unset = map[string]string{
-	"setup": `"auto"`, "registries": `"auto"`, "rootfs": `"host"`, "cache": "true", "results": `"off"`,
+	"setup": `"auto"`, "registries": `"auto"`, "rootfs": `"host"`, "cache": "true", "results": `"off"`, "layers": "false",
 	"checkout": "(the commit)", "comment": "(normal detail)", "tools": "(none)", "services": "(none)", "policy": "(none)", "timeout": "(not set)",
 }
 
@@ -73,7 +73,7 @@ const unsetLimit = "(set by policy)"
 //	checkout                          submodules=true, lfs=true
 //	comment                           detail=quiet, length=20000
 //	limits                            memory=4GiB, pids=512, wall=5m
-//	cache                             true or false
+//	cache, layers                     true or false
 //	rootfs, timeout, policy, results  the value itself
 //
 // Every value is checked as in a file. If one is invalid, or its field unknown, Merge
@@ -133,7 +133,7 @@ func nodeOf(field, value string) *document.Node {
 	at := document.Position{Line: 1, Col: 1}
 	leaf := func(value string) *document.Node { return &document.Node{Kind: document.Text, At: at, Value: value} }
 	switch {
-	case field == "cache" && (value == "true" || value == "false"):
+	case (field == "cache" || field == "layers") && (value == "true" || value == "false"):
 		return &document.Node{Kind: document.Boolean, At: at, Value: value}
 	case field == "limits", field == "checkout", field == "comment":
 		n := &document.Node{Kind: document.Object, At: at}
@@ -199,6 +199,8 @@ func apply(c *Config, field string, given Config) {
 		c.Cache = given.Cache
 	case "results":
 		c.Results = given.Results
+	case "layers":
+		c.Layers = given.Layers
 	case "checkout":
 		c.Checkout = given.Checkout
 	case "comment":

@@ -58,6 +58,7 @@ func TestMergeRejects(t *testing.T) {
 		{"registries", "npm, cargo", `--x: [1]: unknown registry "cargo": did you mean "crates"?`},
 		{"registries", ",", "--x: is empty: give it at least one item"},
 		{"cache", "yes", `--x: want true or false, got the text "yes"`},
+		{"layers", "write", `--x: want true or false, got the text "write"`},
 		{"policy", "/etc", `--x: invalid value "/etc": want a path relative to the workspace, without ".."`},
 		{"tools", "/root/..", `--x: [0]: invalid value "/root/..": want the plain path of a directory other than /`},
 		{"setup", "a\x00b", "--x: [0]: contains the control character U+0000 as character 2, which is not allowed"},
@@ -81,7 +82,7 @@ func TestMergeRejects(t *testing.T) {
 func TestMergeKnowsEveryField(t *testing.T) {
 	values := map[string]string{
 		"setup": "none", "registries": "none", "rootfs": "host", "tools": "/opt/go/bin", "services": "redis", "limits": "pids=5", "timeout": "1m",
-		"policy": "p", "cache": "true", "results": "read", "checkout": "lfs=true", "comment": "detail=quiet, length=9000, mention=requester",
+		"policy": "p", "cache": "true", "results": "read", "layers": "true", "checkout": "lfs=true", "comment": "detail=quiet, length=9000, mention=requester",
 	}
 	for _, f := range configShape.Fields {
 		if f.Name == "schema" {

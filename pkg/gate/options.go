@@ -12,6 +12,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/egress/registry"
 	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/image/layers"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -111,6 +112,12 @@ type Options struct {
 	// ResultsDir is the directory that has them, of this user with mode 0700; results in
 	// fumehood's cache if empty.
 	ResultsDir string
+	// Layers keeps what Setup leaves from run to run, and Setup is not run again where a layer
+	// has its effects: see docs/CACHE.md. nil keeps nothing.
+	Layers *layers.Store
+	// LayersWrite also makes layers. What Setup runs is then in later runs of other code: set it
+	// only where the workspace is trusted.
+	LayersWrite bool
 
 	// ObserveUnsafe only records what Policies would refuse. Only the shipped policy refuses.
 	ObserveUnsafe bool

@@ -34,6 +34,7 @@ type run struct {
 	files    place
 	results  *keptResults  // nil if none are used
 	opened   time.Duration // in which the session was opened
+	layering *layering     // nil if no layers are kept
 }
 
 // Run decides every proposal of plan, writes the decisions to a new log, runs what is
@@ -136,10 +137,15 @@ func (r *run) wire(ctx context.Context) (err error) {
 		return err
 	}
 	log := r.counted()
+	var kept hood.Layers // not a nil pointer in it
+	if g.o.Layers != nil {
+		r.layering = &layering{run: r}
+		kept = r.layering
+	}
 	r.network = &network{o: g.o, engine: g.engine, observer: observer, sandbox: &r.sandbox}
 	parts := hood.Parts{
 		Parse: Analyze, Policy: g.engine, Log: log, Now: time.Now, Progress: g.o.Progress,
-		Ceiling: g.o.Ceiling, Budget: r.budget, Observer: observer, Network: r.network, Redactor: r.redactor, Advise: explain.NewAdviser(g.engine, Analyze).Advise, Begin: lineage.Begin, End: lineage.End,
+		Layers: kept, Ceiling: g.o.Ceiling, Budget: r.budget, Observer: observer, Network: r.network, Redactor: r.redactor, Advise: explain.NewAdviser(g.engine, Analyze).Advise, Begin: lineage.Begin, End: lineage.End,
 		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
 			r.sandbox.Limits = l
 			return sandbox.New(r.sandbox)
@@ -185,6 +191,7 @@ func (r *run) seal(report proposal.Report, err error) (proposal.Report, error) {
 
 // close removes files that were never searched for secrets, and warns if that fails.
 func (r *run) close() {
+	r.layering.close()
 	if err := r.redactor.Close(); err != nil {
 		r.gate.warn("output.left: cannot remove the output of commands that was not searched for secrets: " + err.Error())
 	}

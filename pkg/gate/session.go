@@ -185,6 +185,9 @@ func (g *Gate) sessionBounds(ctx context.Context, o SessionOptions) (hood.Bounds
 // in order, and calls each, which may be nil, with each Record. Their failures are values,
 // as for Do. Call it before the first Do; a session whose caller does not has no set-up.
 func (s *Session) SetUp(ctx context.Context, each func(proposal.Record)) error {
+	if err := s.call(ctx, func(ctx context.Context) error { return s.inner.Prepare(ctx, s.setup) }); err != nil {
+		return err
+	}
 	for {
 		var record proposal.Record
 		done := false

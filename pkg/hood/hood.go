@@ -134,6 +134,8 @@ type Parts struct {
 	Advise func(context.Context, proposal.Proposal, proposal.Analysis, proposal.Decision) proposal.Decision
 	// Results, if set, keeps results from run to run.
 	Results Results
+	// Layers, if set, keeps what the commands of set-up leave.
+	Layers Layers
 	// Begin, if set, is called before each command starts, for callers that answer the
 	// sandbox's questions about it.
 	Begin func(proposal.Record)
@@ -279,6 +281,7 @@ func (s *Session) record(from int) error {
 
 // execute runs the allowed proposals in plan order.
 func (s *Session) execute(ctx context.Context) error {
+	s.findLayer(ctx, s.records)
 	limits, any := Largest(s.records)
 	if !any {
 		for i := range s.records {
@@ -328,7 +331,7 @@ func (s *Session) next(ctx context.Context, i int) error {
 		return err
 	}
 	s.h.reportStep(s.records, i)
-	if err := s.h.one(ctx, s.runner, &s.records[i], s.deadline, key); err != nil {
+	if err := s.outcome(ctx, i, key); err != nil {
 		return err
 	}
 	s.h.reportStep(s.records, i)
@@ -354,8 +357,9 @@ func (s *Session) end(ctx context.Context, err error) (proposal.Report, error) {
 }
 
 // one runs one allowed proposal between two entries of the log, and a second time if a
-// runtime crashed. Its result may be kept under key, unless that is "".
-func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadline time.Time, key string) error {
+// runtime crashed. Its result may be kept under key, unless that is "". ran is called before the
+// result is in the log.
+func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadline time.Time, key string, ran func()) error {
 	if _, err := h.p.Log.Append("start", journal.NewStart(*r, false)); err != nil {
 		r.Result = notRun("the audit log could not be written")
 		return err
@@ -374,6 +378,9 @@ func (h *Hood) one(ctx context.Context, runner Runner, r *proposal.Record, deadl
 	}
 	noted(r)
 	r.Result.CacheKey = key
+	if runErr == nil {
+		ran()
+	}
 	entry, logErr := h.p.Log.Write("result", journal.NewResult(*r))
 	if err := errors.Join(runErr, logErr); err != nil {
 		return err

@@ -153,6 +153,9 @@ func expectedRun(i int, r proposal.Record) []expectation {
 	if r.Result.Cached != nil {
 		return []expectation{{kind: "cached", what: fmt.Sprintf("the kept result of command %d", i+1), body: journal.NewCached(r)}}
 	}
+	if r.Result.FromLayer() {
+		return []expectation{{kind: "result", what: fmt.Sprintf("the result of command %d", i+1), body: journal.NewResult(r)}}
+	}
 	list := []expectation{{kind: "start", what: fmt.Sprintf("the start of command %d", i+1), body: journal.NewStart(r, false)}}
 	if first := r.Result.Retried; first != nil {
 		list = append(list,

@@ -44,6 +44,9 @@ type Session struct {
 
 	background []*Running // whose results are not in records yet
 
+	layer *proposal.Layer // replaces the commands of set-up; nil if they run
+	setup map[string]bool // the ids of the commands whose effects a layer would have
+
 	listed   int // events and files in the report
 	changing int // commands that ran and files that were put, which approvals are bound to
 

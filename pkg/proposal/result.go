@@ -190,6 +190,10 @@ type Result struct {
 	DisplaysOmitted int       `json:"displays_omitted,omitempty"`
 	// Exception is why a cell failed; its ExitCode is then 1.
 	Exception *Exception `json:"exception,omitempty"`
+	// Layer is what the commands of set-up left, if it was kept: either this command did not run
+	// because an earlier run's layer has its effects, or it was the last of set-up and Layer.Kept
+	// is true. nil for all other commands.
+	Layer *Layer `json:"layer,omitempty"`
 	// Retried is the first run, if a runtime crashed in it. Everything else is then
 	// from the second run, and there is no third.
 	Retried *Attempt `json:"retried,omitempty"`
@@ -218,6 +222,24 @@ func (c *Cached) RunID() string {
 		return ""
 	}
 	return c.Run
+}
+
+// A Layer is what the commands of set-up left, kept from run to run.
+type Layer struct {
+	Key    string    `json:"key"`    // "sha256:…" of everything that decides what set-up leaves
+	Digest string    `json:"digest"` // "sha256:…" of the image
+	Run    string    `json:"run"`    // the id of the run that made it
+	Made   time.Time `json:"made"`
+	// Kept means that this run made it.
+	Kept bool `json:"kept,omitempty"`
+}
+
+// FromLayer reports whether the command did not run because a layer has its effects.
+func (r Result) FromLayer() bool { return r.Layer != nil && !r.Layer.Kept }
+
+// FromLayer returns the Result of a command of set-up that l replaces.
+func FromLayer(l Layer) Result {
+	return Result{Status: Exited, Layer: &l, Outputs: []Output{}, Changes: Changes{Files: []Change{}}}
 }
 
 // Who ended a command: see Result.Killed.
@@ -276,6 +298,8 @@ func (r Result) Succeeded() bool { return r.Status == Exited && r.ExitCode == 0 
 // status.
 func (r Result) Outcome() string {
 	switch {
+	case r.FromLayer():
+		return fmt.Sprintf("from layer %.19s of run %s", r.Layer.Digest, r.Layer.Run)
 	case r.Status == Exited:
 		return fmt.Sprintf("exit code %d", r.ExitCode)
 	case r.Signal != "":

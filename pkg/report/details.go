@@ -214,6 +214,9 @@ func (p Page) factsOf(it item, l level) []string {
 	facts := append(reasons(it.Record, l), causeItems(it.Record, l)...)
 	facts = append(facts, stated(it.Record, l)...)
 	facts = append(facts, retriedItems(it.Record, l)...)
+	if it.Result != nil && it.Result.FromLayer() {
+		facts = append(facts, fmt.Sprintf("<li>not run: its effects are from layer %s of run %s</li>", code(fmt.Sprintf("%.19s", it.Result.Layer.Digest), l.short), code(it.Result.Layer.Run, l.short)))
+	}
 	if it.Result != nil {
 		facts = append(facts, happened(*it.Result, l, it.index)...)
 	}

@@ -140,6 +140,10 @@ func (p *prober) record(r proposal.Record, path string, report proposal.Report) 
 	}
 	p.require(r.Runnable(), path+".result", "exists although the decision does not allow a run")
 	p.result(*r.Result, path+".result")
+	if l := r.Result.Layer; l != nil {
+		p.require(r.Proposal.Origin != "", path+".result.layer", "is of a command that is not set-up")
+		p.require(l.Kept == (l.Run == report.Run.ID), path+".result.layer.kept", "does not match the run")
+	}
 	if o := r.Result.Observations; o != nil {
 		p.require(r.Result.Status != proposal.NotRun, path+".result.observations", "exist although the command did not run")
 		p.observations(*o, r.Proposal.ID, path+".result.observations")
@@ -250,7 +254,10 @@ func (p *prober) result(r proposal.Result, path string) {
 	p.require(r.Killed == "" || slices.Contains(proposal.Killers, r.Killed), path+".killed", "is not one of the allowed values")
 	p.require(len(r.Signal) <= 32, path+".signal", "is not the name of a signal")
 	p.count(path, r.WallMS, r.CPUMS, int64(r.PeakMem), int64(r.Leftover), int64(r.Changes.Omitted))
-	ran := r.Status != proposal.NotRun && r.Status != proposal.SandboxFailed
+	ran := r.Status != proposal.NotRun && r.Status != proposal.SandboxFailed && !r.FromLayer()
+	if r.Layer != nil {
+		p.layer(r, path+".layer")
+	}
 	p.stream(r.Stdout, path+".stdout", ran)
 	p.stream(r.Stderr, path+".stderr", ran)
 	for i, o := range r.Outputs {
@@ -265,6 +272,15 @@ func (p *prober) result(r proposal.Result, path string) {
 		p.oneOf(c.Kind, at+".kind", "added", "changed", "removed")
 		p.oneOf(c.Type, at+".type", "file", "dir", "symlink", "other")
 	}
+}
+
+// layer checks what replaced a command, which then has done nothing, or what was made of it.
+func (p *prober) layer(r proposal.Result, path string) {
+	p.match(digestGrammar, r.Layer.Key, path+".key", false)
+	p.match(digestGrammar, r.Layer.Digest, path+".digest", false)
+	p.match(runGrammar, r.Layer.Run, path+".run", false)
+	p.require(r.Succeeded(), path, "is of a command that did not succeed")
+	p.require(!r.FromLayer() || r.WallMS == 0 && r.Stdout.Bytes+r.Stderr.Bytes == 0 && len(r.Changes.Files)+len(r.Outputs) == 0 && r.Observations == nil, path, "replaces a command that ran")
 }
 
 // differences checks the kinds and, unless the texts are withheld, their digest.

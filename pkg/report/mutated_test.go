@@ -30,6 +30,8 @@ func full() proposal.Report {
 	w := watchedRun().Records[0].Result
 	rec.Result.Usage, rec.Result.Observations = w.Usage, w.Observations
 	rec.Result.Retried = fallen(rec.Proposal.ID)
+	rec.Proposal.Origin = proposal.OriginSetup
+	rec.Result.Layer = &proposal.Layer{Key: "sha256:" + digest("k"), Digest: "sha256:" + digest("d"), Run: r.Run.ID, Made: r.Run.Start, Kept: true}
 	o := rec.Result.Observations
 	o.Programs, o.Execs, o.Counts.Execs = o.Programs[:1], o.Execs[1:2], 1
 	o.Counts.Predicted, o.Counts.Decided, o.Counts.Unforeseen = 1, 0, 0
@@ -138,7 +140,7 @@ func TestMutatedTypes(t *testing.T) {
 
 // boolean reports whether the value at path is a boolean.
 func boolean(path string) bool {
-	for _, name := range []string{"glob", "exported", "function", "truncated", "fresh", "observed", "argv_cut", "first", "cacheable", "unverified", "complete"} {
+	for _, name := range []string{"glob", "exported", "function", "truncated", "fresh", "observed", "argv_cut", "first", "cacheable", "unverified", "complete", "kept"} {
 		if strings.HasSuffix(path, "."+name) {
 			return true
 		}
@@ -166,7 +168,7 @@ func TestMutatedFields(t *testing.T) {
 		if strings.Contains(path, ".observations.") && strings.Contains(" decision reason errno address times ", " "+name+" ") {
 			continue
 		}
-		if !strings.Contains(" observations usage retried file file_bytes wall cpus memory pids disk files output grant approval url pr head_sha base_sha fork repository mode error audit hint sha256 text note differences ", " "+name+" ") {
+		if !strings.Contains(" observations usage retried file file_bytes wall cpus memory pids disk files output grant approval url pr head_sha base_sha fork repository mode error audit hint sha256 text note differences layer ", " "+name+" ") {
 			t.Errorf("a report without %s was read", path)
 		}
 	}

@@ -100,6 +100,9 @@ func outcome(r proposal.Record) (mark, words string) {
 		if c := r.Result.Cached; c != nil {
 			return "✅", "succeeded · from" + space + "cache, run " + code(c.Run, 60)
 		}
+		if r.Result.FromLayer() {
+			return "✅", "from a layer"
+		}
 		return "✅", "succeeded · " + took(*r.Result)
 	}
 	mark, words = ending(*r.Result)

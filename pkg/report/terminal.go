@@ -98,6 +98,9 @@ func plainReason(r proposal.Record) []string {
 	if r.Result != nil && r.Result.Limit != "" {
 		lines = append(lines, "limit reached: "+text.Inline(r.Result.Limit, 60))
 	}
+	if r.Result != nil && r.Result.FromLayer() {
+		lines = append(lines, text.Inline(r.Result.Outcome(), 120))
+	}
 	if words := advice(r); words != "" {
 		lines = append(lines, words)
 	}

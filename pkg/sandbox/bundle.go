@@ -39,6 +39,7 @@ type layout struct {
 	Cgroup  string
 	BinDirs string // PATH
 	Home    map[string]string
+	Layer   string // image of a layer; "" for none
 	Netns   string // path of the network namespace; "" for a new one without devices
 	files   files  // of Binds
 }
@@ -104,7 +105,7 @@ func (l layout) services() string {
 }
 
 func (l layout) guestConfig() guest.Config {
-	c := guest.Config{UID: l.UID, GID: l.GID, Service: l.service(), Home: l.Home}
+	c := guest.Config{UID: l.UID, GID: l.GID, Service: l.service(), Home: l.Home, Layer: l.Layer != ""}
 	for i, t := range l.Trees {
 		c.Overlays = append(c.Overlays, guest.Overlay{Lower: guest.Lower + "/" + strconv.Itoa(i), Target: t.Target})
 	}
@@ -131,6 +132,9 @@ func (l layout) mounts() []specs.Mount {
 	}
 	for _, b := range l.Binds {
 		mounts = append(mounts, readOnly(b.Source, b.Target))
+	}
+	if l.Layer != "" {
+		mounts = append(mounts, tree{Bind{Source: l.Layer}, true}.mount(guest.Layer))
 	}
 	return mounts
 }
@@ -213,7 +217,7 @@ func (l layout) write(dir string) error {
 // skeleton makes the mount points under root. The sandbox sees everything in it
 // read-only.
 func (l layout) skeleton() error {
-	dirs := []string{"/proc", "/sys", "/dev", "/tmp", guest.Home, guest.Upper, "/run", "/var/tmp"}
+	dirs := []string{"/proc", "/sys", "/dev", "/tmp", guest.Home, guest.Upper, guest.Layer, guest.Merged, "/run", "/var/tmp"}
 	if l.Image != "" {
 		dirs = append(dirs, guest.Image)
 	}

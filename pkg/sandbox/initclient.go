@@ -31,7 +31,7 @@ type initClient struct {
 	ahead    string // a request that was sent before it was asked
 }
 
-const answerLine = 32 << 10 // a quoted path of PATH_MAX bytes fits
+const answerLine = 48 << 10 // two quoted paths of PATH_MAX bytes fit
 
 func newInitClient(requests, answers *os.File) *initClient {
 	return &initClient{requests: requests, answers: answers, read: bufio.NewReaderSize(answers, answerLine)}

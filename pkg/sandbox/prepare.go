@@ -166,15 +166,18 @@ func (s *instance) open(ctx context.Context, swap bool) error {
 		s.onClose(file.Close)
 		s.addImage(file, i.Target)
 	}
+	if s.o.Layer != nil {
+		s.layout.Layer = s.inherit(s.o.Layer)
+	}
 	return nil
 }
 
-// addImage adds a tree whose image runsc inherits and opens by its descriptor.
+// addImage adds a tree whose image runsc inherits.
 func (s *instance) addImage(file *os.File, target string) {
 	s.layout.Trees = append(s.layout.Trees, tree{Bind{s.inherit(file), target}, true})
 }
 
-// inherit returns the path by which runsc opens file, whose descriptor it gets.
+// inherit returns the path by which runsc opens the descriptor of an image.
 func (s *instance) inherit(file *os.File) string {
 	const first = 3 // of exec.Cmd.ExtraFiles
 	s.images = append(s.images, file)

@@ -91,7 +91,11 @@ type Options struct {
 	// the host changes later is not seen. A workspace of more than 1 GiB, or with sockets,
 	// pipes or files that change meanwhile, is not copied. 0 means DefaultImageFrom.
 	ImageFrom int
-	Env       map[string]string
+	// Layer is an image of what an Export gave, open and verified, nil for none: every sandbox
+	// has it between what commands write and the trees below, and changes are those since. It
+	// must stay open as long as the Runner. Trees must be those of the Export.
+	Layer *os.File
+	Env   map[string]string
 	// Guard are variables for commands without the grant "built", which run none of the
 	// repository's code. No grant changes them.
 	Guard map[string]string

@@ -109,8 +109,8 @@ func ended(s hood.Step) string {
 		return refusedBy(s.Decision)
 	}
 	r := s.Result
-	if r.Status == proposal.NotRun {
-		return r.Outcome()
+	if r.Status == proposal.NotRun || r.FromLayer() {
+		return terminal.Line(r.Outcome())
 	}
 	if r.Cached != nil {
 		return "succeeded, from cache, run " + terminal.Line(r.Cached.Run)

@@ -111,6 +111,9 @@ func retryReason(a *proposal.Attempt) string {
 
 func ending(r proposal.Result) string {
 	words := r.Outcome()
+	if r.FromLayer() {
+		return words
+	}
 	if r.Limit != "" {
 		words += ", limit " + r.Limit
 	}

@@ -30,6 +30,10 @@
 //	read MAX SIDE "PATH"  data SIZE, then SIZE bytes, ok SIZE
 //	write SIZE "PATH"  ok SIZE                     SIZE bytes follow the request's line
 //	space              ok FREE TOTAL               bytes of the writable layer
+//	layer FILES BYTES  node KIND MODE UID GID MTIME SIZE "PATH" "TARGET", then SIZE bytes, …, ok 0
+//
+// layer sends all that was written so far. KIND is f, d, l or h for another name of the earlier
+// file TARGET; MODE is octal, MTIME in nanoseconds, and PATH begins with the tree: see HomeTree.
 //
 // SIDE is new, the workspace as commands see it, or old, the tree below, which a process of the
 // host may change at any time. Any request may be answered by: error "MESSAGE".
@@ -48,7 +52,7 @@ import (
 )
 
 // Version is the protocol's version; both ends come from one commit.
-const Version = 7
+const Version = 8
 
 // MaxServices is the maximum number of services in one sandbox.
 const MaxServices = 8
@@ -60,6 +64,7 @@ const (
 	Upper     = "/.fumehood/private/upper" // the size-limited disk-backed layer for all writes
 	Lower     = "/.fumehood/private/lower" // Lower/0, Lower/1 …: the read-only trees below the overlays
 	Image     = "/.fumehood/private/image" // the image of the root, if it has one
+	Layer     = "/.fumehood/private/layer" // the image of what an earlier set-up left
 	Workspace = "/workspace"
 	Home      = "/home/fumehood"
 )
@@ -76,6 +81,8 @@ type Config struct {
 	Binds []Bind `json:"binds,omitempty"`
 	// Home are files to create for the commands' user, by path relative to Home.
 	Home map[string]string `json:"home,omitempty"`
+	// Layer means that Layer is between what commands write and the trees below.
+	Layer bool `json:"layer,omitempty"`
 }
 
 // An Overlay is a host tree with a writable layer over it.
@@ -105,6 +112,10 @@ func Main(args []string, in io.Reader, out io.Writer) error {
 	if err := prepare(c); err != nil {
 		return err
 	}
+	s, err := newServer(c)
+	if err != nil {
+		return err
+	}
 	version, err := os.ReadFile("/proc/version")
 	if err != nil {
 		return fmt.Errorf("cannot read kernel version: %v", err)
@@ -114,7 +125,7 @@ func Main(args []string, in io.Reader, out io.Writer) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	return serve(newServer(c), in, w)
+	return serve(s, in, w)
 }
 
 // prepare mounts HOME, /tmp and the overlays, all of them on the one size-limited layer. HOME comes
@@ -128,7 +139,7 @@ func prepare(c Config) error {
 			return fmt.Errorf("cannot mount %q: %v", b.Target, err)
 		}
 	}
-	if err := mountScratch("home", Home, 0o700, c); err != nil {
+	if err := mountHome(c); err != nil {
 		return err
 	}
 	if err := mountScratch("tmp", "/tmp", 0o1777, c); err != nil {
@@ -205,7 +216,7 @@ func mountOverlay(i int, o Overlay, c Config) error {
 	if err := syscall.Chmod(upper, st.Mode&0o7777|0o700); err != nil {
 		return err
 	}
-	options := "lowerdir=" + o.Lower + ",upperdir=" + upper
+	options := "lowerdir=" + c.lowers(TreeOf(i), o.Lower) + ",upperdir=" + upper
 	if err := syscall.Mount("overlay", o.Target, "overlay", syscall.MS_NOSUID|syscall.MS_NODEV, options); err != nil {
 		return fmt.Errorf("cannot mount overlay on %q: %v", o.Target, err)
 	}

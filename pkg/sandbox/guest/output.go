@@ -165,6 +165,15 @@ func (s *server) read(args string, w *bufio.Writer) error {
 // tree below: then zeros follow, and the answer ends with an error.
 func send(f *os.File, size int64, w *bufio.Writer) error {
 	fmt.Fprintf(w, "data %d\n", size)
+	if err := fill(f, size, w); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "ok %d\n", size)
+	return nil
+}
+
+// fill writes size bytes: those of f, and zeros if it has fewer, with an error.
+func fill(f *os.File, size int64, w *bufio.Writer) error {
 	n, err := io.CopyN(w, f, size)
 	for range size - n {
 		_ = w.WriteByte(0) // Flush returns the error
@@ -172,6 +181,5 @@ func send(f *os.File, size int64, w *bufio.Writer) error {
 	if err != nil {
 		return errors.New("the file changed while it was read")
 	}
-	fmt.Fprintf(w, "ok %d\n", size)
 	return nil
 }

@@ -23,15 +23,18 @@ type server struct {
 	lower    string // the tree below it
 	uid, gid int    // of the commands
 	services services
+	config   Config
 }
 
-func newServer(c Config) *server {
-	s := &server{root: Workspace, uid: c.UID, gid: c.GID, services: services{first: c.Service}}
-	if len(c.Overlays) > 0 {
-		s.tree = newTree(upperOf(0), c.Overlays[0].Lower)
-		s.root, s.lower = c.Overlays[0].Target, c.Overlays[0].Lower
+func newServer(c Config) (*server, error) {
+	s := &server{root: Workspace, uid: c.UID, gid: c.GID, services: services{first: c.Service}, config: c}
+	if len(c.Overlays) == 0 {
+		return s, nil
 	}
-	return s
+	lower, err := mountMerged(c)
+	s.tree = newTree(upperOf(0), lower)
+	s.root, s.lower = c.Overlays[0].Target, lower
+	return s, err
 }
 
 func ignoreChildren() { signal.Ignore(syscall.SIGCHLD) }
@@ -99,6 +102,8 @@ func (s *server) answer(request string, r io.Reader, w *bufio.Writer) error {
 		return s.write(rest, r, w)
 	case "space":
 		return space(w)
+	case "layer":
+		return s.layer(rest, w)
 	}
 	return fmt.Errorf("unknown request %q", verb)
 }

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/image/layers"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/setup"
+)
+
+// A layered is one session with layers.
+type layered struct {
+	setup   []proposal.Record
+	after   *proposal.Result
+	changes proposal.Changes
+	notices []string
+	report  proposal.Report
+}
+
+// withLayers runs set-up and one command, both scripts of the workspace, in a session.
+func withLayers(t *testing.T, dir, workspace string, write bool, text, after string) (l layered) {
+	t.Helper()
+	store, err := layers.Open(dir, 0)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(workspace, "set.sh"), []byte(text+"\n"), 0o644)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(workspace, "look.sh"), []byte(after+"\n"), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, newGate(t, gate.Options{
+		Workspace: workspace, Layers: store, LayersWrite: write, Notice: func(text string) { l.notices = append(l.notices, text) },
+		Setup: setup.Setup{Steps: []setup.Step{{Proposal: run("setup-1", "sh set.sh")}, {Proposal: run("setup-2", "true")}}},
+	}), gate.SessionOptions{})
+	if err := s.SetUp(t.Context(), func(r proposal.Record) { l.setup = append(l.setup, r) }); err != nil {
+		t.Fatal(err)
+	}
+	l.after = ran(t, s, run("after", "sh look.sh"))
+	if l.changes, err = s.Changes(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if l.report, err = s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	checkLog(t, l.report, true)
+	return l
+}
+
+func (l layered) replaced() bool {
+	return !slices.ContainsFunc(l.setup, func(r proposal.Record) bool { return r.Result == nil || !r.Result.FromLayer() })
+}
+
+func testWorkspace(t *testing.T, files ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(name+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// A session's set-up is replaced by the layer of an earlier one with the same workspace and
+// commands. Only a session that may write makes one.
+func TestSessionLayers(t *testing.T) {
+	dir, workspace := filepath.Join(t.TempDir(), "layers"), testWorkspace(t, "a")
+	text, look := "mkdir -p deps ~/.cache && echo one > deps/made && echo two > ~/.cache/made", "cat deps/made ~/.cache/made && echo more >> deps/made"
+	if l := withLayers(t, dir, workspace, false, text, look); l.replaced() || l.setup[1].Result.Layer != nil {
+		t.Fatalf("%+v", l.setup)
+	}
+	cold := withLayers(t, dir, workspace, true, text, look)
+	kept := cold.setup[1].Result.Layer
+	if cold.replaced() || kept == nil || !kept.Kept || kept.Run != cold.report.Run.ID {
+		t.Fatalf("%+v %q", kept, cold.notices)
+	}
+	warm := withLayers(t, dir, workspace, false, text, look)
+	if !warm.replaced() || warm.setup[0].Result.Layer.Digest != kept.Digest || warm.setup[0].Result.Layer.Run != cold.report.Run.ID {
+		t.Fatalf("%+v %q", warm.setup, warm.notices)
+	}
+	if string(warm.after.Stdout.Head) != "one\ntwo\n" || string(cold.after.Stdout.Head) != "one\ntwo\n" {
+		t.Errorf("%q, with the layer %q", cold.after.Stdout.Head, warm.after.Stdout.Head)
+	}
+	if len(warm.changes.Files) != 1 || warm.changes.Files[0].Path != "deps/made" || warm.changes.Files[0].Kind != "changed" {
+		t.Errorf("changes %+v", warm.changes)
+	}
+	if l := withLayers(t, dir, workspace, false, text+"; true", look); l.replaced() {
+		t.Error("another command got the layer")
+	}
+	if err := os.WriteFile(filepath.Join(workspace, "a"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if l := withLayers(t, dir, workspace, false, text, look); l.replaced() {
+		t.Error("another workspace got the layer")
+	}
+}
+
+// THREATS 67: what hostile set-up leaves is confined to the sandbox, or is not kept.
+func TestHostileLayers(t *testing.T) {
+	for _, x := range []struct{ name, text, look, want, notice string }{
+		{"links", "mkdir d && ln -s /etc d/etc && ln -s ../../../../../../etc/shadow d/up", "readlink d/etc d/up", "/etc\n../../../../../../etc/shadow\n", ""},
+		{"a newline in a name", `printf x > "$(printf 'a\nb')"`, `ls a* | wc -l`, "3\n", ""},
+		{"setuid", "cp /bin/true su && chmod 6755 su", "stat -c %a su", "755\n", ""},
+		{"a removed file", "rm a", "ls", "", "set-up removed"},
+		{"a replaced directory", "rm -r dir && mkdir dir", "ls", "", "set-up removed"},
+		{"git", "mkdir -p .git/hooks && echo x > .git/hooks/pre-commit", "ls", "", "other commits may change"},
+		{"a large file", "truncate -s 2G big", "ls", "", "too many bytes"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			dir, workspace := filepath.Join(t.TempDir(), "layers"), testWorkspace(t, "a", "dir/b")
+			cold := withLayers(t, dir, workspace, true, x.text, x.look)
+			kept := cold.setup[1].Result.Layer != nil
+			if kept != (x.notice == "") || !kept && !strings.Contains(strings.Join(cold.notices, "\n"), x.notice) {
+				t.Fatalf("kept: %v, notices %q", kept, cold.notices)
+			}
+			if !kept {
+				return
+			}
+			warm := withLayers(t, dir, workspace, false, x.text, x.look)
+			if !warm.replaced() || string(warm.after.Stdout.Head) != x.want {
+				t.Errorf("%v, %q", warm.replaced(), warm.after.Stdout.Head)
+			}
+		})
+	}
+}
+
+// Nothing is kept of a session in which something else came before set-up.
+func TestLayersOfSetUpAlone(t *testing.T) {
+	store, err := layers.Open(filepath.Join(t.TempDir(), "layers"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, newGate(t, gate.Options{Workspace: testWorkspace(t, "a"), Layers: store, LayersWrite: true, Setup: setup.Setup{Steps: []setup.Step{{Proposal: run("setup-1", "true")}}}}), gate.SessionOptions{})
+	if out, err := s.Put(t.Context(), "foreign", []byte("x")); err != nil || out.Refused != "" {
+		t.Fatal(out, err)
+	}
+	if err := s.SetUp(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := store.List(); err != nil || len(list) != 0 {
+		t.Errorf("kept %+v, %v", list, err)
+	}
+}
