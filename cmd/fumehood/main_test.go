@@ -21,6 +21,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fumehood/fumehood/pkg/rootfs"
+	"github.com/fumehood/fumehood/pkg/sandbox"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
@@ -32,7 +33,13 @@ const asFumehood = "FUMEHOOD_TEST_AS_MAIN"
 // shared is a directory for files that several tests use, removed after the last one.
 var shared string
 
+// testImages in the environment makes every workspace an image.
+const testImages = "FUMEHOOD_TEST_IMAGES"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(testImages) != "" {
+		sandbox.DefaultImageFrom = 1
+	}
 	if os.Getenv(asFumehood) != "" || isGateway(os.Args[1:]) { // the gateway runs with an empty environment
 		main()
 	}
@@ -89,6 +96,7 @@ func TestScript(t *testing.T) {
 		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("FUMEHOOD_CACHE", cache)
+			env.Setenv(testImages, os.Getenv(testImages))
 			env.Setenv("GOCACHE", rootfs.UserGoCache())
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
 			env.Setenv("REPO", repo)
