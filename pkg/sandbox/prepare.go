@@ -35,11 +35,7 @@ func (s *instance) prepare() error {
 		return noCgroup(err)
 	}
 	s.onClose(s.cgroup.remove)
-	// gVisor's own start may use every processor. The grant's share applies from the
-	// first command, which would otherwise pay for the start.
-	starting := s.o.Limits
-	starting.CPUs = float64(runtime.NumCPU())
-	if err := s.limit(starting); err != nil {
+	if err := s.limit(s.starting()); err != nil {
 		return noLimit(err)
 	}
 	if s.gate, err = newGate(s); err != nil {
@@ -60,6 +56,14 @@ func (s *instance) prepare() error {
 		return err
 	}
 	return s.bundle()
+}
+
+// starting returns the limits before the first command. gVisor's own start may use every
+// processor: the first command would otherwise pay for the start.
+func (s *instance) starting() proposal.Limits {
+	l := s.o.Limits
+	l.CPUs = float64(runtime.NumCPU())
+	return l
 }
 
 // claim makes the sandbox's directories, after it has written a note of them for

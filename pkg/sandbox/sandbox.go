@@ -120,6 +120,10 @@ type Options struct {
 	Started func(took time.Duration, err error)
 	Ended   func()
 
+	// Pool, if set, is asked for a sandbox before one is started. Started is then called with
+	// the time that the claim took.
+	Pool *Pool
+
 	// answerWithin and patience replace the constants in tests.
 	answerWithin, patience time.Duration
 
@@ -149,8 +153,13 @@ func New(o Options) (*Runner, error) {
 	case !o.UnwatchedUnsafe && (o.Exec == nil || o.Event == nil):
 		return nil, stop("sandbox.options", "Exec or Event is missing", "set Options.Exec and Options.Event, as package gate does", nil)
 	}
-	o.answerWithin, o.patience = cmp.Or(o.answerWithin, AnswerWithin), cmp.Or(o.patience, patience)
+	o.answerWithin, o.patience = o.answering()
 	return &Runner{o: o}, nil
+}
+
+// answering returns how long Exec may take, and how long gate and kernel wait for each other.
+func (o Options) answering() (answerWithin, patient time.Duration) {
+	return cmp.Or(o.answerWithin, AnswerWithin), cmp.Or(o.patience, patience)
 }
 
 // Run starts x and waits until none of its processes is left.
@@ -216,6 +225,9 @@ func (r *Runner) renew(ctx context.Context, fresh bool) (bool, error) {
 func (r *Runner) start(ctx context.Context) (s *instance, err error) {
 	begin := time.Now()
 	if err = r.o.Verify(); err == nil {
+		s = r.o.Pool.claim(ctx, r.o)
+	}
+	if err == nil && s == nil {
 		s, err = start(ctx, r.o)
 	}
 	if err != nil {
