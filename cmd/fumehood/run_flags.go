@@ -65,6 +65,8 @@ type runFlags struct {
 	export          exportFlags
 	health          gate.Health   // counts what the gates do; nil except for servers
 	drain           time.Duration // of servers
+	ready           int           // of servers
+	pool            *gate.Pool    // of servers
 	steps           bool          // print a line for each command on a pipe, too; for demo
 	buildCache      string        // a host directory to show at rootfs.GoCacheInside, or ""; for demo
 }
@@ -180,7 +182,7 @@ func (c *invocation) open(s *runFlags) (*gate.Gate, error) {
 	if s.steps {
 		p = p.WithSteps()
 	}
-	o.Progress, o.Notice, o.Health = p.Step, p.Notice, s.health
+	o.Progress, o.Notice, o.Health, o.Pool = p.Step, p.Notice, s.health, s.pool
 	if err := c.configure(s, &o); err != nil {
 		return nil, err
 	}

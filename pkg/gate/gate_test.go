@@ -30,6 +30,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(sessionIn); dir != "" {
 		os.Exit(killedSession(dir))
 	}
+	if dir := os.Getenv(poolIn); dir != "" {
+		os.Exit(pooledProcess(dir))
+	}
 	state, err := os.MkdirTemp("", "fumehood-test-")
 	if err != nil {
 		panic(err)

@@ -7,8 +7,6 @@ package gate
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -48,7 +46,7 @@ func (g *Gate) Run(ctx context.Context, plan proposal.Plan) (proposal.Report, er
 	}
 	g.running.Lock()
 	defer g.running.Unlock()
-	r := &run{gate: g, sandbox: g.sandbox, budget: budget(ctx)}
+	r := &run{gate: g, sandbox: g.ownSandbox(), budget: budget(ctx)}
 	err := r.open(ctx, plan)
 	defer r.close()
 	if err != nil {
@@ -125,9 +123,6 @@ func (r *run) open(ctx context.Context, plan proposal.Plan) (err error) {
 // wire connects the stages to each other.
 func (r *run) wire(ctx context.Context) (err error) {
 	g := r.gate
-	r.sandbox.Env, r.sandbox.Binds = maps.Clone(r.sandbox.Env), slices.Clone(r.sandbox.Binds) // the network adds to them
-	maps.Copy(r.sandbox.Env, g.o.Setup.Env)
-	r.sandbox.Path = setupPath(g.o.Setup) + r.sandbox.Path
 	observer, lineage, err := Watch(ctx, g.engine, r.log, &r.sandbox)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ package gate
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,10 +42,27 @@ func SandboxOptions(workspace string, root rootfs.Root, runsc install.Runsc) (sa
 		Runsc:  runsc.Path, Init: runsc.Init, Links: root.Links, Files: root.Files, Path: root.Path,
 		Workspace: dir, Env: toolEnv(), Guard: gitGuard(),
 	}
-	for target, source := range root.Binds {
-		o.Binds = append(o.Binds, sandbox.Bind{Source: source, Target: target})
+	for _, target := range slices.Sorted(maps.Keys(root.Binds)) {
+		o.Binds = append(o.Binds, sandbox.Bind{Source: root.Binds[target], Target: target})
 	}
 	return o, nil
+}
+
+// ownSandbox returns the options of a run's or session's sandbox, which it may change.
+func (g *Gate) ownSandbox() sandbox.Options {
+	o := g.sandbox
+	o.Env, o.Binds, o.Files = maps.Clone(o.Env), slices.Clone(o.Binds), maps.Clone(o.Files)
+	maps.Copy(o.Env, g.o.Setup.Env)
+	o.Path = setupPath(g.o.Setup) + o.Path
+	return o
+}
+
+// sessionSandbox returns the options of a session's sandbox.
+func (g *Gate) sessionSandbox() sandbox.Options {
+	o := g.ownSandbox()
+	maps.Copy(o.Files, sandbox.InterpreterFiles())
+	o.Pool = g.o.Pool
+	return o
 }
 
 // Toolchains returns the compilers and interpreters in PATH inside, with their versions
