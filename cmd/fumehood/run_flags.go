@@ -63,7 +63,8 @@ type runFlags struct {
 	handed          []redact.Mask    // from fumehood action
 	early           *redact.Redactor // before there is a gate, without policy
 	export          exportFlags
-	health          gate.Health   // counts what the gates do; nil except for servers
+	health          gate.Health // counts what the gates do; nil except for servers
+	planned         *proposal.Plan
 	drain           time.Duration // of servers
 	ready           int           // of servers
 	pool            *gate.Pool    // of servers
@@ -182,7 +183,7 @@ func (c *invocation) open(s *runFlags) (*gate.Gate, error) {
 	if s.steps {
 		p = p.WithSteps()
 	}
-	o.Progress, o.Notice, o.Health, o.Pool = p.Step, p.Notice, s.health, s.pool
+	o.Progress, o.Notice, o.Health, o.Pool, o.Plan = p.Step, p.Notice, s.health, s.pool, s.planned
 	if err := c.configure(s, &o); err != nil {
 		return nil, err
 	}

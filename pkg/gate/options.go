@@ -89,6 +89,11 @@ type Options struct {
 	// nil for no calls.
 	Notice func(string)
 
+	// Plan, if set, is the plan that Run will get first. New then starts its sandbox while the
+	// policy compiles, and Run ends it if no command is allowed. Nothing of the plan runs in it
+	// before its decision is on disk.
+	Plan *proposal.Plan
+
 	// Pool keeps sandboxes ready for sessions; nil for none. Gates of one process that show the
 	// same workspace can share one. See Prepare.
 	Pool *Pool

@@ -46,7 +46,13 @@ func (g *Gate) Run(ctx context.Context, plan proposal.Plan) (proposal.Report, er
 	}
 	g.running.Lock()
 	defer g.running.Unlock()
-	r := &run{gate: g, sandbox: g.ownSandbox(), budget: budget(ctx)}
+	r := &run{gate: g, sandbox: g.own(g.sandbox), budget: budget(ctx)}
+	r.sandbox.Pool = g.early
+	defer func() {
+		if err := g.early.Close(); err != nil {
+			g.warn("sandbox.left: cannot remove a sandbox that was not used: " + err.Error())
+		}
+	}()
 	err := r.open(ctx, plan)
 	defer r.close()
 	if err != nil {

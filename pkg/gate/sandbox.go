@@ -48,9 +48,8 @@ func SandboxOptions(workspace string, root rootfs.Root, runsc install.Runsc) (sa
 	return o, nil
 }
 
-// ownSandbox returns the options of a run's or session's sandbox, which it may change.
-func (g *Gate) ownSandbox() sandbox.Options {
-	o := g.sandbox
+// own returns o as the options of one run's or session's sandbox, which it may change.
+func (g *Gate) own(o sandbox.Options) sandbox.Options {
 	o.Env, o.Binds, o.Files = maps.Clone(o.Env), slices.Clone(o.Binds), maps.Clone(o.Files)
 	maps.Copy(o.Env, g.o.Setup.Env)
 	o.Path = setupPath(g.o.Setup) + o.Path
@@ -59,7 +58,7 @@ func (g *Gate) ownSandbox() sandbox.Options {
 
 // sessionSandbox returns the options of a session's sandbox.
 func (g *Gate) sessionSandbox() sandbox.Options {
-	o := g.ownSandbox()
+	o := g.own(g.sandbox)
 	maps.Copy(o.Files, sandbox.InterpreterFiles())
 	o.Pool = g.o.Pool
 	return o

@@ -30,6 +30,7 @@ import (
 // lower, directories, and a note that lets the next run remove them after a SIGKILL.
 type Pool struct {
 	size   int
+	once   bool            // what was claimed is not replaced
 	ctx    context.Context // ends starts
 	cancel context.CancelFunc
 
@@ -63,6 +64,14 @@ const (
 func NewPool(size int) *Pool {
 	p := &Pool{size: min(size, MaxPool)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
+	return p
+}
+
+// Early starts one sandbox for a Runner with o: it returns a Pool that is never filled again.
+func Early(o Options) *Pool {
+	p := NewPool(1)
+	p.once = true
+	p.Keep(o)
 	return p
 }
 
@@ -133,7 +142,7 @@ func (p *Pool) fillLocked() {
 
 // fillLaterLocked calls fillLocked in a moment.
 func (p *Pool) fillLaterLocked() {
-	if p.refill == nil && !p.closed {
+	if p.refill == nil && !p.closed && !p.once {
 		p.refill = time.AfterFunc(refillAfter, func() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -239,7 +248,7 @@ func (p *Pool) expire(w *waiting) {
 	if i := slices.Index(p.list, w); i >= 0 {
 		p.list = slices.Delete(p.list, i, i+1)
 		p.endLocked(w)
-		p.fillLocked()
+		p.fillLaterLocked()
 	}
 }
 
