@@ -54,7 +54,7 @@ const (
 	refillAfter = 200 * time.Millisecond
 	// claimGrace is how long a waiting sandbox may take to answer, which it normally does in
 	// a millisecond.
-	claimGrace = 500 * time.Millisecond
+	claimGrace = time.Second
 	// waitingMemory is the memory limit of a waiting sandbox, which needs 40 MiB.
 	waitingMemory = 256 * proposal.MiB
 )
