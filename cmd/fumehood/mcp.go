@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/health"
 	"github.com/fumehood/fumehood/pkg/mcpserver"
 	"github.com/fumehood/fumehood/pkg/policy/manual"
@@ -57,10 +58,11 @@ Exit codes: 0 the client has gone or a signal came, 2 a flag is invalid, 3 the s
 	f.StringVar(&s.approver, "approver", "none", "`WHO` none, or elicit: ask the client's user about commands that policy asks about. A client that answers by itself can approve them")
 	f.Var(&s.network, "network", "`ENTRY` host, host:port or registry:NAME that policy may grant to commands; may be repeated")
 	s.defineDrain(f)
+	s.defineReady(f)
 	s.defineConfigured(cmd)
 	s.defineGate(cmd)
 	cli.Values(cmd, "approver", "none", "elicit")
-	cli.NoFiles(cmd, "http", "network", "drain")
+	cli.NoFiles(cmd, "http", "network", "drain", "ready")
 	cmd.AddCommand(c.mcpConfigCommand())
 	return cmd
 }
@@ -83,7 +85,7 @@ func (s *mcpFlags) misuse() string {
 	case s.http != "" && s.artifacts+s.auditFile+s.report+s.markdown+s.export.decisions != "":
 		return "--http has many sessions: --artifacts, --audit, --report, --markdown and --decisions name one"
 	}
-	return ""
+	return s.readyMisuse()
 }
 
 func (c *invocation) serveMCP(s *mcpFlags) int {
@@ -103,11 +105,13 @@ func (c *invocation) serveMCP(s *mcpFlags) int {
 		metrics, end = c.serving(&s.runFlags)
 		defer end()
 	}
+	defer c.pooling(&s.runFlags)()
 	first, err := c.open(&s.runFlags) // what is wrong with the flags is reported before there is a client
 	if err != nil {
 		return c.Stop(s.early.Error(err))
 	}
 	defer first.Close()
+	c.prepare(first, gate.SessionOptions{Network: s.network})
 	return c.Exit(exitOK, clients.Serve(c.Ctx, mcpserver.New(mcpserver.Options{
 		Gate: func(context.Context) (mcpserver.Gate, error) {
 			if s.http == "" {

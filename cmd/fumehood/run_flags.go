@@ -70,8 +70,11 @@ type runFlags struct {
 	handed          []redact.Mask    // from fumehood action
 	early           *redact.Redactor // before there is a gate, without policy
 	export          exportFlags
-	health          gate.Health   // counts what the gates do; nil except for servers
+	health          gate.Health // counts what the gates do; nil except for servers
+	planned         *proposal.Plan
 	drain           time.Duration // of servers
+	ready           int           // of servers
+	pool            *gate.Pool    // of servers
 	steps           bool          // print a line for each command on a pipe, too; for demo
 	buildCache      string        // a host directory to show at rootfs.GoCacheInside, or ""; for demo
 }
@@ -193,7 +196,7 @@ func (c *invocation) open(s *runFlags) (*gate.Gate, error) {
 	if s.steps {
 		p = p.WithSteps()
 	}
-	o.Progress, o.Notice, o.Health = p.Step, p.Notice, s.health
+	o.Progress, o.Notice, o.Health, o.Pool, o.Plan = p.Step, p.Notice, s.health, s.pool, s.planned
 	if err := c.configure(s, &o); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/e2b"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -52,9 +53,10 @@ Exit codes: 0 the server was stopped, 2 a flag is invalid, 3 the server could no
 	f.DurationVar(&s.o.Timeout, "timeout", 0, "`DURATION` end sandboxes whose client sets no timeout after this time (default: 5m)")
 	f.DurationVar(&s.o.MaxTimeout, "max-timeout", 0, "`DURATION` end every sandbox at most this time after its start (default: 1h)")
 	s.defineDrain(f)
+	s.defineReady(f)
 	s.defineConfigured(cmd)
 	s.defineGate(cmd)
-	cli.NoFiles(cmd, "e2b", "sandboxes", "all-sandboxes", "memory", "key-memory", "key-time", "timeout", "max-timeout", "drain")
+	cli.NoFiles(cmd, "e2b", "sandboxes", "all-sandboxes", "memory", "key-memory", "key-time", "timeout", "max-timeout", "drain", "ready")
 	return cmd
 }
 
@@ -70,7 +72,7 @@ func (s *serveFlags) misuse() string {
 	case s.artifacts+s.auditFile+s.report+s.markdown+s.export.decisions != "":
 		return "serve has many sandboxes: --artifacts, --audit, --report, --markdown and --decisions name one"
 	}
-	return ""
+	return s.readyMisuse()
 }
 
 func (c *invocation) serveE2B(s *serveFlags) int {
@@ -82,25 +84,31 @@ func (c *invocation) serveE2B(s *serveFlags) int {
 	}
 	metrics, end := c.serving(&s.runFlags)
 	defer end()
+	defer c.pooling(&s.runFlags)()
 	s.o.Metrics, s.o.Drain = metrics, s.drain
-	open := func(context.Context) (e2b.Gate, error) {
+	s.o.Memory, s.o.Quota.Memory = proposal.Bytes(s.memory)*proposal.MiB, proposal.Bytes(s.keyMemory)*proposal.MiB
+	open := func() (*gate.Gate, error) {
 		one := s.runFlags // which opening changes
 		g, err := c.open(&one)
-		if err != nil {
-			return nil, s.early.Error(err)
-		}
-		return e2b.Of(g), nil
+		return g, s.early.Error(err)
 	}
-	g, err := open(c.Ctx) // what is wrong with the flags is reported before there is a client
+	g, err := open() // what is wrong with the flags is reported before there is a client
 	if err == nil {
+		c.prepare(g, gate.SessionOptions{Limits: s.o.SessionLimits()})
 		err = errors.Join(g.Close(), s.at.Open(c.Ctx))
 	}
 	if err != nil {
 		return c.Stop(err)
 	}
 	c.Note("serving E2B's SDK at " + s.at.URL() + ": set E2B_API_URL and E2B_SANDBOX_URL to it")
-	s.o.Gate, s.o.Notice = open, func(line string) { c.Warn(line) }
-	s.o.Memory, s.o.Quota.Memory = proposal.Bytes(s.memory)*proposal.MiB, proposal.Bytes(s.keyMemory)*proposal.MiB
+	s.o.Gate = func(context.Context) (e2b.Gate, error) {
+		g, err := open()
+		if err != nil {
+			return nil, err // not a nil *gate.Gate in an interface
+		}
+		return e2b.Of(g), nil
+	}
+	s.o.Notice = func(line string) { c.Warn(line) }
 	s.o.Ended = func(r proposal.Report, err error) { c.sessionEnded(&s.runFlags, r, err) }
 	return c.Exit(exitOK, s.at.Serve(c.Ctx, s.o))
 }

@@ -242,3 +242,37 @@ func TestServeEnds(t *testing.T) {
 		})
 	}
 }
+
+// THREATS 70: clients get sandboxes that were started before, one each, and a server that ends or
+// is killed leaves none.
+func TestServeReady(t *testing.T) {
+	t.Parallel()
+	d := newServeDesk(t)
+	s := startServe(t, d, "--ready", "2")
+	var waiting []string
+	wait(t, "the sandboxes", func() bool {
+		waiting, _ = filepath.Glob(filepath.Join(d.dir, "fumehood-*", "upper"))
+		return len(waiting) == 2
+	})
+	for _, b := range []box{s.create(t, `{}`), s.create(t, `{}`), s.create(t, `{}`)} {
+		if out := s.run(b, "ls -A /tmp | wc -l; touch /tmp/left"); !strings.Contains(out, "MAo=") { // 0
+			t.Error(out)
+		}
+		s.call("DELETE", "/sandboxes/"+b.SandboxID, "", "X-API-KEY", serveKey)
+	}
+	for _, dir := range waiting {
+		if _, err := os.Stat(dir); err == nil {
+			t.Error("a sandbox that waited was not claimed")
+		}
+	}
+	s.end(t)
+	if left, _ := filepath.Glob(filepath.Join(d.dir, "fumehood-*")); len(left)+len(naming(d.dir)) > 0 {
+		t.Errorf("left: %q %q", left, naming(d.dir))
+	}
+	killed := startServe(t, d, "--ready", "3")
+	killed.create(t, `{}`)
+	_ = killed.cmd.Process.Kill()
+	_ = killed.cmd.Wait()
+	wait(t, "the end of the sandboxes", func() bool { return len(naming(d.dir)) == 0 })
+	startServe(t, d, "--ready", "0").end(t)
+}

@@ -148,7 +148,7 @@ func (b *sandbox) open(ctx context.Context) (err error) {
 		return refuse(permissionDenied, "policy refuses a sandbox with these variables: %s", reasonsOf(r).line())
 	}
 	b.limits = r.Decision.Grant.Limits.Under(proposal.Limits{Memory: b.server.o.Memory})
-	o := gate.SessionOptions{Limits: proposal.Limits{Memory: b.server.o.Memory}, Proposer: "E2B client", Requested: requested, Idle: b.server.o.MaxTimeout + time.Minute, Lifetime: b.server.o.MaxTimeout + time.Minute}
+	o := gate.SessionOptions{Limits: b.server.o.SessionLimits(), Proposer: "E2B client", Requested: requested, Idle: b.server.o.MaxTimeout + time.Minute, Lifetime: b.server.o.MaxTimeout + time.Minute}
 	if b.session, err = b.gate.Open(b.ctx, o); err != nil {
 		return err
 	}

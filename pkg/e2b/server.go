@@ -104,6 +104,11 @@ type Options struct {
 	Notice func(string)
 }
 
+// SessionLimits are the limits of each sandbox's session, for gate.Gate.Prepare.
+func (o Options) SessionLimits() proposal.Limits {
+	return proposal.Limits{Memory: o.defaults().Memory}
+}
+
 func (o Options) defaults() Options {
 	o.Quota = Quota{cmp.Or(o.Quota.Sandboxes, 4), cmp.Or(o.Quota.Memory, 8*proposal.GiB), cmp.Or(o.Quota.Time, 24*time.Hour)}
 	o.Memory, o.Timeout, o.MaxTimeout = cmp.Or(o.Memory, 2*proposal.GiB), cmp.Or(o.Timeout, 5*time.Minute), cmp.Or(o.MaxTimeout, time.Hour)

@@ -7,6 +7,7 @@ package gate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -32,6 +33,7 @@ type Gate struct {
 	tools    []proposal.Toolchain
 	runsc    install.Runsc
 	sandbox  sandbox.Options // without the parts that belong to one run
+	early    *sandbox.Pool   // the sandbox of the first run, or nil
 
 	running sync.Mutex // held for a whole run
 
@@ -81,42 +83,63 @@ func (g *Gate) load(ctx context.Context) (err error) {
 	return err
 }
 
-// prepare compiles the policy while fumehood-runsc is verified or built. The build has
-// ended on every return, and an unfinished build is removed.
-func (g *Gate) prepare(ctx context.Context) error {
+// prepare compiles the policy while fumehood-runsc is verified or built, and the sandbox of
+// Options.Plan starts. The build has ended on every return, and an unfinished build is removed.
+func (g *Gate) prepare(ctx context.Context) (err error) {
 	if err := Privileged(); err != nil {
 		return err
 	}
 	inner, cancel := context.WithCancel(ctx)
+	load := begin(func() (any, error) { return nil, g.load(inner) })
 	find := begin(func() (install.Runsc, error) {
 		return install.Find(inner, install.Options{Path: g.o.Runsc, Build: true, Progress: g.o.notice})
 	})
-	defer func() { cancel(); _, _ = find() }()
-	if err := g.load(ctx); err != nil {
-		return err
-	}
-	var err error
-	search := rootfs.Search{Path: g.o.Tools, Workspace: g.o.Workspace, Owners: g.o.ToolOwners}
-	if err := g.openRoot(ctx, search); err != nil {
-		return err
-	}
-	for _, dir := range g.o.ToolsRequired {
-		if err := g.root.Required(search, dir); err != nil {
-			return err
+	sandboxed := begin(func() (sandbox.Options, error) { return g.findSandbox(inner, find) })
+	defer func() {
+		cancel()
+		_, _ = load()
+		_, _ = find()
+		_, _ = sandboxed()
+		if err != nil {
+			err = errors.Join(err, g.early.Close())
 		}
+	}()
+	if _, err := load(); err != nil {
+		return err
 	}
-	g.tools = Toolchains(ctx, g.root, search) // while runsc is found
-	goCache := g.goCache(ctx, search)
-	if g.runsc, err = find(); err != nil {
+	if g.sandbox, err = sandboxed(); err != nil {
 		return err
 	}
 	for _, text := range g.root.Warnings(g.tools) {
 		g.o.notice("warning: " + text)
 	}
-	if g.sandbox, err = g.sandboxOptions(); err == nil && goCache != "" {
-		g.sandbox.Trees = append(g.sandbox.Trees, sandbox.Bind{Source: goCache, Target: rootfs.GoCacheInside})
+	return nil
+}
+
+// findSandbox returns what the sandbox is made of, with the fumehood-runsc that find returns.
+func (g *Gate) findSandbox(ctx context.Context, find func() (install.Runsc, error)) (o sandbox.Options, err error) {
+	search := rootfs.Search{Path: g.o.Tools, Workspace: g.o.Workspace, Owners: g.o.ToolOwners}
+	if err := g.openRoot(ctx, search); err != nil {
+		return o, err
 	}
-	return err
+	for _, dir := range g.o.ToolsRequired {
+		if err := g.root.Required(search, dir); err != nil {
+			return o, err
+		}
+	}
+	g.tools = Toolchains(ctx, g.root, search) // while runsc is found
+	goCache := g.goCache(ctx, search)
+	if g.runsc, err = find(); err != nil {
+		return o, err
+	}
+	if o, err = g.sandboxOptions(); err != nil {
+		return o, err
+	}
+	if goCache != "" {
+		o.Trees = append(o.Trees, sandbox.Bind{Source: goCache, Target: rootfs.GoCacheInside})
+	}
+	g.startEarly(o)
+	return o, nil
 }
 
 // begin runs f in the background and returns a function that waits for its result.
@@ -186,7 +209,7 @@ func (g *Gate) Close() error {
 		return nil
 	}
 	g.closed = true
-	return g.image.Close()
+	return errors.Join(g.early.Close(), g.image.Close())
 }
 
 // Warnings returns the problems in runs and checks that did not stop them, one line each:

@@ -32,6 +32,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(sessionIn); dir != "" {
 		os.Exit(killedSession(dir))
 	}
+	if dir := os.Getenv(poolIn); dir != "" {
+		os.Exit(pooledProcess(dir))
+	}
 	if os.Getenv("FUMEHOOD_TEST_IMAGES") != "" {
 		sandbox.DefaultImageFrom = 1
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/redact"
 	"github.com/fumehood/fumehood/pkg/results"
+	"github.com/fumehood/fumehood/pkg/sandbox"
 	"github.com/fumehood/fumehood/pkg/setup"
 )
 
@@ -99,6 +100,15 @@ type Options struct {
 	// nil for no calls.
 	Notice func(string)
 
+	// Plan, if set, is the plan that Run will get first. New then starts its sandbox while the
+	// policy compiles, and Run ends it if no command is allowed. Nothing of the plan runs in it
+	// before its decision is on disk.
+	Plan *proposal.Plan
+
+	// Pool keeps sandboxes ready for sessions; nil for none. Gates of one process that show the
+	// same workspace can share one. See Prepare.
+	Pool *Pool
+
 	// Health counts sandboxes and commands, such as a *health.Metrics; nil for no calls.
 	Health Health
 
@@ -141,6 +151,16 @@ type Health interface {
 	// return what log's Append does.
 	Log(log journal.Log) journal.Log
 }
+
+// A Pool keeps sandboxes that have started: see sandbox.Pool.
+type Pool = sandbox.Pool
+
+// MaxPool is the maximum size of a Pool.
+const MaxPool = sandbox.MaxPool
+
+// NewPool returns a Pool that keeps size sandboxes, at most MaxPool. Its caller must
+// call Close, after the Gates were closed.
+func NewPool(size int) *Pool { return sandbox.NewPool(size) }
 
 // A Policy is one layer of policy.
 type Policy struct {

@@ -7,8 +7,6 @@ package gate
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -50,9 +48,15 @@ func (g *Gate) Run(ctx context.Context, plan proposal.Plan) (proposal.Report, er
 	}
 	g.running.Lock()
 	defer g.running.Unlock()
-	r := &run{gate: g, sandbox: g.sandbox, budget: budget(ctx)}
 	planned := g.o.Planned(plan)
+	r := &run{gate: g, sandbox: g.own(g.sandbox), budget: budget(ctx)}
 	r.sandbox.ImageFrom = g.o.imageFrom(len(planned.Proposals))
+	r.sandbox.Pool = g.early
+	defer func() {
+		if err := g.early.Close(); err != nil {
+			g.warn("sandbox.left: cannot remove a sandbox that was not used: " + err.Error())
+		}
+	}()
 	err := r.open(ctx, plan)
 	defer r.close()
 	if err != nil {
@@ -129,9 +133,6 @@ func (r *run) open(ctx context.Context, plan proposal.Plan) (err error) {
 // wire connects the stages to each other.
 func (r *run) wire(ctx context.Context) (err error) {
 	g := r.gate
-	r.sandbox.Env, r.sandbox.Binds = maps.Clone(r.sandbox.Env), slices.Clone(r.sandbox.Binds) // the network adds to them
-	maps.Copy(r.sandbox.Env, g.o.Setup.Env)
-	r.sandbox.Path = setupPath(g.o.Setup) + r.sandbox.Path
 	observer, lineage, err := Watch(ctx, g.engine, r.log, &r.sandbox)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ package gate
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -45,8 +46,8 @@ func SandboxOptions(workspace string, root rootfs.Root, runsc install.Runsc) (sa
 	if root.ImagePath != "" {
 		o.RootImage = sandbox.Image{Source: root.ImagePath, Digest: root.Digest}
 	}
-	for target, source := range root.Binds {
-		o.Binds = append(o.Binds, sandbox.Bind{Source: source, Target: target})
+	for _, target := range slices.Sorted(maps.Keys(root.Binds)) {
+		o.Binds = append(o.Binds, sandbox.Bind{Source: root.Binds[target], Target: target})
 	}
 	return o, nil
 }
@@ -61,6 +62,22 @@ func (o Options) imageFrom(commands int) int {
 		return o.ImageFrom
 	}
 	return math.MaxInt
+}
+
+// own returns o as the options of one run's or session's sandbox, which it may change.
+func (g *Gate) own(o sandbox.Options) sandbox.Options {
+	o.Env, o.Binds, o.Files = maps.Clone(o.Env), slices.Clone(o.Binds), maps.Clone(o.Files)
+	maps.Copy(o.Env, g.o.Setup.Env)
+	o.Path = setupPath(g.o.Setup) + o.Path
+	return o
+}
+
+// sessionSandbox returns the options of a session's sandbox.
+func (g *Gate) sessionSandbox() sandbox.Options {
+	o := g.own(g.sandbox)
+	maps.Copy(o.Files, sandbox.InterpreterFiles())
+	o.ImageFrom, o.Pool = g.o.imageFrom(0), g.o.Pool
+	return o
 }
 
 // Toolchains returns the compilers and interpreters in PATH inside, with their versions

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -20,7 +19,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/interpreter"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
 // SessionOptions configure a session's one sandbox and one gateway, which are created
@@ -105,6 +103,23 @@ func (g *Gate) Open(ctx context.Context, o SessionOptions) (*Session, error) {
 	return s, nil
 }
 
+// Prepare has Options.Pool start the sandboxes of sessions with o, so that the first session
+// does not wait for its own. It returns at once. Sessions with a network, also of the set-up,
+// get no sandbox from a Pool. The error is Open's.
+func (g *Gate) Prepare(ctx context.Context, o SessionOptions) error {
+	if err := g.runnable(); err != nil {
+		return err
+	}
+	b, err := g.sessionBounds(ctx, o)
+	if err != nil || len(b.Network)+len(b.SetupNetwork) > 0 {
+		return g.redactor.Error(err)
+	}
+	own := g.sessionSandbox()
+	own.Limits = b.Limits
+	g.o.Pool.Keep(own)
+	return nil
+}
+
 func busy(message, hint string) error {
 	return &proposal.StopError{Code: "gate.busy", Message: message, Hint: hint}
 }
@@ -116,10 +131,7 @@ func (g *Gate) begin(ctx context.Context, o SessionOptions) (*Session, error) {
 	}
 	o.Idle = cmp.Or(o.Idle, DefaultIdle)
 	s := &Session{gate: g, o: o, turn: make(chan struct{}, 1), done: make(chan struct{}), setup: g.o.Planned(proposal.Plan{}).Proposals}
-	s.run = &run{gate: g, sandbox: g.sandbox, budget: cmp.Or(o.Lifetime, DefaultLifetime)}
-	s.run.sandbox.ImageFrom = g.o.imageFrom(0)
-	s.run.sandbox.Files = maps.Clone(s.run.sandbox.Files)
-	maps.Copy(s.run.sandbox.Files, sandbox.InterpreterFiles())
+	s.run = &run{gate: g, sandbox: g.sessionSandbox(), budget: cmp.Or(o.Lifetime, DefaultLifetime)}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	if err = s.run.open(s.ctx, o.described()); err == nil {
 		s.inner, err = s.run.hood.Open(s.run.info, bounds)

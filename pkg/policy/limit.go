@@ -17,6 +17,11 @@ import (
 
 var limitKeys = []string{"wall_ms", "cpus", "memory_bytes", "pids", "disk_bytes", "files", "output_bytes"}
 
+// UsualLimits are what the shipped policy grants a command that requests no limits. They only
+// predict a decision.
+var UsualLimits = proposal.Limits{Wall: proposal.Duration(2 * time.Hour), CPUs: 4, Memory: 4 * proposal.GiB, Pids: 1024,
+	Disk: 8 * proposal.GiB, Files: 4096, Output: 4 * proposal.GiB}
+
 // A lowering is a limit that an observed layer names.
 type lowering struct {
 	layer   *layer

@@ -44,7 +44,7 @@ func newGate(s *instance) (*gate, error) {
 	g.same.roots = s.o.root()
 	var err error
 	g.monitor, err = monitor.Listen(g.path, monitor.Options{
-		Exec: s.o.Exec, AnswerWithin: s.o.answerWithin, Patience: s.o.patience, Event: s.o.Event, Events: g.budget(),
+		Exec: s.owner.exec, AnswerWithin: s.o.answerWithin, Patience: s.o.patience, Event: s.owner.event, Events: g.budget(),
 		Same: g.same.names, Linked: g.same.linked, Init: guest.Init,
 	})
 	if err != nil {

@@ -220,7 +220,7 @@ func TestNoGateNoRun(t *testing.T) {
 	t.Parallel()
 	o, _ := gatedOptions(t)
 	r := testRunner(t, o)
-	s := &instance{o: r.o, gone: make(chan struct{}), stderr: &tailBuffer{}, backgrounds: &backgrounds{}}
+	s := &instance{o: r.o, owner: &owner{}, gone: make(chan struct{}), stderr: &tailBuffer{}, backgrounds: &backgrounds{}}
 	defer s.close()
 	if err := s.prepare(t.Context()); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -109,8 +110,11 @@ var errEnough = errors.New("enough")
 
 // hasFiles reports whether there are at least n files and directories below dir.
 func hasFiles(dir string, n int) bool {
-	if n <= 1 {
+	switch {
+	case n <= 1:
 		return true
+	case n == math.MaxInt:
+		return false
 	}
 	left := n
 	err := filepath.WalkDir(dir, func(string, os.DirEntry, error) error {

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -38,7 +39,8 @@ type instance struct {
 	gone     chan struct{} // closed when runsc has ended
 	init     *initClient
 	watch    *watch
-	gate     *gate           // nil without gate and monitor
+	gate     *gate // nil without gate and monitor
+	owner    *owner
 	limited  proposal.Limits // the cgroup's current limits
 	used     bool            // by a command that is not a service
 	services int             // how many were started, or failed
@@ -51,9 +53,48 @@ type instance struct {
 	undo         []func() error // in the order made; run in reverse
 }
 
+// An owner is whom the kernel's questions and events go to.
+type owner struct {
+	callbacks atomic.Pointer[callbacks] // nil while the sandbox waits in a Pool
+	early     atomic.Bool               // something happened while it waited
+}
+
+// callbacks are a Runner's Options.Exec and Options.Event.
+type callbacks struct {
+	exec  func(proposal.Exec) proposal.ExecDecision
+	event func(proposal.Event)
+}
+
+// exec asks the Runner. Without one, no program may start.
+func (w *owner) exec(x proposal.Exec) proposal.ExecDecision {
+	if c := w.callbacks.Load(); c != nil {
+		return c.exec(x)
+	}
+	w.early.Store(true)
+	return proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{}}
+}
+
+// event reports e to the Runner.
+func (w *owner) event(e proposal.Event) {
+	if c := w.callbacks.Load(); c != nil {
+		c.event(e)
+		return
+	}
+	w.early.Store(true)
+}
+
 // start makes a sandbox and waits until its init is ready.
 func start(ctx context.Context, o Options) (*instance, error) {
-	s := &instance{o: o, backgrounds: &backgrounds{}, gone: make(chan struct{}), stderr: &tailBuffer{}}
+	s, err := startWaiting(ctx, o)
+	if err == nil {
+		s.owner.callbacks.Store(&callbacks{o.Exec, o.Event})
+	}
+	return s, err
+}
+
+// startWaiting is start for a sandbox without a Runner: no program can start in it yet.
+func startWaiting(ctx context.Context, o Options) (*instance, error) {
+	s := &instance{o: o, owner: &owner{}, backgrounds: &backgrounds{}, gone: make(chan struct{}), stderr: &tailBuffer{}}
 	if err := s.begin(ctx); err != nil {
 		err = s.describe(err)
 		return nil, errors.Join(err, s.close())

@@ -82,7 +82,7 @@ func (l *launcher) close() {
 type view struct {
 	trees []Bind // Target is the mount's path on the host
 	dir   string // the mounts are made at dir/0, dir/1 …
-	idmap *os.File
+	idmap *idMap // nil if users are not mapped
 }
 
 func (v view) path(i int) string { return filepath.Join(v.dir, strconv.Itoa(i)) }
@@ -95,29 +95,33 @@ func (v view) enter() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("cannot make mounts private: %w", err)
 	}
+	users, err := v.idmap.namespace()
+	if err != nil {
+		return err
+	}
 	for _, t := range v.trees {
-		if err := v.mount(t.Source, t.Target); err != nil {
+		if err := mountReadOnly(t.Source, t.Target, users); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// mount mounts source read-only at target. Mounts below source are not included, so
-// a mount inside the workspace cannot leak in.
-func (v view) mount(source, target string) error {
+// mountReadOnly mounts source read-only at target, with the users of a namespace if there is
+// one. Mounts below source are not included, so a mount inside the workspace cannot leak in.
+func mountReadOnly(source, target string, users *os.File) error {
 	fd, err := unix.OpenTree(unix.AT_FDCWD, source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW)
 	if err != nil {
 		return fmt.Errorf("cannot open tree %q: %v", source, err)
 	}
 	defer unix.Close(fd)
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
-	if v.idmap != nil {
+	if users != nil {
 		attr.Attr_set |= unix.MOUNT_ATTR_IDMAP
-		attr.Userns_fd = uint64(v.idmap.Fd())
+		attr.Userns_fd = uint64(users.Fd())
 	}
 	switch err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attr); {
-	case err == unix.EINVAL && v.idmap != nil: // as overlayfs, on which a container's root is
+	case err == unix.EINVAL && users != nil: // as overlayfs, on which a container's root is
 		return fmt.Errorf("cannot mount %q: its file system does not support ID-mapped mounts; put it on a volume or another disk", source)
 	case err != nil:
 		return fmt.Errorf("cannot make tree %q read-only: %v", source, err)
@@ -126,6 +130,35 @@ func (v view) mount(source, target string) error {
 		return fmt.Errorf("cannot mount tree %q: %v", source, err)
 	}
 	return nil
+}
+
+// An idMap is an identityMap that is made in the background.
+type idMap struct {
+	done  chan struct{}
+	users *os.File
+	err   error
+}
+
+func newIDMap() *idMap {
+	m := &idMap{done: make(chan struct{})}
+	go func() { defer close(m.done); m.users, m.err = identityMap() }()
+	return m
+}
+
+// namespace returns the user namespace when it is made; nil for a nil idMap.
+func (m *idMap) namespace() (*os.File, error) {
+	if m == nil {
+		return nil, nil
+	}
+	<-m.done
+	return m.users, m.err
+}
+
+func (m *idMap) close() error {
+	if users, _ := m.namespace(); users != nil {
+		return users.Close()
+	}
+	return nil // launch has returned the error
 }
 
 // identityMap returns a user namespace that maps root's files to guestID and vice

@@ -37,11 +37,7 @@ func (s *instance) prepare(ctx context.Context) error {
 		return noCgroup(err)
 	}
 	s.onClose(s.cgroup.remove)
-	// gVisor's own start may use every processor. The grant's share applies from the
-	// first command, which would otherwise pay for the start.
-	starting := s.o.Limits
-	starting.CPUs = float64(runtime.NumCPU())
-	if err := s.limit(starting); err != nil {
+	if err := s.limit(s.starting()); err != nil {
 		return noLimit(err)
 	}
 	if s.gate, err = newGate(s); err != nil {
@@ -51,17 +47,23 @@ func (s *instance) prepare(ctx context.Context) error {
 		return err
 	}
 	s.onClose(s.watch.close)
-	// Entering a v1 cgroup takes 10 ms and more; the view and the bundle are made in
-	// parallel. Every return path below must send the launcher a view, or none.
-	views := make(chan view, 1)
-	s.launcher = newLauncher(func() error { return errors.Join(s.cgroup.enter(), (<-views).enter()) })
-	s.onClose(func() error { s.launcher.close(); return nil })
 	v, err := s.view(ctx)
-	views <- v
 	if err != nil {
 		return err
 	}
+	// Entering a v1 cgroup takes 10 ms and more, and the map of users 3 ms; the bundle is made
+	// in parallel.
+	s.launcher = newLauncher(func() error { return errors.Join(s.cgroup.enter(), v.enter()) })
+	s.onClose(func() error { s.launcher.close(); return nil })
 	return s.bundle()
+}
+
+// starting returns the limits before the first command. gVisor's own start may use every
+// processor: the first command would otherwise pay for the start.
+func (s *instance) starting() proposal.Limits {
+	l := s.o.Limits
+	l.CPUs = float64(runtime.NumCPU())
+	return l
 }
 
 // claim makes the sandbox's directories, after it has written a note of them for
@@ -130,11 +132,9 @@ func (s *instance) view(ctx context.Context) (view, error) {
 	if owner.Uid != 0 || len(v.trees) == 0 {
 		return v, nil
 	}
-	v.idmap, err = identityMap()
-	if err == nil {
-		s.onClose(v.idmap.Close)
-	}
-	return v, err
+	v.idmap = newIDMap()
+	s.onClose(v.idmap.close)
+	return v, nil
 }
 
 // open makes the list of the overlays' trees, and opens their images.

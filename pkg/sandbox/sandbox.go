@@ -134,6 +134,10 @@ type Options struct {
 	Started func(took time.Duration, err error)
 	Ended   func()
 
+	// Pool, if set, is asked for a sandbox before one is started. Started is then called with
+	// the time that the claim took.
+	Pool *Pool
+
 	workspace *snapshot // of all sandboxes of a Runner
 	files     files     // of Binds
 	rootFile  *os.File  // of RootImage
@@ -173,8 +177,13 @@ func New(o Options) (*Runner, error) {
 		return nil, err
 	}
 	o.workspace, o.ImageFrom = &snapshot{}, cmp.Or(o.ImageFrom, DefaultImageFrom)
-	o.answerWithin, o.patience = cmp.Or(o.answerWithin, AnswerWithin), cmp.Or(o.patience, patience)
+	o.answerWithin, o.patience = o.answering()
 	return &Runner{o: o}, nil
+}
+
+// answering returns how long Exec may take, and how long gate and kernel wait for each other.
+func (o Options) answering() (answerWithin, patient time.Duration) {
+	return cmp.Or(o.answerWithin, AnswerWithin), cmp.Or(o.patience, patience)
 }
 
 // Run starts x and waits until none of its processes is left.
@@ -240,6 +249,9 @@ func (r *Runner) renew(ctx context.Context, fresh bool) (bool, error) {
 func (r *Runner) start(ctx context.Context) (s *instance, err error) {
 	begin := time.Now()
 	if err = r.o.Verify(); err == nil {
+		s = r.o.Pool.claim(ctx, r.o)
+	}
+	if err == nil && s == nil {
 		s, err = start(ctx, r.o)
 	}
 	if err != nil {

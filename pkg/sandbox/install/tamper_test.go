@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/sandbox/install"
@@ -131,6 +132,28 @@ func TestUnchanged(t *testing.T) {
 		})
 	}
 	wantStop(t, install.Runsc{Path: "/usr/bin/runsc"}.Unchanged(), install.CodeDigest, "never verified")
+}
+
+// A process that has computed a file's digest notices what changes it afterwards.
+func TestTamperedLater(t *testing.T) {
+	dir := clone(t)
+	time.Sleep(1100 * time.Millisecond) // digests of files that were just written are not kept
+	o := install.Options{Path: filepath.Join(dir, runsc)}
+	for range 2 {
+		if _, err := install.Find(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := os.Stat(filepath.Join(dir, guest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flip(guest)(t, dir)
+	if err := os.Chtimes(filepath.Join(dir, guest), before.ModTime(), before.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = install.Find(t.Context(), o)
+	wantStop(t, err, install.CodeDigest, `"fumehood-init" does not have the digest`)
 }
 
 // clone copies the installation under test; the sentry stays a hard link.

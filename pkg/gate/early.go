@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate
+
+import (
+	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox"
+)
+
+// startEarly starts the sandbox of Options.Plan, if it has one without a network, of o.
+func (g *Gate) startEarly(o sandbox.Options) {
+	if g.o.Plan == nil {
+		return
+	}
+	planned := g.o.Planned(*g.o.Plan).Proposals
+	limits, any := usualLimits(planned, g.o.Ceiling)
+	if !any {
+		return
+	}
+	o = g.own(o)
+	o.Limits, o.ImageFrom = limits, g.o.imageFrom(len(planned))
+	g.early = sandbox.Early(o)
+}
+
+// usualLimits returns what the shipped policy most likely grants to the proposals together, and
+// whether they need a sandbox without a network.
+func usualLimits(list []proposal.Proposal, ceiling proposal.Limits) (proposal.Limits, bool) {
+	var records []proposal.Record
+	for _, p := range list {
+		if _, refused := p.Refusal(); refused {
+			continue
+		}
+		if len(p.Network) > 0 {
+			return proposal.Limits{}, false
+		}
+		limits := policy.UsualLimits
+		if p.Limits != nil {
+			limits = p.Limits.Or(limits)
+		}
+		records = append(records, proposal.Record{Decision: proposal.Decision{Effect: proposal.Allow, Grant: &proposal.Grant{Limits: limits.Under(ceiling)}}})
+	}
+	return hood.Largest(records)
+}
