@@ -122,9 +122,11 @@ func (s *Store) Get(key string) (*os.File, error) {
 	return f, nil
 }
 
+// usable reports whether no other user, and no other name, reaches an opened entry. It has no
+// name if it was replaced or removed meanwhile.
 func usable(info fs.FileInfo) bool {
 	stat, known := info.Sys().(*syscall.Stat_t)
-	return known && info.Mode().IsRegular() && own(info) && info.Mode().Perm()&0o022 == 0 && stat.Nlink == 1
+	return known && info.Mode().IsRegular() && own(info) && info.Mode().Perm()&0o022 == 0 && stat.Nlink <= 1
 }
 
 // Put stores what write writes under key, in place of an entry with that key. With an error
