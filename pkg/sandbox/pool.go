@@ -111,7 +111,7 @@ func (o Options) canWait() bool {
 func (o Options) waits() Options {
 	o.Exec, o.Event, o.Started, o.Ended, o.Pool = nil, nil, nil, nil, nil
 	o.Env, o.Guard, o.Artifacts = nil, nil, ""
-	o.ImageFrom, o.workspace, o.files, o.closeRoot = 0, &snapshot{tried: true}, hostFiles{}, nil
+	o.ImageFrom, o.workspace, o.files, o.closeRoot = 0, nil, hostFiles{}, nil
 	o.Limits.Wall, o.Limits.Output = 0, 0
 	o.answerWithin, o.patience = o.answering()
 	return o
@@ -166,7 +166,9 @@ func (w *waiting) start(ctx context.Context) {
 	if w.err = w.o.Verify(); w.err != nil {
 		return
 	}
-	if w.s, w.err = startWaiting(ctx, w.o); w.err != nil {
+	o := w.o
+	o.workspace = &snapshot{tried: true} // it is shown as it is
+	if w.s, w.err = startWaiting(ctx, o); w.err != nil {
 		return
 	}
 	if w.err = w.s.lowerLimits(); w.err != nil {
