@@ -127,14 +127,14 @@ func (l layout) mounts() []specs.Mount {
 	for i, t := range l.Trees {
 		mounts = append(mounts, t.mount(guest.Lower+"/"+strconv.Itoa(i)))
 	}
+	if l.Layer != "" {
+		mounts = append(mounts, imageMount(l.Layer, guest.Layer))
+	}
 	if l.Image != "" { // guest init binds its files
 		return append(mounts, imageMount(l.Image, guest.Image))
 	}
 	for _, b := range l.Binds {
 		mounts = append(mounts, readOnly(b.Source, b.Target))
-	}
-	if l.Layer != "" {
-		mounts = append(mounts, tree{Bind{Source: l.Layer}, true}.mount(guest.Layer))
 	}
 	return mounts
 }

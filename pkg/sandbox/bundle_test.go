@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox/guest"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -200,5 +201,21 @@ func TestLowerDisk(t *testing.T) {
 	o.UnwatchedUnsafe = false
 	if err := acceptable(o, g); err != nil {
 		t.Error(err)
+	}
+}
+
+// An image as root leaves no other mount out.
+func TestMountsOfImages(t *testing.T) {
+	l := layout{Image: "/images/root", Layer: "/images/layer", Trees: []tree{{Bind{"/images/ws", guest.Workspace}, true}, {Bind{"/cache", "/home/fumehood/cache"}, false}}}
+	got := map[string]string{}
+	for _, m := range l.mounts() {
+		got[m.Destination] = m.Type + " " + m.Source
+	}
+	for at, want := range map[string]string{
+		guest.Image: "erofs /images/root", guest.Layer: "erofs /images/layer", guest.Lower + "/0": "erofs /images/ws", guest.Lower + "/1": "bind /cache",
+	} {
+		if got[at] != want {
+			t.Errorf("%s: %q, want %q", at, got[at], want)
+		}
 	}
 }
