@@ -129,6 +129,18 @@ func TestActionLayers(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s", what, s.code, s.log)
 		}
 	}
+	// The job that reports a fork's run does not doubt a layer of the default branch.
+	fork := newWorld(t, true, layeredFiles, nil)
+	s, _ = fork.actLayers("pull_request", fork.event("pull_request.opened.fork", nil), made)
+	if s.code != exitOK || !s.fromLayer(t) {
+		t.Fatalf("fork: exit %d\n%s", s.code, s.log)
+	}
+	fork.upload(s, nil)
+	fork.permit("contents:read", "pull_requests:write", "actions:read")
+	r := fork.report(nil, layeredPlan)
+	if body := fork.comment().Body; r.code != exitOK || !strings.Contains(body, "from layer <code>sha256:") || strings.Contains(body, "differs from") {
+		t.Errorf("the report of a fork's run: exit %d\n%s\n%s", r.code, r.log, body)
+	}
 	if s, _ := w.actLayers("push", w.pushed("other"), nil, "GITHUB_REF=refs/heads/other"); s.outputs["conclusion"] != "skipped" {
 		t.Errorf("a push to another branch: %q\n%s", s.outputs, s.log)
 	}
