@@ -51,7 +51,7 @@ func TestActionMergeGroup(t *testing.T) {
 func TestActionUnsupportedEvent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	for _, event := range []string{"push", "schedule", "release"} {
+	for _, event := range []string{"create", "schedule", "release"} {
 		s := w.act(event, []byte(`{"schedule": "5 4 * * *"}`))
 		if s.code != exitOK || s.outputs["conclusion"] != "skipped" || !strings.Contains(s.log, "::notice::unsupported event") || len(w.gh.Requests()) > 0 {
 			t.Errorf("%s: exit %d, outputs %q\n%s", event, s.code, s.outputs, s.log)

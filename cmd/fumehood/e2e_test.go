@@ -67,7 +67,7 @@ func (d desk) env() []string {
 	if environ == nil {
 		environ = os.Environ()
 	}
-	return append(slices.Clone(environ), asFumehood+"=1", "FUMEHOOD_CACHE="+d.cache, "TMPDIR="+d.path("tmp"), "XDG_STATE_HOME="+d.path("state"))
+	return append(slices.Clone(environ), asFumehood+"=1", "GITHUB_ACTIONS=", "FUMEHOOD_CACHE="+d.cache, "TMPDIR="+d.path("tmp"), "XDG_STATE_HOME="+d.path("state"))
 }
 
 // command runs fumehood, which is this test binary.

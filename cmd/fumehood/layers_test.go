@@ -34,7 +34,7 @@ func newLayersRun(t *testing.T) layersRun {
 func (l layersRun) command(t *testing.T, name, layers string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "run", "--plan", "plan.yaml", "--workspace", "ws", "--config", "config.yml", "--layers", "write", "--layers-dir", layers, "--artifacts", name)
-	cmd.Dir, cmd.Env = l.dir, append(os.Environ(), asFumehood+"=1", "FUMEHOOD_CACHE="+l.cache, "XDG_STATE_HOME="+filepath.Join(l.dir, "state"))
+	cmd.Dir, cmd.Env = l.dir, append(os.Environ(), asFumehood+"=1", "GITHUB_ACTIONS=", "FUMEHOOD_CACHE="+l.cache, "XDG_STATE_HOME="+filepath.Join(l.dir, "state"))
 	return cmd
 }
 

@@ -183,8 +183,8 @@ func TestMarketplace(t *testing.T) {
 	}
 }
 
-// Only build.yml saves a cache, and it runs merged code only. Workflows that restore it do so by
-// the exact commit of the action. Releases, examples and the action have none.
+// Only build.yml and the example layers.yml save a cache, and they run merged code only. Workflows that restore it do so by
+// the exact commit of the action. Releases, examples and the action restore none.
 func TestCacheRules(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"save on a pull request", "on: {push: {branches: [main]}, pull_request: }\njobs: {j: {steps: [{uses: actions/cache/save@x}]}}", "saves"},

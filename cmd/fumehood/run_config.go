@@ -53,7 +53,8 @@ func (c *invocation) configure(s *runFlags, o *gate.Options) error {
 }
 
 // openLayers sets o's layers as the flags say, or else as configured. A configuration file, which
-// may be a pull request's, makes no layer.
+// may be a pull request's, makes no layer. What others can write is copied to a store of this
+// run only, so that no later run uses it.
 func (s *runFlags) openLayers(configured bool, o *gate.Options) (err error) {
 	switch s.layers {
 	case "":
@@ -66,7 +67,12 @@ func (s *runFlags) openLayers(configured bool, o *gate.Options) (err error) {
 	default:
 		return &proposal.StopError{Code: "layers.mode", Message: fmt.Sprintf("invalid value %q of --layers", s.layers), Hint: "use off, read or write"}
 	}
-	o.LayersWrite = s.layers == "write"
-	o.Layers, err = gate.OpenLayers(s.layersDir)
+	o.LayersWrite, o.LayersExchange = s.layers == "write" && results.Write.InJob(os.Getenv, os.ReadFile) == results.Write, s.layersExchange
+	if s.layersExchange == "" {
+		o.Layers, err = gate.OpenLayers(s.layersDir)
+		return err
+	}
+	s.runLayers, err = gate.OpenRunLayers()
+	o.Layers = s.runLayers
 	return err
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/egress"
 	"github.com/fumehood/fumehood/pkg/egress/registry"
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/image/layers"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -60,6 +61,8 @@ type runFlags struct {
 	resultsDir      string
 	layers          string
 	layersDir       string
+	layersExchange  string
+	runLayers       *layers.Store // of this run only, or nil
 	configTimeout   time.Duration
 	configured      bool // run has a configuration, demo has none
 	about           string
@@ -117,7 +120,8 @@ func (s *runFlags) defineInternal(f *pflag.FlagSet) {
 	f.StringVar(&s.owner, "owner", "", "`UID:GID` user and group that receive the run's files")
 	f.BoolVar(&s.maskStdin, "mask-stdin", false, "read values to redact from standard input")
 	f.BoolVar(&s.parentPipe, "lifeline", false, "stop when standard input ends")
-	cli.Hide(f, "about", "registries", "owner", "mask-stdin", "lifeline")
+	f.StringVar(&s.layersExchange, "layers-exchange", "", "`DIR` directory that others may write to, from which layers are taken and where they are left, in place of --layers-dir")
+	cli.Hide(f, "about", "registries", "owner", "layers-exchange", "mask-stdin", "lifeline")
 }
 
 // defineCommon adds the flags that run and demo share.

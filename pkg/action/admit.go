@@ -110,6 +110,8 @@ func (e Event) idle() (Admission, bool) {
 		why = "the check run requests no run: its action is " + e.Action
 	case e.Name == eventMergeGroup && e.Action != "checks_requested":
 		why = "the merge queue requests no checks: the action is " + e.Action
+	case e.Name == eventPush && e.Ref != "refs/heads/"+e.Repository.DefaultBranch:
+		why = "the push is not to the default branch"
 	case e.Name == eventPullRequest && (e.Action == "closed" || e.PR.State == "closed"):
 		why = "the pull request is closed"
 	case e.Name == eventWorkflowRun && e.Action != "completed":
@@ -125,7 +127,7 @@ func (e Event) idle() (Admission, bool) {
 // foreign reports whether the code is, or may be, a fork's.
 func (e Event) foreign() bool {
 	if e.PR == nil {
-		return e.Name != eventWorkflowDispatch || e.Number != 0
+		return e.Name != eventPush && e.Name != eventWorkflowDispatch || e.Number != 0
 	}
 	return e.PR.Fork
 }
@@ -138,6 +140,8 @@ func (e Event) readOnly() bool {
 const readOnlyReason = "this job's token is read-only, because the pull request is from a fork or from Dependabot: " +
 	"a second workflow, on workflow_run, posts the comment (see .github/examples/fumehood-report.yml in fumehood's repository)"
 
+const pushReason = "a push has no pull request, so there is no comment"
+
 // admit decides by event and phase alone.
 func (e Event) admit(in Inputs) (Admission, error) {
 	switch {
@@ -146,6 +150,8 @@ func (e Event) admit(in Inputs) (Admission, error) {
 			return Admission{}, refuseTrigger(e)
 		}
 		return Admission{Phase: Trigger}, nil
+	case in.Phase == PhaseReport && e.Name == eventPush:
+		return Admission{Reason: pushReason}, nil
 	case in.Phase == PhaseReport:
 		if e.readOnly() {
 			return Admission{Reason: readOnlyReason}, nil
@@ -168,6 +174,8 @@ func (e Event) auto() (Admission, error) {
 		return Admission{Phase: Report}, nil
 	case e.readOnly():
 		return Admission{Phase: Run, Reason: readOnlyReason}, nil
+	case e.Name == eventPush:
+		return Admission{Phase: Run, Reason: pushReason}, nil
 	case e.Name == eventWorkflowDispatch && e.PR == nil && e.Number == 0:
 		return Admission{Phase: Run, Reason: "no pull request is given, so there is no comment"}, nil
 	case e.Name == eventMergeGroup: // reviewed code, which is about to be the base branch's

@@ -36,6 +36,7 @@ var wantedPaths = map[string]map[string]bool{
 	eventMergeGroup:       paths("action", "merge_group", "merge_group.head_sha", "merge_group.head_ref", "merge_group.base_sha", "merge_group.base_ref"),
 	eventCheckRun:         paths("action", "check_run", "check_run.id", "requested_action", "requested_action.identifier"),
 	eventWorkflowDispatch: paths("ref", "inputs"),
+	eventPush:             paths("ref"),
 }
 
 // paths adds the paths that every event has.

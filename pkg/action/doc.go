@@ -39,6 +39,8 @@
 //	merge_group               run and report, in a check run and the summary: its code was
 //	                          reviewed, but may be a fork's, so the job can have neither an
 //	                          OIDC token nor a person's
+//	push                      run, for the default branch only: its code was merged, and what
+//	                          set-up leaves may be kept for pull requests
 //	workflow_dispatch         like issue_comment; without a pull request, run
 //	pull_request_target       always refused: it gives secrets and a write token
 //	                          to a job about unreviewed code

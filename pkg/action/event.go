@@ -17,7 +17,7 @@ import (
 // ids, SHAs and repository names have been checked against their grammar.
 type Event struct {
 	Name   string
-	Action string // "" for workflow_dispatch
+	Action string // "" for push and workflow_dispatch
 	// Number is the event's pull request, 0 for none. For workflow_dispatch it is
 	// the input "pr".
 	Number     int
@@ -34,7 +34,7 @@ type Event struct {
 	SenderID    int64
 	SenderLogin string
 	SenderType  string            // "User", "Bot", …
-	Ref         string            // of workflow_dispatch: "refs/heads/main"
+	Ref         string            // of push and workflow_dispatch: "refs/heads/main"
 	Inputs      map[string]string // of workflow_dispatch
 }
 
@@ -115,12 +115,13 @@ const (
 	eventIssueComment     = "issue_comment"
 	eventWorkflowDispatch = "workflow_dispatch"
 	eventMergeGroup       = "merge_group"
+	eventPush             = "push"
 	eventReview           = "pull_request_review"
 	eventReviewComment    = "pull_request_review_comment"
 	eventCheckRun         = "check_run"
 )
 
-var supportedEvents = []string{eventPullRequest, eventWorkflowRun, eventIssueComment, eventReview, eventReviewComment, eventWorkflowDispatch, eventMergeGroup, eventCheckRun}
+var supportedEvents = []string{eventPullRequest, eventWorkflowRun, eventIssueComment, eventReview, eventReviewComment, eventWorkflowDispatch, eventMergeGroup, eventPush, eventCheckRun}
 
 // CommentEvents are the events by which a person may request a run: a text, or the action of a
 // check run.
@@ -191,6 +192,8 @@ func ReadEvent(name string, data []byte) (Event, error) {
 		f.mergeGroup(&e)
 	case eventCheckRun:
 		f.checkRun(&e)
+	case eventPush:
+		e.Ref = f.text("ref", 1, maxRef)
 	case eventWorkflowDispatch:
 		f.dispatch(&e)
 	}

@@ -317,7 +317,7 @@ func TestHostileBranches(t *testing.T) {
 }
 
 func TestUnsupportedEvents(t *testing.T) {
-	for _, event := range []string{"push", "check_suite", "schedule", "", "Pull_request"} {
+	for _, event := range []string{"check_suite", "schedule", "", "Pull_request"} {
 		for _, data := range [][]byte{payloadOf(t, "check_run.requested_action.json"), payloadOf(t, "pull_request.opened.json"), nil, []byte("\xff{")} {
 			e, err := ReadEvent(event, data)
 			if err != nil || e.Name != event || e.PR != nil || e.Number != 0 {

@@ -148,7 +148,7 @@ func (r *inputReader) path(input, otherwise, hint string) string {
 		return otherwise
 	}
 	if path.IsAbs(value) || strings.Contains(value, `\`) || !within(path.Clean(value)) {
-		r.refuse(input, hint, "%s is not a path inside the repository", quoted(value))
+		r.refuse(input, hint, "%s is not a relative path that stays in its directory", quoted(value))
 		return otherwise
 	}
 	return path.Clean(value)

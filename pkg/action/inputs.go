@@ -48,6 +48,7 @@ type Inputs struct {
 	OTLPHeaders      []string        // NAME=VARIABLE each, never a value
 	Mask             []Masked        // values to redact from everything that leaves the job; secret
 	Deprecated       []string        // warnings about inputs given by a former name, one line each
+	LayersCache      string          // directory of restored layers of set-up, relative to Runner.Temp; "" for none
 	Checkout         string          // directory of an earlier step's checkout, relative to the workspace; "" to make one
 }
 
@@ -145,6 +146,7 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		OTLP:             r.address("otlp", "https://otlp.example"),
 		OTLPHeaders:      r.words("otlp-headers", "Authorization=OTLP_AUTHORIZATION"),
 		Mask:             r.masked("mask"),
+		LayersCache:      r.path("layers-cache", "", "fumehood-layers"),
 		Checkout:         r.path("checkout", "", "pull-request"),
 	}
 	return in, r.problems

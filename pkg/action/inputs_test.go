@@ -101,9 +101,9 @@ func TestInputProblems(t *testing.T) {
 		{"too long", "POLICY", strings.Repeat("a", 4097), "policy", "has more than 4096 bytes"},
 		{"branches by an open class", "POLICY_BRANCHES", "main, [a", "policy-branches", `"[a" is not a pattern of branch names`},
 		{"branches with a hidden character", "POLICY_BRANCHES", "ma\u200bin", "policy-branches", `"ma⟨U+200B⟩in" is not a pattern of branch names`},
-		{"path outside", "POLICY", "a/../../b", "policy", `"a/../../b" is not a path inside the repository`},
-		{"absolute path", "WORKING_DIRECTORY", "/etc", "working-directory", `"/etc" is not a path inside the repository`},
-		{"backslash", "WORKING_DIRECTORY", `a\b`, "working-directory", `"a\b" is not a path inside the repository`},
+		{"path outside", "POLICY", "a/../../b", "policy", `"a/../../b" is not a relative path that stays in its directory`},
+		{"absolute path", "WORKING_DIRECTORY", "/etc", "working-directory", `"/etc" is not a relative path that stays in its directory`},
+		{"backslash", "WORKING_DIRECTORY", `a\b`, "working-directory", `"a\b" is not a relative path that stays in its directory`},
 		{"rootfs", "ROOTFS", "alpine", "rootfs", `"alpine" is not host, dir:/absolute/path, image:REPOSITORY@sha256:…, oci:/absolute/path, oci-archive:/absolute/path or devcontainer`},
 		{"an image", "ROOTFS", "image:alpine@sha256:0a", "rootfs", `"image:alpine@sha256:0a" is not an image with a digest: use image:REPOSITORY@sha256:…`},
 		{"relative rootfs", "ROOTFS", "dir:x", "rootfs", `"dir:x" is not host, dir:/absolute/path, image:REPOSITORY@sha256:…, oci:/absolute/path, oci-archive:/absolute/path or devcontainer`},
@@ -131,7 +131,7 @@ func TestInputProblems(t *testing.T) {
 		{"plan", "PLAN", "a\x00b", "plan", "contains a control character"},
 		{"plan in another encoding", "PLAN", "\xff", "plan", "is not UTF-8"},
 		{"request", "REQUEST", "{\x1b}", "request", "contains a control character"},
-		{"checkout", "CHECKOUT", "../../tmp", "checkout", `"../../tmp" is not a path inside the repository`},
+		{"checkout", "CHECKOUT", "../../tmp", "checkout", `"../../tmp" is not a relative path that stays in its directory`},
 		{"organization without a digest", "ORGANIZATION", "https://policy.example/p.tar.gz", "organization", `"https://policy.example/p.tar.gz" is not a bundle pinned by its digest`},
 		{"organization by a tag", "ORGANIZATION", "oci://registry.example/acme/policy:1", "organization", `"oci://registry.example/acme/policy:1" is not a bundle pinned by its digest`},
 		{"organization in the workspace", "ORGANIZATION", "policy.tar.gz@sha256:" + strings.Repeat("0a", 32), "organization", `"policy.tar.gz@sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a…" is not a bundle pinned by its digest`},
@@ -260,7 +260,7 @@ func TestFormerNames(t *testing.T) {
 
 // inputNames are all inputs that ReadInputs reads.
 var inputNames = []string{
-	"plan", "policy", "mode", "phase", "rootfs", "network", "setup", "timeout", "limits", "working-directory", "fail-on", "comment", "comment-detail", "comment-length", "check-run",
+	"plan", "policy", "mode", "phase", "rootfs", "network", "setup", "layers-cache", "timeout", "limits", "working-directory", "fail-on", "comment", "comment-detail", "comment-length", "check-run",
 	"dry-run", "unsupported-event", "upload", "staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "reviewer", "checkout",
 	"policy-branches", "organization", "organisation", "policy-key", "minimum-revision",
 	"otlp", "otlp-headers", "mask",

@@ -41,6 +41,16 @@ func OpenLayers(dir string) (*layers.Store, error) {
 	return layers.Open(dir, 0)
 }
 
+// OpenRunLayers makes a directory with layers for one run, next to what is kept from run to run.
+// Close removes it. Its error is a *proposal.StopError.
+func OpenRunLayers() (*layers.Store, error) {
+	cache, err := install.CacheDir()
+	if err != nil {
+		return nil, &proposal.StopError{Code: layers.CodeStore, Message: "cannot find the directory for layers", Hint: "set FUMEHOOD_CACHE", Err: err}
+	}
+	return layers.OpenTemporary(cache)
+}
+
 // layering finds and keeps the layer of one run. Whatever goes wrong is a notice: set-up then
 // runs, or is not kept.
 type layering struct {
@@ -84,7 +94,7 @@ func (l *layering) Find(_ context.Context, records []proposal.Record) *proposal.
 		return nil
 	}
 	l.key = key
-	if l.used, err = g.o.Layers.Get(key); err != nil {
+	if l.used, err = g.o.layer(key); err != nil {
 		g.o.notice("warning: " + g.redactor.Error(err).Error())
 	}
 	if l.used == nil {
@@ -92,6 +102,16 @@ func (l *layering) Find(_ context.Context, records []proposal.Record) *proposal.
 	}
 	l.run.sandbox.Layer = l.used.File
 	return layerOf(l.used.Info)
+}
+
+// layer returns the layer for key, or nil if there is none.
+func (o Options) layer(key string) (*layers.Layer, error) {
+	if o.LayersExchange != "" {
+		if err := o.Layers.Import(o.LayersExchange, key); err != nil {
+			return nil, err
+		}
+	}
+	return o.Layers.Get(key)
 }
 
 func layerOf(i layers.Info) *proposal.Layer {
@@ -189,6 +209,11 @@ func (l *layering) Keep(ctx context.Context, runner hood.Runner, _ []proposal.Re
 	if err != nil {
 		g.o.notice("warning: set-up is not kept in a layer: " + l.run.redactor.Text(err.Error()))
 		return nil
+	}
+	if dir := g.o.LayersExchange; dir != "" {
+		if err := g.o.Layers.Export(l.key, dir); err != nil {
+			g.o.notice("warning: " + l.run.redactor.Text(err.Error()))
+		}
 	}
 	return layerOf(info)
 }

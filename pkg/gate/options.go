@@ -128,6 +128,10 @@ type Options struct {
 	// LayersWrite also makes layers. What Setup runs is then in later runs of other code: set it
 	// only where the workspace is trusted.
 	LayersWrite bool
+	// LayersExchange is a directory that other users may write to, such as one that was restored
+	// from a cache: a layer that Layers lacks is copied from there and verified, and one that is
+	// made is copied there. "" is none.
+	LayersExchange string
 
 	// ObserveUnsafe only records what Policies would refuse. Only the shipped policy refuses.
 	ObserveUnsafe bool

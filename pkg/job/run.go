@@ -17,8 +17,10 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/egress/registry"
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/internal/keep"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
@@ -219,6 +221,11 @@ func (r Run) childArgs(ctx context.Context, p prepared, l PlanRun, planned Plann
 		return nil, err
 	}
 	args := slices.Concat([]string{"--plan", planFile, "--about", aboutFile, "--workspace", p.workspace.dir}, configured.flags(j.in), r.flags(l))
+	layers, err := r.layerFlags(configured.config.Layers)
+	if err != nil {
+		return nil, err
+	}
+	args = append(args, layers...)
 	requested := found.Registries()
 	if j.in.Network == action.NetworkPolicy && len(policies) > 0 {
 		requested = append(requested, registriesOf(l.plan)...)
@@ -251,6 +258,27 @@ func (r Run) flags(l PlanRun) []string {
 		flags = append(flags, "--observe")
 	}
 	return flags
+}
+
+// layerFlags returns the flags for the layers in the input layers-cache. Without layers in the
+// configuration they are not used. Only a job that keep.Allowed leaves its own there.
+func (r Run) layerFlags(configured bool) ([]string, error) {
+	j := r.Job
+	switch {
+	case j.in.LayersCache == "":
+		return nil, nil
+	case !configured:
+		j.console.Notice("input layers-cache has no effect: " + config.Path + " of the default branch does not have layers: true")
+		return nil, nil
+	}
+	dir, mode := filepath.Join(j.runner.Temp, j.in.LayersCache), "read"
+	if keep.Allowed(j.options.Getenv, os.ReadFile) {
+		mode = "write"
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, &proposal.StopError{Code: "input.layers-cache", Message: "cannot make the directory of input layers-cache", Hint: "name a directory of actions/cache/save in RUNNER_TEMP", Err: err}
+		}
+	}
+	return []string{"--layers", mode, "--layers-exchange", dir}, nil
 }
 
 // registriesOf returns the registries that a plan requests.

@@ -5,9 +5,9 @@
 package results
 
 import (
-	"encoding/json"
 	"fmt"
 
+	"github.com/fumehood/fumehood/pkg/internal/keep"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -43,23 +43,11 @@ func (m Mode) String() string {
 	return Modes[m]
 }
 
-// InJob returns the mode in which a process with this environment may use results: in a job of
-// GitHub Actions, only a push to the default branch keeps any. read reads the event's file.
+// InJob returns the mode in which a process with this environment may use results: unless
+// keep.Allowed, none of this run is kept. read reads the event's file.
 func (m Mode) InJob(getenv func(string) string, read func(string) ([]byte, error)) Mode {
-	if m != Write || getenv("GITHUB_ACTIONS") != "true" {
-		return m
-	}
-	var event struct {
-		Repository struct {
-			DefaultBranch string `json:"default_branch"`
-		} `json:"repository"`
-	}
-	data, err := read(getenv("GITHUB_EVENT_PATH"))
-	if err != nil || json.Unmarshal(data, &event) != nil || event.Repository.DefaultBranch == "" {
+	if m == Write && !keep.Allowed(getenv, read) {
 		return Read
 	}
-	if getenv("GITHUB_EVENT_NAME") != "push" || getenv("GITHUB_REF") != "refs/heads/"+event.Repository.DefaultBranch {
-		return Read
-	}
-	return Write
+	return m
 }

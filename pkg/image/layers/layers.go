@@ -83,8 +83,9 @@ const (
 
 // A Store is a directory with layers. Several processes may use it at once.
 type Store struct {
-	dir string
-	max int64
+	dir       string
+	max       int64
+	temporary *lease.Dir // nil unless Close removes the store
 }
 
 // Open opens the directory for layers, or makes it, and removes what killed processes left in it.
@@ -195,6 +196,9 @@ func open(path string) (*Layer, error) {
 	}
 	l := &Layer{File: file}
 	if err = unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB); err == nil {
+		err = own(file)
+	}
+	if err == nil {
 		l.Info, err = readInfo(file)
 	}
 	if err != nil {
@@ -209,17 +213,26 @@ func open(path string) (*Layer, error) {
 
 var runID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
+// own returns an error if another user can change file.
+func own(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(st.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
+		return errors.New("another user can change it")
+	}
+	return nil
+}
+
 // readInfo reads the last block of a layer's file.
 func readInfo(file *os.File) (i Info, err error) {
 	info, err := file.Stat()
 	if err != nil {
 		return i, err
 	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	switch {
-	case !ok || !info.Mode().IsRegular() || int(st.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0:
-		return i, errors.New("another user can change it")
-	case info.Size() < 2*block || info.Size()%block != 0 || info.Size() > maxSize:
+	if !info.Mode().IsRegular() || info.Size() < 2*block || info.Size()%block != 0 || info.Size() > maxSize {
 		return i, errors.New("it was truncated, or is not a layer")
 	}
 	data := make([]byte, block)

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package layers
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/pkg/internal/lease"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// CodeExchange is the code of the *proposal.StopErrors of Import and Export. None stops a run.
+const CodeExchange = "layers.exchange"
+
+const temporary = "layers-of-run-"
+
+// OpenTemporary makes an empty store in the directory parent, of DefaultMaxSize, which Close
+// removes. It also removes those that killed processes left there.
+func OpenTemporary(parent string) (*Store, error) {
+	err := os.MkdirAll(parent, 0o755)
+	var dir *lease.Dir
+	if err == nil {
+		lease.Sweep(parent, temporary, (*lease.Dir).Remove)
+		dir, err = lease.Make(parent, temporary)
+	}
+	if err != nil {
+		return nil, &proposal.StopError{Code: CodeStore, Message: fmt.Sprintf("cannot make a directory for layers in %q", parent), Hint: "free some space, or check the permissions of the directory", Err: err}
+	}
+	return &Store{dir: dir.Path, max: DefaultMaxSize, temporary: dir}, nil
+}
+
+// Close removes a store of OpenTemporary. A layer in use stays usable. Others stay as they are.
+func (s *Store) Close() error {
+	if s == nil || s.temporary == nil {
+		return nil
+	}
+	return s.temporary.Remove()
+}
+
+func cannotExchange(verb, dir string, err error) error {
+	return &proposal.StopError{Code: CodeExchange, Message: fmt.Sprintf("cannot %s a layer in %q", verb, dir), Hint: "remove the file from the directory and from the cache that it was restored from", Err: err}
+}
+
+// Import copies the layer for key from dir to s, unless s has one or dir has none. Others may
+// write to dir at the same time: no link is followed, only a regular file of the right name, a
+// layer's size and with this key is copied, and Get verifies the copy, which they cannot change.
+func (s *Store) Import(dir, key string) error {
+	path, err := s.path(key)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return nil
+	}
+	d, err := openDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		defer d.Close()
+		err = s.importFrom(d, key, path)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return cannotExchange("use", dir, err)
+	}
+	return nil
+}
+
+func (s *Store) importFrom(d *os.File, key, path string) error {
+	from, err := openAt(d, filepath.Base(path), unix.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	i, err := readInfo(from)
+	if err == nil && i.Key != key {
+		err = errors.New("it was made for another set-up")
+	}
+	if err == nil {
+		err = s.shrink(s.max - i.Size - block)
+	}
+	if err != nil {
+		return err
+	}
+	return s.copyIn(from, i.Size+block, path)
+}
+
+// copyIn copies the first size bytes of from to path, which appears complete or not at all.
+func (s *Store) copyIn(from *os.File, size int64, path string) error {
+	dir, err := lease.Make(s.dir, making)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Remove() }()
+	name := filepath.Join(dir.Path, "image")
+	into, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(copyAll(into, from, size), into.Close()); err != nil {
+		return err
+	}
+	if err := unix.Renameat2(unix.AT_FDCWD, name, unix.AT_FDCWD, path, unix.RENAME_NOREPLACE); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// copyAll copies size bytes, through a buffer that does not depend on from.
+func copyAll(into, from *os.File, size int64) error {
+	n, err := io.Copy(into, io.NewSectionReader(from, 0, size))
+	if err == nil && n != size {
+		err = errors.New("it was truncated meanwhile")
+	}
+	return err
+}
+
+// Export copies the layer for key from s to dir, for the owner of dir. A file of its name there
+// is replaced, and appears complete or not at all.
+func (s *Store) Export(key, dir string) error {
+	path, err := s.path(key)
+	if err != nil {
+		return err
+	}
+	l, err := open(path)
+	if l != nil {
+		defer l.File.Close()
+	}
+	var d *os.File
+	if err == nil {
+		d, err = openDir(dir)
+	}
+	if err == nil {
+		defer d.Close()
+		err = l.exportTo(d, filepath.Base(path))
+	}
+	if err != nil {
+		return cannotExchange("leave", dir, err)
+	}
+	return nil
+}
+
+func (l *Layer) exportTo(d *os.File, name string) error {
+	var owner unix.Stat_t
+	if err := unix.Fstat(int(d.Fd()), &owner); err != nil {
+		return err
+	}
+	fresh := name + ".new"
+	_ = unix.Unlinkat(int(d.Fd()), fresh, 0)
+	into, err := openAt(d, fresh, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(copyAll(into, l.File, l.Size+block), into.Chown(int(owner.Uid), int(owner.Gid)), into.Close())
+	if err == nil {
+		err = unix.Renameat(int(d.Fd()), fresh, int(d.Fd()), name)
+	}
+	if err != nil {
+		return errors.Join(err, unix.Unlinkat(int(d.Fd()), fresh, 0))
+	}
+	return nil
+}
+
+// openDir opens a directory, and not where a link of that name leads.
+func openDir(dir string) (*os.File, error) {
+	return os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+}
+
+// openAt opens the file name of the directory d, and not where a link leads.
+func openAt(d *os.File, name string, flags int) (*os.File, error) {
+	fd, err := unix.Openat(int(d.Fd()), name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
