@@ -100,7 +100,7 @@ var findingsShape = shape{Kind: object, Want: "findings: an object with the fiel
 	document.Required("schema", &shape{Kind: text, Max: 64, Choice: []string{proposal.FindingsSchema}, Want: strconv.Quote(proposal.FindingsSchema),
 		Doc: "The version of this format."}),
 	document.Optional("reviewer", &shape{Kind: text, Max: 128, Doc: "Who made the findings, for people. It has no effect."}),
-	document.Required("findings", &shape{Kind: list, Max: MaxFindings, Items: &findingShape, Doc: "The findings."}),
+	document.Required("findings", &shape{Kind: list, Max: MaxFindings, Items: &findingShape, Blank: true, Doc: "The findings; an empty list if there are none."}),
 	document.Optional("tests", &shape{Kind: list, Max: maxTests, Items: &reproducerShape,
 		Doc: "Commands that must succeed after a suggestion, if they succeed before it."}),
 }}

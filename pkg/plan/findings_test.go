@@ -75,6 +75,11 @@ func TestDecodeFindingsRefuses(t *testing.T) {
 	if len(twice.Findings) != 2 || twice.Findings[0].Invalid == nil || twice.Findings[1].Invalid == nil || twice.Findings[0].ID == twice.Findings[1].ID {
 		t.Errorf("an id twice: %+v", twice)
 	}
+	for _, text := range []string{"schema: fumehood.findings/v1\nfindings: []\n", `{"schema": "fumehood.findings/v1", "findings": null}`} {
+		if got, problems := DecodeFindings([]byte(text), "f"); len(problems) > 0 || len(got.Findings) > 0 {
+			t.Errorf("%s: %v %+v", text, problems, got)
+		}
+	}
 	for _, text := range []string{"", "schema: fumehood.plan/v1\nfindings: []\n", head + "tests: [{}]\n", head + "more: 1\n"} {
 		if got, problems := DecodeFindings([]byte(text), "f.yaml"); len(problems) == 0 || got.Findings != nil {
 			t.Errorf("%q is accepted: %+v", text, got)

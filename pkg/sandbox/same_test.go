@@ -37,7 +37,7 @@ func linkedRoot(t *testing.T) *sameIndex {
 	}
 	link("perl", "perl5.36.0")
 	x := &sameIndex{}
-	x.roots.binds = []Bind{{Source: bin, Target: "/bin"}}
+	x.roots = root{files: hostFiles{}, binds: []Bind{{Source: bin, Target: "/bin"}}}
 	return x
 }
 
