@@ -34,7 +34,7 @@ func TestActionRefusals(t *testing.T) {
 		{"pull_request_target", "pull_request_target", "pull_request.opened.fork", true, nil, "event.pull-request-target", "workflow_run"},
 		{"workflow_run that would run code", "workflow_run", "workflow_run.completed.pr.fork", true, []string{"INPUT_PHASE=run"}, "phase", "pull_request"},
 		{"a fork with an identity", "pull_request", "pull_request.opened.fork", true, []string{"ACTIONS_ID_TOKEN_REQUEST_URL=https://example.com/"}, "token", "id-token"},
-		{"push", "push", "pull_request.opened", false, []string{"INPUT_UNSUPPORTED_EVENT=error"}, "event.unsupported", "pull_request"},
+		{"a release", "release", "pull_request.opened", false, []string{"INPUT_UNSUPPORTED_EVENT=error"}, "event.unsupported", "pull_request"},
 		{"Windows", "pull_request", "pull_request.opened", false, []string{"RUNNER_OS=Windows"}, "runner.os", "ubuntu"},
 		{"a plan that is not there", "pull_request", "pull_request.opened", false, []string{"INPUT_PLAN=missing.json"}, "plan.unreadable", "earlier step"},
 		{"no plan", "pull_request", "pull_request.opened", false, []string{"INPUT_PLAN="}, "plan", "plan"},

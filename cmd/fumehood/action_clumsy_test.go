@@ -65,7 +65,7 @@ var mistakes = []mistake{
 	{name: "no request left for the comment", prepare: limited("issues/create-comment"), code: "github.rate-limit", hint: "try again after", ran: true, silent: true},
 
 	{name: "pull_request_target", event: "pull_request_target", code: "event.pull-request-target", hint: "phase: report", silent: true},
-	{name: "push", event: "push", env: []string{"INPUT_UNSUPPORTED_EVENT=error"}, code: "event.unsupported", hint: "github.event_name == 'pull_request'", silent: true},
+	{name: "a release", event: "release", env: []string{"INPUT_UNSUPPORTED_EVENT=error"}, code: "event.unsupported", hint: "github.event_name == 'pull_request'", silent: true},
 	{name: "a number with a hash", event: "workflow_dispatch", payload: "workflow_dispatch", change: dispatched("#2"), code: "event.input", hint: "number alone", silent: true},
 	{name: "a number of nothing", event: "workflow_dispatch", payload: "workflow_dispatch", change: dispatched("77"), code: "github.not-found", hint: "check that it exists", silent: true},
 	{name: "a container", env: []string{"GITHUB_WORKSPACE=/__w/x/x"}, code: "runner.container", hint: "remove container:", silent: true},
