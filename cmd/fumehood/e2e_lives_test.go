@@ -202,6 +202,7 @@ func TestMCPLivesMany(t *testing.T) {
 	cmd.Args = slices.DeleteFunc(cmd.Args, func(arg string) bool { // no set-up, and a log for each session
 		return slices.Contains([]string{"--audit", "audit.jsonl", "--config", "fumehood.yml"}, arg)
 	})
+	cmd.Args = append(cmd.Args, "--ready", "0") // no sandbox waits for the next session
 	w := newWire(t, cmd)
 	n := lives(1000, 10)
 	var memory, files int
