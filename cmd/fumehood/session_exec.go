@@ -42,7 +42,7 @@ func (c *invocation) sessionExecCommand() *cobra.Command {
 if policy allows it. The first command of a session installs the dependencies.
 ` + execExits,
 		Example: `  fumehood session exec work -- go test ./...
-  fumehood session exec work -c 'grep -r TODO . | wc -l'
+  fumehood session exec work -c 'grep -r import . | wc -l'
   fumehood session exec work -o json -- make | jq .result.exit_code`,
 		Args: cli.SomeArgs("the name of a session"),
 		RunE: c.Run(func(args []string) int {

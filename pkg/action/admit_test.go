@@ -70,7 +70,7 @@ func situation(t *testing.T, name string) (Event, Runner) {
 	if s.api != nil {
 		e.PR = s.api
 	}
-	r := Runner{Repository: e.Repository.Name, EventName: event, OS: "Linux", Arch: "X64", Workspace: "/home/runner/work/r/r"}
+	r := Runner{Repository: e.Repository.Name, EventName: event, OS: "Linux", Arch: "X64", Workspace: "/runner/workspace"}
 	if e.Group != nil {
 		r.SHA = e.Group.Head.SHA
 	}

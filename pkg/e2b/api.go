@@ -138,7 +138,7 @@ func (s *Server) owned(id, user string) (*sandbox, error) {
 	return b, nil
 }
 
-type noBody struct{}
+type noInput struct{}
 
 func (s *Server) apiRoutes(mux *http.ServeMux) {
 	const one = "/sandboxes/{id}"
@@ -147,8 +147,8 @@ func (s *Server) apiRoutes(mux *http.ServeMux) {
 		mux.HandleFunc("GET "+version+"/sandboxes", s.api(http.StatusOK, s.apiList))
 		mux.HandleFunc("POST "+version+one+"/connect", apiOf(s, http.StatusOK, s.apiConnect))
 	}
-	mux.HandleFunc("GET "+one, apiOf(s, http.StatusOK, func(_ context.Context, b *sandbox, _ noBody) (any, error) { return b.info(), nil }))
-	mux.HandleFunc("DELETE "+one, apiOf(s, http.StatusNoContent, func(_ context.Context, b *sandbox, _ noBody) (any, error) {
+	mux.HandleFunc("GET "+one, apiOf(s, http.StatusOK, func(_ context.Context, b *sandbox, _ noInput) (any, error) { return b.info(), nil }))
+	mux.HandleFunc("DELETE "+one, apiOf(s, http.StatusNoContent, func(_ context.Context, b *sandbox, _ noInput) (any, error) {
 		s.remove(b)
 		return nil, nil
 	}))

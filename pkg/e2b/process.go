@@ -114,7 +114,7 @@ func (s *Server) processRoutes(mux *http.ServeMux) {
 	}
 }
 
-func listProcesses(_ context.Context, b *sandbox, _ noBody) (any, error) {
+func listProcesses(_ context.Context, b *sandbox, _ noInput) (any, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	found := []map[string]any{}

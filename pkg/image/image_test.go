@@ -185,7 +185,7 @@ func TestWriter(t *testing.T) {
 		t.Errorf("hard links: %d and %d; counts of zz %d, empty %d, a %d, . %d", numbers["zz"], numbers["a/big"], links["zz"], links["empty"], links["a"], links["."])
 	}
 	if parent := got["many"]; parent.Mode != fs.ModeDir|0o755 || parent.UID != 0 || parent.ModTime.Unix() != 0 {
-		t.Errorf("a parent that nobody added is %v", parent.Entry)
+		t.Errorf("a parent that was not added is %v", parent.Entry)
 	}
 	if want := len(files) + 1 + deep + len([]string{"a", "names", "many"}); len(got) != want {
 		t.Errorf("%d files, want %d", len(got), want)

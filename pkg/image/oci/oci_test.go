@@ -167,7 +167,7 @@ func TestLayers(t *testing.T) {
 		"hard link to a device":        {[][]file{{special("a", tar.TypeChar), hard("b", "a")}}, ""},
 		"setuid":                       {[][]file{{{Name: "a", Body: "1", Mode: 0o6755}}}, "a=1"},
 		"attributes":                   {[][]file{{{Name: "a", Body: "1", PAX: map[string]string{"SCHILY.xattr.security.capability": "x"}}}}, "a=1"},
-		"a type that nobody knows":     {[][]file{{special("a", 'Z')}}, CodeLayer},
+		"an unknown type":              {[][]file{{special("a", 'Z')}}, CodeLayer},
 		"omitted places":               {[][]file{{f("proc/x", "1"), f("dev/x", "1"), f("tmp/x", "1"), f("home/x", "1"), f("root/x", "1"), f("workspace/x", "1"), f(".fumehood/x", "1"), f("run/x", "1"), f("usr/x", "1")}}, "usr/ usr/x=1"},
 	}
 	for name, test := range tests {
