@@ -157,8 +157,8 @@ func (r Root) shows(path string) bool {
 // generated returns the files that programs expect and that must not be the host's.
 func generated() map[string][]byte {
 	return map[string][]byte{
-		"/etc/passwd": []byte("root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n{services}" +
-			"fumehood:x:{uid}:{gid}:fumehood:/home/fumehood:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"),
+		"/etc/passwd": []byte("root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n" +
+			"fumehood:x:{uid}:{gid}:fumehood:/home/fumehood:/bin/bash\n{services}nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"),
 		"/etc/group":         []byte("root:x:0:\nfumehood:x:{gid}:\nnogroup:x:65534:\n"),
 		"/etc/hosts":         []byte("127.0.0.1 localhost fumehood\n::1 localhost\n"),
 		"/etc/hostname":      []byte("fumehood\n"),
