@@ -62,6 +62,7 @@ type world struct {
 	runID  int64
 	actor  string       // the user who caused the run
 	ahead  atomic.Int64 // how far GitHub's clock is ahead of this machine's
+	said   string       // log of the last step that has ended
 }
 
 // The files of the repository at the base commit, and those that the pull request
@@ -307,7 +308,7 @@ func (w *world) start(event string, payload []byte, env ...string) (*exec.Cmd, s
 
 func (w *world) finish(s step, code int, log string) step {
 	w.t.Helper()
-	s.code, s.log = code, log
+	s.code, s.log, w.said = code, log, log
 	summary, err := os.ReadFile(filepath.Join(s.temp, "summary"))
 	if err != nil {
 		w.t.Fatal(err)
@@ -344,7 +345,7 @@ func (w *world) comment() githubtest.Comment {
 	w.t.Helper()
 	list := w.gh.CommentsBy(prNumber, githubtest.ActionsBot)
 	if len(list) != 1 {
-		w.t.Fatalf("%d comments by the bot, want one", len(list))
+		w.t.Fatalf("%d comments by the bot, want one; the last step said:\n%s", len(list), w.said)
 	}
 	return list[0]
 }
