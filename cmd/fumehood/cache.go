@@ -5,11 +5,6 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,9 +91,12 @@ what was removed. A layer that a run is using stays.`,
 }
 
 func (c *invocation) pruneLayers(s *cacheFlags) int {
-	size, err := parseSize(s.size)
-	if err != nil || s.older < 0 {
-		return c.MisuseOf(errors.Join(err, negative(s.older)))
+	size, err := proposal.ParseBytes(s.size)
+	if err != nil {
+		return c.Misuse("--max-size " + err.Error())
+	}
+	if s.older < 0 {
+		return c.Misuse("--older must not be negative")
 	}
 	before := time.Time{}
 	if s.older > 0 {
@@ -111,18 +109,11 @@ func (c *invocation) pruneLayers(s *cacheFlags) int {
 	if err != nil {
 		return c.Stop(err)
 	}
-	removed, err := store.Prune(size, before)
+	removed, err := store.Prune(int64(size), before)
 	if err != nil {
 		return c.Stop(err)
 	}
 	return c.printLayers(s, removed)
-}
-
-func negative(days int) error {
-	if days < 0 {
-		return errors.New("--older must not be negative")
-	}
-	return nil
 }
 
 func (c *invocation) printLayers(s *cacheFlags, list []layers.Entry) int {
@@ -132,32 +123,5 @@ func (c *invocation) printLayers(s *cacheFlags, list []layers.Entry) int {
 		}
 		return c.Exit(exitOK, c.printAnswer(list))
 	}
-	w := tabwriter.NewWriter(c.Stdout, 0, 0, 2, ' ', 0)
-	for _, e := range list {
-		note := "made by run " + e.Run
-		if e.Problem != "" {
-			note = "not usable: " + e.Problem
-		}
-		fmt.Fprintf(w, "%.19s\t%s\tused %s\t%s\n", e.Key, megabytes(e.Size), e.Used.Format(time.DateOnly), note)
-	}
-	return c.Exit(exitOK, w.Flush())
-}
-
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
-
-// sizeUnits are the units of --max-size, longest first.
-var sizeUnits = []struct {
-	name  string
-	bytes int64
-}{{"KiB", int64(proposal.KiB)}, {"MiB", int64(proposal.MiB)}, {"GiB", int64(proposal.GiB)}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"", 1}}
-
-// parseSize reads a number of bytes with a unit.
-func parseSize(text string) (int64, error) {
-	for _, u := range sizeUnits {
-		digits, ok := strings.CutSuffix(text, u.name)
-		if n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 32); ok && err == nil && n >= 0 {
-			return n * u.bytes, nil
-		}
-	}
-	return 0, fmt.Errorf("invalid size %q: want a number with KiB, MiB, GiB, KB, MB or GB", text)
+	return c.Exit(exitOK, layers.WriteText(c.Stdout, list))
 }

@@ -6,14 +6,12 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/results"
 )
 
@@ -39,7 +37,7 @@ func (c *invocation) configure(s *runFlags, o *gate.Options) error {
 		return err
 	}
 	o.Results, o.ResultsDir = mode.InJob(os.Getenv, os.ReadFile), s.resultsDir
-	if err := s.openLayers(found.Config.Layers, o); err != nil {
+	if s.runLayers, err = o.UseLayers(gate.LayerRequest{Mode: s.layers, Configured: found.Config.Layers, Dir: s.layersDir, Exchange: s.layersExchange}, os.Getenv); err != nil {
 		return err
 	}
 	s.configTimeout, s.shown = found.Config.Timeout.Std(), found.Config.Comment
@@ -50,29 +48,4 @@ func (c *invocation) configure(s *runFlags, o *gate.Options) error {
 		c.Warn("set-up: " + n.String())
 	}
 	return nil
-}
-
-// openLayers sets o's layers as the flags say, or else as configured. A configuration file, which
-// may be a pull request's, makes no layer. What others can write is copied to a store of this
-// run only, so that no later run uses it.
-func (s *runFlags) openLayers(configured bool, o *gate.Options) (err error) {
-	switch s.layers {
-	case "":
-		if !configured {
-			return nil
-		}
-	case "off":
-		return nil
-	case "read", "write":
-	default:
-		return &proposal.StopError{Code: "layers.mode", Message: fmt.Sprintf("invalid value %q of --layers", s.layers), Hint: "use off, read or write"}
-	}
-	o.LayersWrite, o.LayersExchange = s.layers == "write" && results.Write.InJob(os.Getenv, os.ReadFile) == results.Write, s.layersExchange
-	if s.layersExchange == "" {
-		o.Layers, err = gate.OpenLayers(s.layersDir)
-		return err
-	}
-	s.runLayers, err = gate.OpenRunLayers()
-	o.Layers = s.runLayers
-	return err
 }

@@ -57,44 +57,22 @@ func setLimit(l *proposal.Limits, part string) (name string, err error) {
 	case "cpus":
 		l.CPUs, err = processors(value)
 	case "memory":
-		l.Memory, err = size(value)
+		l.Memory, err = proposal.ParseBytes(value)
 	case "pids":
 		l.Pids, err = whole(value)
 	case "disk":
-		l.Disk, err = size(value)
+		l.Disk, err = proposal.ParseBytes(value)
 	case "files":
 		l.Files, err = whole(value)
 	case "output":
-		l.Output, err = size(value)
+		l.Output, err = proposal.ParseBytes(value)
 	default:
 		err = errors.New("is not wall, cpus, memory, pids, disk, files or output")
 	}
 	return name, err
 }
 
-var (
-	sizeText  = pattern.New(`^([1-9][0-9]{0,12}) ?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)?$`)
-	cpusText  = pattern.New(`^[0-9]{1,3}(\.[0-9]{1,3})?$`)
-	sizeUnits = map[string]int64{
-		"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
-		"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
-	}
-)
-
-const maxSize = 1 << 40
-
-func size(value string) (proposal.Bytes, error) {
-	m := sizeText.FindStringSubmatch(value)
-	if m == nil {
-		return 0, errors.New(`is not a size such as "512MiB"`)
-	}
-	unit := sizeUnits[m[2]]
-	n, err := strconv.ParseInt(m[1], 10, 64)
-	if err != nil || n > maxSize/unit {
-		return 0, errors.New("is more than 1TiB")
-	}
-	return proposal.Bytes(n * unit), nil
-}
+var cpusText = pattern.New(`^[0-9]{1,3}(\.[0-9]{1,3})?$`)
 
 func whole(value string) (int, error) {
 	n, err := strconv.Atoi(value)

@@ -22,6 +22,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/image"
 	"github.com/fumehood/fumehood/pkg/image/layers"
+	"github.com/fumehood/fumehood/pkg/internal/keep"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox"
 	"github.com/fumehood/fumehood/pkg/sandbox/install"
@@ -49,6 +50,34 @@ func OpenRunLayers() (*layers.Store, error) {
 		return nil, &proposal.StopError{Code: layers.CodeStore, Message: "cannot find the directory for layers", Hint: "set FUMEHOOD_CACHE", Err: err}
 	}
 	return layers.OpenTemporary(cache)
+}
+
+// A LayerRequest says which layers a run uses, as flags and the configuration give it.
+type LayerRequest struct {
+	Mode       string // "off", "read" or "write"; "" is read if Configured, else off
+	Configured bool   // the configuration file has layers: it may be a pull request's, and makes none
+	Dir        string // of OpenLayers
+	Exchange   string // Options.LayersExchange; with it Dir is not used
+}
+
+// UseLayers sets o's layers as r says. In a job that may not keep what it makes, write is read.
+// With an Exchange, which others can write to, it returns a store of this run only, so that no
+// later run uses what it holds; the caller must Close it. Its error is a *proposal.StopError.
+func (o *Options) UseLayers(r LayerRequest, getenv func(string) string) (ofRun *layers.Store, err error) {
+	switch {
+	case r.Mode == "off" || r.Mode == "" && !r.Configured:
+		return nil, nil
+	case r.Mode != "" && r.Mode != "read" && r.Mode != "write":
+		return nil, &proposal.StopError{Code: "layers.mode", Message: fmt.Sprintf("invalid value %q of --layers", r.Mode), Hint: "use off, read or write"}
+	}
+	o.LayersWrite, o.LayersExchange = r.Mode == "write" && keep.Allowed(getenv, os.ReadFile), r.Exchange
+	if r.Exchange == "" {
+		o.Layers, err = OpenLayers(r.Dir)
+		return nil, err
+	}
+	ofRun, err = OpenRunLayers()
+	o.Layers = ofRun
+	return ofRun, err
 }
 
 // layering finds and keeps the layer of one run. Whatever goes wrong is a notice: set-up then

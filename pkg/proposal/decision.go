@@ -4,7 +4,10 @@ package proposal
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 )
 
 // An Effect is the effect of a policy decision. The zero Effect denies.
@@ -174,6 +177,31 @@ const (
 	MiB Bytes = 1 << 20
 	GiB Bytes = 1 << 30
 )
+
+// MaxBytes is the largest size that ParseBytes reads.
+const MaxBytes = 1 << 40
+
+var bytesText = regexp.MustCompile(`^([1-9][0-9]{0,12}) ?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)?$`)
+
+var byteUnits = map[string]int64{
+	"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
+}
+
+// ParseBytes reads a whole number of bytes from 1 to MaxBytes, with or without a unit:
+// "512MiB", "2 GB", "4096". The error continues a sentence about the text.
+func ParseBytes(text string) (Bytes, error) {
+	m := bytesText.FindStringSubmatch(text)
+	if m == nil {
+		return 0, errors.New(`is not a size such as "512MiB"`)
+	}
+	unit := byteUnits[m[2]]
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	if err != nil || n > MaxBytes/unit {
+		return 0, errors.New("is more than 1TiB")
+	}
+	return Bytes(n * unit), nil
+}
 
 // String formats b in the largest unit that divides it: "2 GiB", "1536 KiB".
 func (b Bytes) String() string {
