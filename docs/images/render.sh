@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Renders the README's picture of a comment from the golden that pkg/report's tests
-# compare, as GitHub shows Markdown. Needs cmark-gfm and Chromium.
+# compare, as GitHub shows Markdown. Needs cmark-gfm, Chromium and a font with emoji
+# (fonts-noto-color-emoji).
 set -euo pipefail
 cd "$(dirname "$0")"
 golden=../../testdata/report/mixed.md
