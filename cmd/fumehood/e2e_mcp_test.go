@@ -236,7 +236,7 @@ func TestMCPInspector(t *testing.T) {
 func TestMCPClaudeCode(t *testing.T) {
 	t.Parallel()
 	d, model := newClientDesk(t), newStubModel(t)
-	out := string(d.shell(t, `ANTHROPIC_BASE_URL=`+model+` ANTHROPIC_API_KEY=x MCP_TIMEOUT=120000 MCP_TOOL_TIMEOUT=300000 claude -p go --mcp-config .mcp.json --strict-mcp-config --output-format json \
+	out := string(d.shell(t, `ANTHROPIC_BASE_URL=`+model+` ANTHROPIC_API_KEY=x MCP_TIMEOUT=120000 MCP_TOOL_TIMEOUT=300000 MCP_CONNECTION_NONBLOCKING=0 MCP_CONNECT_TIMEOUT_MS=120000 claude -p go --mcp-config .mcp.json --strict-mcp-config --output-format json \
 		--allowedTools mcp__fumehood__run,mcp__fumehood__run_code --disallowedTools Bash,Edit,Write,NotebookEdit </dev/null`))
 	if !strings.Contains(out, `"is_error":false`) || !strings.Contains(out, "DONE") {
 		t.Errorf("output: %s", out)
