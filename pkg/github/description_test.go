@@ -58,6 +58,7 @@ func TestEveryOperation(t *testing.T) {
 			t.Run("pull requests", func(t *testing.T) { usePulls(t, s, c) })
 			t.Run("branches", func(t *testing.T) { useBranches(t, s, c) })
 			t.Run("comments", func(t *testing.T) { useComments(t, s, c) })
+			t.Run("reviews", func(t *testing.T) { useReviews(t, s, c) })
 			t.Run("people", func(t *testing.T) { usePeople(t, s, c) })
 			t.Run("runs", func(t *testing.T) { useRuns(t, s, c) })
 			t.Run("checks", func(t *testing.T) { useChecks(t, s, c) })
@@ -102,6 +103,43 @@ func useBranches(t *testing.T, s *githubtest.Server, c *github.Client) {
 	}
 	if branch, err := c.Branch(ctx, "none"); github.KindOf(err) != github.NotFound || branch != (github.Branch{}) {
 		t.Errorf("got %+v, %v", branch, err)
+	}
+}
+
+func useReviews(t *testing.T, s *githubtest.Server, c *github.Client) {
+	ctx := context.Background()
+	s.Change(2, func(pr *githubtest.PR) {
+		pr.Files = []githubtest.File{{Path: "a.go", Patch: "@@ -1,2 +1,3 @@ func\n a\n+b\n c\n@@ -9 +10 @@\n-x\n+@@ -1 +1 @@\n"}, {Path: "b.png"}}
+	})
+	made, err := c.CreateReview(ctx, 2, github.NewReview{Commit: head, Body: "two", Comments: []github.NewReviewComment{
+		{Path: "a.go", Body: "one line", Line: 10, Side: "RIGHT"}, {Path: "a.go", Body: "lines", Line: 3, StartLine: 1, Side: "RIGHT"}}})
+	if err != nil || made.State != "COMMENTED" || made.Commit != head || made.Author.Login != githubtest.ActionsBot {
+		t.Fatalf("got %+v, %v", made, err)
+	}
+	if _, err := c.CreateReview(ctx, 2, github.NewReview{Commit: head, Body: "b", Comments: []github.NewReviewComment{{Path: "a.go", Body: "b", Line: 5, Side: "RIGHT"}}}); github.KindOf(err) != github.Invalid {
+		t.Errorf("a position outside the diff: %v", err)
+	}
+	list, err := c.ReviewComments(ctx, 2)
+	if err != nil || len(list) != 2 || list[1].Line != 3 || list[1].Review != made.ID || list[1].Path != "a.go" || list[1].URL == "" {
+		t.Fatalf("got %+v, %v", list, err)
+	}
+	if err := errors.Join(c.UpdateReviewComment(ctx, list[0].ID, "new"), c.DeleteReviewComment(ctx, list[1].ID)); err != nil {
+		t.Error(err)
+	}
+	if left := s.ReviewComments(2); len(left) != 1 || left[0].Body != "new" {
+		t.Errorf("left %+v", left)
+	}
+	if reviews, err := c.Reviews(ctx, 2); err != nil || len(reviews) != 1 || reviews[0] != made {
+		t.Errorf("got %+v, %v", reviews, err)
+	}
+	hunks, err := c.Hunks(ctx, 2)
+	if diff := cmp.Diff(map[string][]github.Hunk{"a.go": {{Old: 1, OldLines: 2, New: 1, NewLines: 3}, {Old: 9, OldLines: 1, New: 10, NewLines: 1}}}, hunks); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	for _, sent := range s.RequestsFor("pulls/create-review") {
+		if !bytes.Contains(sent.Body, []byte(`"event":"COMMENT"`)) {
+			t.Errorf("sent %s", sent.Body)
+		}
 	}
 }
 
@@ -222,6 +260,7 @@ func TestMissingRights(t *testing.T) {
 	s.AddRun(githubtest.Run{ID: 7, Event: "pull_request", HeadSHA: head})
 	s.AddArtifact(githubtest.Artifact{ID: 8, Run: 7, Name: "fumehood", Data: []byte("PK")})
 	id := s.AddComment(2, githubtest.ActionsBot, "mine")
+	remark := s.AddReviewComment(2, githubtest.ActionsBot, "mine", "a.go", 1)
 	s.AddWorkflowToken("none", "contents:read")
 	ctx := context.Background()
 	tests := []struct {
@@ -237,6 +276,14 @@ func TestMissingRights(t *testing.T) {
 		{"CreateComment", "pull-requests: write", func(c *github.Client) error { _, err := c.CreateComment(ctx, 2, "x"); return err }},
 		{"UpdateComment", "pull-requests: write", func(c *github.Client) error { _, err := c.UpdateComment(ctx, id, "x"); return err }},
 		{"React", "pull-requests: write", func(c *github.Client) error { return c.React(ctx, id, "eyes") }},
+		{"ReviewComments", "pull-requests: read", func(c *github.Client) error { _, err := c.ReviewComments(ctx, 2); return err }},
+		{"Reviews", "pull-requests: read", func(c *github.Client) error { _, err := c.Reviews(ctx, 2); return err }},
+		{"CreateReview", "pull-requests: write", func(c *github.Client) error {
+			_, err := c.CreateReview(ctx, 2, github.NewReview{Commit: head, Body: "x"})
+			return err
+		}},
+		{"UpdateReviewComment", "pull-requests: write", func(c *github.Client) error { return c.UpdateReviewComment(ctx, remark, "x") }},
+		{"DeleteReviewComment", "pull-requests: write", func(c *github.Client) error { return c.DeleteReviewComment(ctx, remark) }},
 		{"WorkflowRun", "actions: read", func(c *github.Client) error { _, err := c.WorkflowRun(ctx, 7); return err }},
 		{"CountWorkflowRuns", "actions: read", func(c *github.Client) error {
 			_, err := c.CountWorkflowRuns(ctx, "issue_comment", "", time.Now())

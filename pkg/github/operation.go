@@ -32,6 +32,13 @@ var (
 	updateComment  = operation{"update a comment", "{pull-requests: write}", sets}
 	deleteComment  = operation{"delete a comment", "{pull-requests: write}", sets}
 	react          = operation{"react to a comment", "{pull-requests: write}", sets} // GitHub keeps one per kind and person
+	listReviews    = operation{"list the pull request's reviews", "{pull-requests: read}", reads}
+	createReview   = operation{"create a review", "{pull-requests: write}", adds}
+
+	listReviewComments  = operation{"list the comments of the pull request's reviews", "{pull-requests: read}", reads}
+	updateReviewComment = operation{"update a comment of a review", "{pull-requests: write}", sets}
+	deleteReviewComment = operation{"delete a comment of a review", "{pull-requests: write}", sets}
+
 	readPermission = operation{"read a user's permission", "", reads}
 	readRun        = operation{"read a workflow run", "{actions: read}", reads}
 	countRuns      = operation{"count workflow runs", "{actions: read}", reads}

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 )
 
@@ -89,13 +88,6 @@ func (r *repository) changed(pr *PR) []File {
 	if pr.Files != nil || r.Git == "" {
 		return pr.Files
 	}
-	out, _ := r.git("diff", "--name-status", "-z", "--no-renames", r.sinceMerge(pr))
-	kinds := map[string]string{"A": "added", "D": "removed", "M": "modified", "T": "changed"}
-	var list []File
-	for pair := range slices.Chunk(strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), 2) {
-		if len(pair) == 2 {
-			list = append(list, File{Path: pair[1], Status: kinds[pair[0]]})
-		}
-	}
-	return list
+	base, _ := r.git("merge-base", cmp.Or(r.ref("heads/"+pr.Base.Ref), pr.Base.SHA), pr.Head.SHA)
+	return r.diffFiles(strings.TrimSpace(base), pr.Head.SHA)
 }

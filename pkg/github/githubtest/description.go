@@ -38,6 +38,8 @@ type deviation struct{ schema, property, reason string }
 var deviations = []deviation{
 	{"pull-request", "head.repo", "null when the fork was deleted, as webhook payloads and the older descriptions have it"},
 	{"pull-request-simple", "head.repo", "as in pull-request"},
+	{"pull-request-review-comment", "line", "null when the comment is outdated"},
+	{"pull-request-review-comment", "position", "as line"},
 }
 
 // loadDescription reads the description once for all servers of a process.

@@ -74,7 +74,8 @@ func TestDeviations(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.AddPR(PR{Number: 2, Head: Ref{Repository: "-"}})
-	paths := map[string]string{"pull-request": "/pulls/2", "pull-request-simple": "/pulls"}
+	s.AddReviewComment(2, "octocat", "outdated", "a.go", 1)
+	paths := map[string]string{"pull-request": "/pulls/2", "pull-request-simple": "/pulls", "pull-request-review-comment": "/pulls/2/comments"}
 	for i, d := range deviations {
 		t.Run(d.schema+" "+d.property, func(t *testing.T) {
 			all, err := readDescription(deviations)

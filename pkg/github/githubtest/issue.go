@@ -43,12 +43,14 @@ func bodyOf(data []byte) (string, *reply) {
 		r := invalid("IssueComment", "data", "unprocessable", "Body cannot be blank")
 		return "", &r
 	}
-	if len(utf16.Encode([]rune(in.Body))) > maxBody {
+	if tooLong(in.Body) {
 		r := invalid("IssueComment", "data", "unprocessable", "Body is too long (maximum is 65536 characters)")
 		return "", &r
 	}
 	return in.Body, nil
 }
+
+func tooLong(body string) bool { return len(utf16.Encode([]rune(body))) > maxBody }
 
 // locked is the same 403 as a missing right, with another message.
 func locked(what string) reply {

@@ -33,6 +33,7 @@ func TestOperations(t *testing.T) {
 	reaction := jsonNumber(s.Reactions(s.Comments(2)[0].ID)[0].ID)
 	ask(t, s, "POST", home+"/check-runs", token, output(map[string]any{"annotations": annotations(1, nil)}))
 	run := jsonNumber(s.CheckRuns(head)[0].ID)
+	remark := jsonNumber(s.AddReviewComment(2, "octocat", "why?", "b.go", 1))
 
 	tests := []struct {
 		op, method, path, body string
@@ -59,6 +60,12 @@ func TestOperations(t *testing.T) {
 		{"pulls/list", "GET", home + "/pulls?state=closed", "", 200, "[]"},
 		{"pulls/list-files", "GET", home + "/pulls/2/files", "", 200, `"previous_filename":"a.go"`},
 		{"pulls/list-commits", "GET", home + "/pulls/2/commits", "", 200, head},
+
+		{"pulls/create-review", "POST", home + "/pulls/2/reviews", `{"event":"COMMENT","body":"b","commit_id":"` + head + `","comments":[{"path":"b.go","line":1,"side":"RIGHT","body":"c"}]}`, 200, `"COMMENTED"`},
+		{"pulls/list-reviews", "GET", home + "/pulls/2/reviews", "", 200, head},
+		{"pulls/list-review-comments", "GET", home + "/pulls/2/comments", "", 200, `"line":1`},
+		{"pulls/update-review-comment", "PATCH", home + "/pulls/comments/" + remark, field("body", "because"), 200, "because"},
+		{"pulls/delete-review-comment", "DELETE", home + "/pulls/comments/" + remark, "", 204, ""},
 
 		{"issues/get", "GET", home + "/issues/2", "", 200, `"pull_request"`},
 		{"issues/get", "GET", home + "/issues/3", "", 200, "No pull request"},

@@ -65,9 +65,12 @@ func (s *Server) listFiles(c *call) reply {
 	files := c.repo.changed(pr)
 	var list []any
 	for _, f := range files[:min(len(files), maxFiles)] {
-		v := obj{"filename": f.Path, "status": cmp.Or(f.Status, "modified"), "sha": SHA(f.Path), "patch": f.Patch,
+		v := obj{"filename": f.Path, "status": cmp.Or(f.Status, "modified"), "sha": SHA(f.Path),
 			"additions": strings.Count(f.Patch, "\n+"), "deletions": strings.Count(f.Patch, "\n-"),
 			"changes": strings.Count(f.Patch, "\n+") + strings.Count(f.Patch, "\n-")}
+		if f.Patch != "" {
+			v["patch"] = f.Patch
+		}
 		if f.Previous != "" {
 			v["previous_filename"] = f.Previous
 		}

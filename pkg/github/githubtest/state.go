@@ -45,7 +45,7 @@ type PR struct {
 type File struct {
 	Path, Previous string
 	Status         string // "added", "removed", "modified", "renamed"
-	Patch          string
+	Patch          string // "" if GitHub leaves it out: binary, too large, or only renamed
 }
 
 // repository is a Repository with its contents.
@@ -56,6 +56,9 @@ type repository struct {
 	issues    map[int]string // number to title, for issues that are not pull requests
 	comments  []*Comment     // ascending by id
 	reactions []*Reaction
+	reviews   []*Review
+	remarks   []*ReviewComment  // of reviews, ascending by id
+	diffs     map[string][]File // by both commits
 	checks    []*CheckRun
 	runs      []*Run
 	artifacts []*Artifact
