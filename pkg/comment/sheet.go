@@ -21,7 +21,8 @@ const (
 const (
 	MaxBody     = 65536 // GitHub's limit for a comment
 	NoticeRoom  = 8000
-	ResultsRoom = MaxBody - maxLine - NoticeRoom - marksRoom
+	ReviewRoom  = 8000
+	ResultsRoom = MaxBody - maxLine - NoticeRoom - ReviewRoom - marksRoom
 	marksRoom   = 128 // the marks and the newlines between the parts
 )
 

@@ -135,38 +135,55 @@ const maxCell = 600
 
 // Markdown renders d as GitHub's Markdown. Text of the reviewer is shown in code, which
 // nothing in it can end: it makes no link, no mention and no HTML.
-func (d Document) Markdown() string {
+func (d Document) Markdown() string { return d.markdown(Shown{}, maxCell) }
+
+// markdown shows cell characters of each text; with 0, only counts.
+func (d Document) markdown(s Shown, cell int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### Review: %s\n\n", code(d.Headline()))
+	for _, note := range s.Notes {
+		fmt.Fprintf(&b, "⚠️ %s\n\n", code(note))
+	}
 	fmt.Fprintf(&b, "Reproducers ran on `%s` and on `%s`, in sandboxes of their own. A verdict says what they did, not that a claim is true.\n", short(d.Head), short(d.Base))
 	for _, h := range headings {
 		list := d.with(h.verdict)
-		if len(list) == 0 {
-			continue
-		}
-		title := counted(len(list), h.one, h.many)
-		if h.verdict == Verified {
-			fmt.Fprintf(&b, "\n#### %s\n", title)
-		} else {
-			fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n", title)
-		}
-		for _, r := range list {
-			r.markdown(&b)
-		}
-		if h.verdict != Verified {
-			b.WriteString("\n</details>\n")
+		if len(list) > 0 {
+			section(&b, h.verdict == Verified, counted(len(list), h.one, h.many), list, s, cell)
 		}
 	}
 	return b.String()
 }
 
-func (r Result) markdown(b *strings.Builder) {
+// section writes results with one verdict, folded unless they are open.
+func section(b *strings.Builder, open bool, title string, list []Result, s Shown, cell int) {
+	switch {
+	case cell == 0:
+		fmt.Fprintf(b, "\n- %s\n", title)
+		return
+	case open:
+		fmt.Fprintf(b, "\n#### %s\n", title)
+	default:
+		fmt.Fprintf(b, "\n<details><summary>%s</summary>\n", title)
+	}
+	for _, r := range list {
+		r.markdown(b, s, cell)
+	}
+	if !open {
+		b.WriteString("\n</details>\n")
+	}
+}
+
+func (r Result) markdown(b *strings.Builder, s Shown, cell int) {
+	if url := s.Comments[r.Key()]; url != "" && r.Verdict == Verified {
+		fmt.Fprintf(b, "\n- %s: see the [comment](%s)\n", code(r.place()), url)
+		return
+	}
 	fmt.Fprintf(b, "\n- %s %s: %s\n", code(r.Finding.ID), code(r.place()), code(r.Why))
 	if r.Finding.Claim != "" {
-		block(b, "text", text.Inline(r.Finding.Claim, maxCell))
+		block(b, "text", text.Inline(r.Finding.Claim, cell))
 	}
 	if r.Finding.Reproducer != nil {
-		block(b, "sh", text.Inline(command(*r.Finding.Reproducer), maxCell))
+		block(b, "sh", text.Inline(command(*r.Finding.Reproducer), cell))
 	}
 	if r.Suggestion != nil {
 		fmt.Fprintf(b, "  Suggestion %s\n", code(r.Suggestion.words()))

@@ -88,6 +88,14 @@ func (s *Server) EditReviewComment(id int64, body string) {
 	}
 }
 
+// Forget removes the reviews of a pull request and their comments.
+func (s *Server) Forget(number int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.home.reviews = slices.DeleteFunc(s.home.reviews, func(r *Review) bool { return r.Number == number })
+	s.home.remarks = slices.DeleteFunc(s.home.remarks, func(c *ReviewComment) bool { return c.Number == number })
+}
+
 // draft is a comment of a review that a request creates.
 type draft struct {
 	Path      string

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/github"
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/pkg/review"
+)
+
+// A posted is one of our comments.
+type posted struct {
+	github.ReviewComment
+	key, head, state string
+}
+
+// marker is the first line of our comments: what they are about, the head that they were last
+// written for, and what they say about it.
+var marker = pattern.New(`^<!-- fumehood:finding v1 ([0-9a-f]{32}) ([0-9a-f]{40}|[0-9a-f]{64}) (verified|gone|older) -->$`)
+
+// states are what a comment can say. A verdict without one does not change a comment: it shows
+// nothing.
+var states = map[review.Verdict]string{review.Verified: "verified", review.NotReproduced: "gone", review.PreExisting: "older"}
+
+// body renders a comment. now says where its lines are now, if that has changed.
+func body(d review.Document, r review.Result, now string) string {
+	return fmt.Sprintf("<!-- fumehood:finding v1 %s %s %s -->\n%s%s", r.Key(), d.Head, states[r.Verdict], now, d.Remark(r))
+}
+
+// list reads our comments.
+func (v *visit) list(ctx context.Context) error {
+	all, err := v.Client.ReviewComments(ctx, v.PR)
+	if err != nil {
+		return err
+	}
+	v.ours = map[string][]posted{}
+	for _, c := range all {
+		line, _, _ := strings.Cut(strings.ReplaceAll(c.Body, "\r\n", "\n"), "\n")
+		if m := marker.FindStringSubmatch(line); m != nil && v.isOurs(c.Author) {
+			v.ours[m[1]] = append(v.ours[m[1]], posted{c, m[1], m[2], m[3]})
+		}
+	}
+	return nil
+}
+
+func (v *visit) isOurs(a github.Author) bool {
+	if v.Author.ID != 0 {
+		return a.ID == v.Author.ID
+	}
+	return a.Login == v.Author.Login && a.Type == v.Author.Type
+}
+
+// settle waits until GitHub has executed what was sent, and reads our comments again.
+func (v *visit) settle(ctx context.Context) error {
+	if err := v.Sleep(ctx, v.Settle); err != nil {
+		return err
+	}
+	return v.list(ctx)
+}
+
+// clear deletes all but the first comment on a finding: two jobs have created one each, or GitHub
+// has created a review that it did not confirm in time.
+func (v *visit) clear(ctx context.Context) (err error) {
+	for key, all := range v.ours {
+		for _, c := range all[1:] {
+			if failed := v.Client.DeleteReviewComment(ctx, c.ID); failed != nil && github.KindOf(failed) != github.NotFound {
+				err = errors.Join(err, failed)
+			}
+		}
+		v.ours[key] = all[:1]
+	}
+	return err
+}
+
+// update writes to our comments what d shows now. One that was deleted meanwhile stays deleted.
+func (v *visit) update(ctx context.Context) (err error) {
+	for _, r := range v.doc.Results {
+		all := v.ours[r.Key()]
+		if len(all) == 0 || !v.differs(all[0], r) {
+			continue
+		}
+		failed := v.Client.UpdateReviewComment(ctx, all[0].ID, body(v.doc, r, v.moved(all[0], r)))
+		switch {
+		case failed == nil:
+			v.out.Updated++
+			all[0].state, all[0].head = states[r.Verdict], v.doc.Head // a finding that is there twice
+		case github.KindOf(failed) != github.NotFound:
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
+// differs reports whether a comment says something else than r. What it says about an earlier head
+// stays if it is still true and still on its lines.
+func (v *visit) differs(c posted, r review.Result) bool {
+	state := states[r.Verdict]
+	return state != "" && (c.state != state || state == states[review.Verified] && c.Line == 0 && c.head != v.doc.Head)
+}
+
+// moved says where the lines of an outdated comment are. A path is shown as code.
+func (v *visit) moved(c posted, r review.Result) string {
+	if c.Line != 0 || r.Verdict != review.Verified {
+		return ""
+	}
+	return fmt.Sprintf("Now at %s.\n\n", r.Place())
+}
