@@ -39,6 +39,28 @@ type Results struct {
 	Answered int64
 }
 
+// A Review is the summary of a review, which has a section of its own.
+type Review struct {
+	Reviewed
+	Text string // Markdown of at most ReviewRoom units; longer text is cut at the end of a line
+}
+
+func (r Review) check() error {
+	if err := r.Stamp.check(); err != nil {
+		return invalid(err)
+	}
+	return nil
+}
+
+func (r Review) apply(s sheet, pr github.PullRequest, _ int) (sheet, error) {
+	if !s.reviewed().beats(r.Stamp, pr.Head.SHA) {
+		s.Review, s.review = &r.Reviewed, cut(section(r.Text), ReviewRoom)
+	}
+	return s, nil
+}
+
+func (r Review) applied(s sheet) bool { return s.reviewed() == r.Stamp }
+
 // A Room is passed to Body: the space for the results, and the state of the pull
 // request just before writing.
 type Room struct {

@@ -33,6 +33,11 @@ func (s State) check() error {
 			return err
 		}
 	}
+	if s.Review != nil {
+		if err := s.Review.check(); err != nil {
+			return err
+		}
+	}
 	if len(s.Pending) > MaxPending || len(s.Earlier) > maxEarlier || len(s.Starts) > maxStarts {
 		return fmt.Errorf("%w: too many entries", errMalformedState)
 	}

@@ -25,6 +25,8 @@
 //	<!-- fumehood:state {"v":1,…} -->
 //	<!-- fumehood:notice -->
 //	the bot's last answer; may be empty
+//	<!-- fumehood:review -->
+//	the summary of the newest review; only if there is one
 //	<!-- fumehood:results -->
 //	the results of the newest run
 //
@@ -32,7 +34,7 @@
 // UTF-16 units, in which neither "--" nor ">" can occur. A state that is spelled
 // differently, or that has a value out of bounds, is treated as absent. The whole
 // comment has at most 65,536 units. Results have ResultsRoom of them, so that a
-// notice of NoticeRoom always fits too. A section cannot contain the beginning of
+// notice of NoticeRoom and a review of ReviewRoom always fit too. A section cannot contain the beginning of
 // one of these lines: its "<" is escaped.
 //
 // # What it does not protect against

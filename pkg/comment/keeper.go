@@ -124,6 +124,12 @@ func (k *Keeper) Results(ctx context.Context, r Results) Outcome {
 	return k.keep(ctx, r.bounded())
 }
 
+// Review replaces the summary of a review, unless the one in the comment is newer. It keeps the
+// results and the notice.
+func (k *Keeper) Review(ctx context.Context, r Review) Outcome {
+	return k.keep(ctx, r)
+}
+
 func (k *Keeper) keep(ctx context.Context, c change) Outcome {
 	v := visit{Keeper: k, change: c, room: ResultsRoom}
 	err := c.check()

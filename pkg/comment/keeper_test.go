@@ -337,7 +337,10 @@ func TestSizes(t *testing.T) {
 	if o := k.Notice(background, Notice{Comment: 900, Text: fill(NoticeRoom)}); o.Did != Updated {
 		t.Fatalf("got %+v", o)
 	}
-	if n := text.Units(c.comments[0].Body); n > 65536 || n < ResultsRoom+NoticeRoom {
+	if o := k.Review(background, Review{Reviewed: Reviewed{Stamp: Stamp{head1, 9, 1}}, Text: fill(ReviewRoom)}); o.Did != Updated {
+		t.Errorf("a full review: %+v", o)
+	}
+	if n := text.Units(c.comments[0].Body); n > 65536 || n < ResultsRoom+NoticeRoom+ReviewRoom {
 		t.Errorf("the body has %d units", n)
 	}
 	lines := strings.Repeat("- one more reason\n", NoticeRoom/10)

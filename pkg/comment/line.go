@@ -30,6 +30,7 @@ type wire struct {
 	Starts  [][2]int        `json:"starts,omitempty"` // run id and day
 	Dropped *Dropped        `json:"dropped,omitempty"`
 	Notice  *Answered       `json:"notice,omitempty"`
+	Review  *Reviewed       `json:"review,omitempty"`
 }
 
 type encodedResult struct {
@@ -62,7 +63,7 @@ func encodeState(s State) (string, error) {
 }
 
 func spell(s State) string {
-	w := wire{Version: 1, Pending: s.Pending}
+	w := wire{Version: 1, Pending: s.Pending, Review: s.Review}
 	if s.Result != nil {
 		r := encodeResult(*s.Result)
 		w.Result = &r
@@ -113,7 +114,7 @@ func decodeState(line string) (State, error) {
 }
 
 func (w wire) state() State {
-	s := State{Pending: w.Pending}
+	s := State{Pending: w.Pending, Review: w.Review}
 	if w.Result != nil {
 		r := w.Result.result()
 		s.Result = &r

@@ -23,6 +23,26 @@ func answers(n Notice) func(*world, *turn) func(*Keeper) Outcome {
 	}
 }
 
+func reviews(run int64) func(*world, *turn) func(*Keeper) Outcome {
+	return func(*world, *turn) func(*Keeper) Outcome {
+		return func(k *Keeper) Outcome {
+			return k.Review(context.Background(), Review{Reviewed: Reviewed{Stamp: Stamp{head1, run, 1}, Done: true}, Text: fmt.Sprint("review ", run)})
+		}
+	}
+}
+
+// reviewed checks that the comment has the review of a run, and then calls check.
+func reviewed(run int64, check func(*world) string) func(*world) string {
+	return func(w *world) string {
+		for _, c := range w.by(bot) {
+			if s := readSheet(c.Body); s.reviewed().RunID != run || s.review != fmt.Sprint("review ", run) {
+				return fmt.Sprintf("the review of run %d stands with %q, want %d", s.reviewed().RunID, s.review, run)
+			}
+		}
+		return check(w)
+	}
+}
+
 // pushed moves the pull request's head and then writes results, as a run of the new
 // commit does.
 func pushed(head string, r Results) func(*world, *turn) func(*Keeper) Outcome {
@@ -82,6 +102,8 @@ func TestOrders(t *testing.T) {
 		{name: "two runs, one comment", before: standing, jobs: jobs{says(results(head1, 12, 1)), says(results(head1, 11, 1))}, check: one(12, 0, 1)},
 		{name: "a run and an answer, no comment yet", jobs: jobs{says(results(head1, 11, 1)), answers(answer(900))}, check: one(11, 900, 0)},
 		{name: "a run and an answer", before: standing, jobs: jobs{says(results(head1, 11, 1)), answers(starting(900, 11))}, check: one(11, 900, 2)},
+		{name: "a run and a review, no comment yet", jobs: jobs{says(results(head1, 11, 1)), reviews(12)}, check: reviewed(12, one(11, 0, 0))},
+		{name: "two reviews and an answer", grain: coarse, before: standing, jobs: jobs{reviews(13), reviews(12), answers(answer(900))}, check: reviewed(13, one(0, 900, 1))},
 		{name: "two answers", before: standing, jobs: jobs{answers(starting(900, 11)), answers(starting(901, 12))}, check: one(0, 901, 3)},
 		{name: "a push between two runs", before: standing, jobs: jobs{says(results(head1, 12, 1)), pushed(head2, results(head2, 11, 1))}, check: one(11, 0, 1)},
 		{name: "three runs, one comment", grain: middle, before: standing, jobs: jobs{says(results(head1, 12, 1)), says(results(head1, 13, 1)), says(results(head1, 11, 1))}, check: one(13, 0, 1)},

@@ -13,6 +13,7 @@ const Marker = "<!-- fumehood:report -->"
 
 const (
 	noticeMark  = "<!-- fumehood:notice -->"
+	reviewMark  = "<!-- fumehood:review -->"
 	resultsMark = "<!-- fumehood:results -->"
 	markStart   = "<!-- fumehood:"
 )
@@ -20,8 +21,8 @@ const (
 // The size limits of the parts, in UTF-16 units.
 const (
 	MaxBody     = 65536 // GitHub's limit for a comment
-	NoticeRoom  = 8000
-	ReviewRoom  = 8000
+	NoticeRoom  = 8000  // of the bot's last answer
+	ReviewRoom  = 8000  // of the review's summary
 	ResultsRoom = MaxBody - maxLine - NoticeRoom - ReviewRoom - marksRoom
 	marksRoom   = 128 // the marks and the newlines between the parts
 )
@@ -30,6 +31,7 @@ const (
 type sheet struct {
 	State
 	notice  string
+	review  string
 	results string
 }
 
@@ -45,7 +47,8 @@ func readSheet(body string) sheet {
 	s.State = state
 	notice, results, found := strings.Cut("\n"+rest+"\n", "\n"+resultsMark+"\n")
 	if found {
-		s.notice = section(strings.TrimPrefix(notice, "\n"+noticeMark+"\n"))
+		notice, review, _ := strings.Cut(notice+"\n", "\n"+reviewMark+"\n")
+		s.notice, s.review = section(strings.TrimPrefix(notice, "\n"+noticeMark+"\n")), section(review)
 		s.results = section(results)
 	} else {
 		s.results = section(rest)
@@ -90,7 +93,11 @@ func (s sheet) body() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return plain(strings.Join([]string{Marker, line, noticeMark, s.notice, resultsMark, s.results}, "\n")), nil
+	parts := []string{Marker, line, noticeMark, s.notice}
+	if s.review != "" {
+		parts = append(parts, reviewMark, s.review)
+	}
+	return plain(strings.Join(append(parts, resultsMark, s.results), "\n")), nil
 }
 
 // section makes text safe for a sheet: no line of it begins another section. It
@@ -132,6 +139,10 @@ func join(a, b sheet, head string) sheet {
 	next.Notice, next.notice = b.Notice, b.notice
 	if a.Notice.beats(b.Notice) {
 		next.Notice, next.notice = a.Notice, a.notice
+	}
+	next.Review, next.review = b.Review, b.review
+	if a.reviewed().beats(b.reviewed(), head) {
+		next.Review, next.review = a.Review, a.review
 	}
 	return next
 }

@@ -24,6 +24,13 @@ type State struct {
 	Starts  []Start   // runs that were started for this pull request, by run id
 	Dropped Dropped   // starts that are no longer listed
 	Notice  Answered  // the comment that the notice answers
+	Review  *Reviewed // the run of the review section; nil if there is none
+}
+
+// A Reviewed is the run of a review.
+type Reviewed struct {
+	Stamp
+	Done bool `json:"done"` // the review ended normally
 }
 
 // Dropped counts the oldest Starts, which are no longer listed.
@@ -63,6 +70,13 @@ func (s State) stamp() Stamp {
 		return Stamp{}
 	}
 	return s.Result.Stamp
+}
+
+func (s State) reviewed() Stamp {
+	if s.Review == nil {
+		return Stamp{}
+	}
+	return s.Review.Stamp
 }
 
 // joinEarlier returns the newest results of commits other than present's.
