@@ -18,9 +18,11 @@ const module = "github.com/fumehood/fumehood/"
 // lower layers. A package that is not listed fails the test, so a new one must be
 // assigned to a layer.
 var layers = map[string]int{
-	"cmd/fumehood": 6, "cmd/fumehood-runsc": 6, "cmd/fumehood-init": 6, "cmd/fumehood-release": 6,
+	"cmd/fumehood": 7, "cmd/fumehood-runsc": 7, "cmd/fumehood-init": 7, "cmd/fumehood-release": 7,
 
-	"pkg/replay": 5, "pkg/job": 5, "pkg/starter": 5, "pkg/mcpserver": 5, "pkg/session": 5, "pkg/e2b": 5, "pkg/review": 5,
+	"pkg/job": 6,
+
+	"pkg/replay": 5, "pkg/starter": 5, "pkg/mcpserver": 5, "pkg/session": 5, "pkg/e2b": 5, "pkg/review": 5,
 
 	"pkg/gate": 4, "pkg/report": 4, "pkg/comment": 4, "pkg/action": 4, "pkg/bot": 4, "pkg/export": 4, "pkg/cli": 4,
 

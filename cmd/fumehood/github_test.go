@@ -351,7 +351,7 @@ func (w *world) comment() githubtest.Comment {
 }
 
 // want fails if text lacks one of the pieces.
-func want(t *testing.T, what, text string, pieces ...string) {
+func want(t testing.TB, what, text string, pieces ...string) {
 	t.Helper()
 	for _, p := range pieces {
 		if !strings.Contains(text, p) {

@@ -52,6 +52,7 @@ Exit codes: 0 no finding is verified, 1 a finding is verified, 2 the findings ar
 	cli.NoFiles(cmd, "base", "head")
 	s.defineConfigured(cmd)
 	s.defineCommon(cmd)
+	s.defineInternal(f)
 	return cmd
 }
 
@@ -62,6 +63,7 @@ func (c *invocation) review(s *reviewFlags) int {
 	if err := s.readMasks(c.Stdin); err != nil {
 		return c.Stop(err)
 	}
+	defer c.attach(s)()
 	findings, code, ok := c.readFindings(s.findings)
 	if !ok {
 		return code
@@ -71,13 +73,13 @@ func (c *invocation) review(s *reviewFlags) int {
 	}
 	d, err := review.Local{Repository: s.workspace, Base: s.base, Head: s.head, Open: func(dir, trusted string) (*gate.Gate, error) {
 		flags := s.runFlags
-		flags.workspace, flags.trusted = dir, trusted
+		flags.workspace, flags.trusted, flags.artifacts = dir, trusted, "" // each run has its own
 		return c.open(&flags)
 	}}.Verify(c.Ctx, findings)
 	if d.Schema == "" {
 		return c.Stop(err)
 	}
-	if out := c.printVerified(s.format, d); out != nil {
+	if out := errors.Join(c.keep(s, &d), c.printVerified(s.format, d)); out != nil {
 		return c.Stop(errors.Join(err, out))
 	}
 	switch {

@@ -12,15 +12,19 @@ type Phase int
 
 // The phases.
 const (
-	Nothing      Phase = iota
-	Run                // decide and run a plan; write the report to an artifact and the step summary
-	Report             // run nothing; read a report and post it
-	RunAndReport       // both, in one job
-	Trigger            // check who requested the run, answer with a reaction, start the run and report jobs
+	Nothing         Phase = iota
+	Run                   // decide and run a plan; write the report to an artifact and the step summary
+	Report                // run nothing; read a report and post it
+	RunAndReport          // both, in one job
+	Review                // verify findings on the pull request's code; write them to an artifact and the step summary
+	ReviewAndReport       // both, in one job
+	Trigger               // check who requested the run, answer with a reaction, start the run and report jobs
 )
 
 // Runs reports whether p runs code of the pull request in this job.
-func (p Phase) Runs() bool { return p == Run || p == RunAndReport }
+func (p Phase) Runs() bool {
+	return p == Run || p == RunAndReport || p == Review || p == ReviewAndReport
+}
 
 // An Admission is the work that this job may do.
 type Admission struct {
@@ -162,10 +166,28 @@ func (e Event) admit(in Inputs) (Admission, error) {
 			return Admission{}, refuseWorkflowRun()
 		}
 		return Admission{Phase: Run}, nil
+	case in.Phase == PhaseReview:
+		return e.admitReview()
 	case in.Phase != PhaseAuto:
 		return Admission{}, refusePhase(in)
 	}
 	return e.auto()
+}
+
+// admitReview decides whether a job that verifies findings also posts them. After a comment it
+// does not: there, jobs of their own check the comment and report.
+func (e Event) admitReview() (Admission, error) {
+	switch {
+	case e.Name == eventWorkflowRun:
+		return Admission{}, refuseWorkflowRun()
+	case e.Name == eventPush || e.Name == eventMergeGroup || e.Name == eventWorkflowDispatch && e.PR == nil && e.Number == 0:
+		return Admission{Reason: "there is no pull request to review"}, nil
+	case e.readOnly():
+		return Admission{Phase: Review, Reason: readOnlyReason}, nil
+	case e.Comment != nil || e.foreign():
+		return Admission{Phase: Review}, nil
+	}
+	return Admission{Phase: ReviewAndReport}, nil
 }
 
 func (e Event) auto() (Admission, error) {
@@ -197,13 +219,15 @@ func (e Event) admitCode(r Runner, in Inputs, facts Facts) error {
 		return refuseContainer()
 	case !facts.Root && !facts.Sudo:
 		return refuseUser()
-	case in.Phase == PhaseRun && in.Upload == UploadAuto && r.enterprise():
+	case (in.Phase == PhaseRun || in.Phase == PhaseReview && e.Comment != nil) && in.Upload == UploadAuto && r.enterprise():
 		return refuseUpload()
 	case e.foreign() && facts.OIDC:
 		return refuseOIDC()
 	case e.foreign() && (facts.ClassicScopes != "" || personal(in.Token)):
 		return refusePersonalToken()
-	case e.Comment == nil && strings.TrimSpace(in.Plan) == "":
+	case in.Phase == PhaseReview && strings.TrimSpace(in.Findings) == "":
+		return refuseNoFindings()
+	case in.Phase != PhaseReview && e.Comment == nil && strings.TrimSpace(in.Plan) == "":
 		return refuseNoPlan()
 	}
 	return nil

@@ -78,47 +78,47 @@ func situation(t *testing.T, name string) (Event, Runner) {
 }
 
 // matrix has the expected result for each phase input: a Phase, or the code of a
-// refusal. The columns are auto, run, report and trigger.
-var matrix = map[string][4]string{
-	"pull_request, own":             {"run and report", "run", "report", "action.phase"},
-	"pull_request, push":            {"run and report", "run", "report", "action.phase"},
-	"pull_request, draft":           {"run and report", "run", "report", "action.phase"},
-	"pull_request, fork":            {"run", "run", "nothing", "action.phase"},
-	"pull_request, fork is gone":    {"run", "run", "nothing", "action.phase"},
-	"pull_request, Dependabot":      {"run", "run", "nothing", "action.phase"},
-	"pull_request, closed":          {"nothing", "nothing", "nothing", "nothing"},
-	"pull_request, fork, closed":    {"nothing", "nothing", "nothing", "nothing"},
-	"workflow_run, own":             {"report", "action.workflow-run", "report", "action.phase"},
-	"workflow_run, fork":            {"report", "action.workflow-run", "report", "action.phase"},
-	"workflow_run, fork is gone":    {"report", "action.workflow-run", "report", "action.phase"},
-	"workflow_run, fork, failed":    {"report", "action.workflow-run", "report", "action.phase"},
-	"workflow_run, fork, cancelled": {"report", "action.workflow-run", "report", "action.phase"},
-	"workflow_run, of a push":       {"nothing", "nothing", "nothing", "nothing"},
-	"workflow_run, of a comment":    {"nothing", "nothing", "nothing", "nothing"},
-	"workflow_run, requested":       {"nothing", "nothing", "nothing", "nothing"},
-	"issue_comment, own":            {"run and report", "run", "report", "trigger"},
-	"issue_comment, fork":           {"action.fork-one-job", "run", "report", "trigger"},
-	"issue_comment, unknown":        {"action.fork-one-job", "run", "report", "trigger"},
-	"issue_comment, edited":         {"nothing", "nothing", "nothing", "nothing"},
-	"issue_comment, deleted":        {"nothing", "nothing", "nothing", "nothing"},
-	"issue_comment, on an issue":    {"nothing", "nothing", "nothing", "nothing"},
-	"workflow_dispatch, own":        {"run and report", "run", "report", "action.phase"},
-	"workflow_dispatch, fork":       {"action.fork-one-job", "run", "report", "action.phase"},
-	"workflow_dispatch, unknown":    {"action.fork-one-job", "run", "report", "action.phase"},
-	"workflow_dispatch, no pr":      {"run", "run", "report", "action.phase"},
-	"review, own":                   {"run and report", "run", "report", "trigger"},
-	"review, fork":                  {"nothing", "nothing", "nothing", "nothing"},
-	"review, unknown":               {"nothing", "nothing", "nothing", "nothing"},
-	"review's comment, own":         {"run and report", "run", "report", "trigger"},
-	"review's comment, fork":        {"nothing", "nothing", "nothing", "nothing"},
-	"merge_group":                   {"run and report", "run", "report", "action.phase"},
+// refusal. The columns are auto, run, report, trigger and review.
+var matrix = map[string][5]string{
+	"pull_request, own":             {"run and report", "run", "report", "action.phase", "review and report"},
+	"pull_request, push":            {"run and report", "run", "report", "action.phase", "review and report"},
+	"pull_request, draft":           {"run and report", "run", "report", "action.phase", "review and report"},
+	"pull_request, fork":            {"run", "run", "nothing", "action.phase", "review"},
+	"pull_request, fork is gone":    {"run", "run", "nothing", "action.phase", "review"},
+	"pull_request, Dependabot":      {"run", "run", "nothing", "action.phase", "review"},
+	"pull_request, closed":          {"nothing", "nothing", "nothing", "nothing", "nothing"},
+	"pull_request, fork, closed":    {"nothing", "nothing", "nothing", "nothing", "nothing"},
+	"workflow_run, own":             {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run"},
+	"workflow_run, fork":            {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run"},
+	"workflow_run, fork is gone":    {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run"},
+	"workflow_run, fork, failed":    {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run"},
+	"workflow_run, fork, cancelled": {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run"},
+	"workflow_run, of a push":       {"nothing", "nothing", "nothing", "nothing", "nothing"},
+	"workflow_run, of a comment":    {"nothing", "nothing", "nothing", "nothing", "nothing"},
+	"workflow_run, requested":       {"nothing", "nothing", "nothing", "nothing", "nothing"},
+	"issue_comment, own":            {"run and report", "run", "report", "trigger", "review"},
+	"issue_comment, fork":           {"action.fork-one-job", "run", "report", "trigger", "review"},
+	"issue_comment, unknown":        {"action.fork-one-job", "run", "report", "trigger", "review"},
+	"issue_comment, edited":         {"nothing", "nothing", "nothing", "nothing", "nothing"},
+	"issue_comment, deleted":        {"nothing", "nothing", "nothing", "nothing", "nothing"},
+	"issue_comment, on an issue":    {"nothing", "nothing", "nothing", "nothing", "nothing"},
+	"workflow_dispatch, own":        {"run and report", "run", "report", "action.phase", "review and report"},
+	"workflow_dispatch, fork":       {"action.fork-one-job", "run", "report", "action.phase", "review"},
+	"workflow_dispatch, unknown":    {"action.fork-one-job", "run", "report", "action.phase", "review"},
+	"workflow_dispatch, no pr":      {"run", "run", "report", "action.phase", "nothing"},
+	"review, own":                   {"run and report", "run", "report", "trigger", "review"},
+	"review, fork":                  {"nothing", "nothing", "nothing", "nothing", "nothing"},
+	"review, unknown":               {"nothing", "nothing", "nothing", "nothing", "nothing"},
+	"review's comment, own":         {"run and report", "run", "report", "trigger", "review"},
+	"review's comment, fork":        {"nothing", "nothing", "nothing", "nothing", "nothing"},
+	"merge_group":                   {"run and report", "run", "report", "action.phase", "nothing"},
 }
 
-var matrixPhases = [4]string{PhaseAuto, PhaseRun, PhaseReport, PhaseTrigger}
+var matrixPhases = [5]string{PhaseAuto, PhaseRun, PhaseReport, PhaseTrigger, PhaseReview}
 
 var goodFacts = Facts{Sudo: true}
 
-var phaseNames = [...]string{Nothing: "nothing", Run: "run", Report: "report", RunAndReport: "run and report", Trigger: "trigger"}
+var phaseNames = [...]string{Nothing: "nothing", Run: "run", Report: "report", RunAndReport: "run and report", Review: "review", ReviewAndReport: "review and report", Trigger: "trigger"}
 
 // outcomeOfAdmit is a phase in words, or a refusal's code.
 func outcomeOfAdmit(t *testing.T, r Runner, e Event, in Inputs, facts Facts) string {
@@ -190,7 +190,7 @@ func TestAdmitMatrix(t *testing.T) {
 		for i, phase := range matrixPhases {
 			t.Run(name+"/"+phase, func(t *testing.T) {
 				e, r := situation(t, name)
-				in := Inputs{Phase: phase, Plan: "plan.json"}
+				in := Inputs{Phase: phase, Plan: "plan.json", Findings: "findings.json"}
 				if got, want := outcomeOfAdmit(t, r, e, in, goodFacts), matrix[name][i]; got != want {
 					t.Errorf("got %s, want %s", got, want)
 				}
@@ -210,7 +210,7 @@ func TestAdmitNeverRunsForkCodeBesideWhatItMustNotSee(t *testing.T) {
 				if bits&2 != 0 {
 					facts.ClassicScopes = "repo"
 				}
-				in := Inputs{Phase: phase, Plan: "plan.json"}
+				in := Inputs{Phase: phase, Plan: "plan.json", Findings: "findings.json"}
 				if bits&16 != 0 {
 					in.Token = "ghp_x"
 				}
@@ -232,7 +232,7 @@ func checkMayRun(t *testing.T, name string, e Event, in Inputs, a Admission, fac
 		t.Errorf("%s: code runs on workflow_run", name)
 	case fork && (facts.OIDC || facts.ClassicScopes != "" || in.Token != ""):
 		t.Errorf("%s: fork code runs with %+v and token %q", name, facts, in.Token)
-	case fork && a.Phase != Run:
+	case fork && a.Phase != Run && a.Phase != Review:
 		t.Errorf("%s: fork code runs in a job that reports", name)
 	case !facts.Root && !facts.Sudo:
 		t.Errorf("%s: code runs without root", name)
@@ -269,6 +269,14 @@ func TestAdmitCode(t *testing.T) {
 		{"the job's own token", "pull_request, fork", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Token = "ghs_x" }, "run"},
 		{"personal token, own code", "pull_request, own", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Token = "ghp_x" }, "run and report"},
 		{"no plan", "pull_request, own", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Plan = " \n" }, "action.no-plan"},
+		{"no findings", "pull_request, own", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Phase = PhaseReview }, "action.no-findings"},
+		{"no findings after a comment", "issue_comment, fork", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Phase = PhaseReview }, "action.no-findings"},
+		{"a review needs no plan", "issue_comment, fork", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) {
+			in.Phase, in.Plan, in.Findings = PhaseReview, "", "findings.json"
+		}, "review"},
+		{"OIDC in a review of a fork", "issue_comment, fork", func(_ *Runner, _ *Event, in *Inputs, f *Facts) {
+			in.Phase, in.Findings, f.OIDC = PhaseReview, "findings.json", true
+		}, "action.oidc"},
 		{"a report needs no plan", "workflow_run, own", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Plan = "" }, "report"},
 		{"a comment brings its plan", "issue_comment, own", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Plan = "" }, "run and report"},
 		{"no phase", "pull_request, own", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Phase = "" }, "action.phase"},

@@ -45,6 +45,9 @@
 //	pull_request_target       always refused: it gives secrets and a write token
 //	                          to a job about unreviewed code
 //
+// phase: review verifies a reviewer's findings instead of running a plan, and posts them in the
+// same job when pull_request or workflow_dispatch is about code of this repository.
+//
 // phase: run, report and trigger select one of these steps, for workflows that
 // split them into jobs. Whatever the phase, fork code does not run in a job that
 // can request an OIDC token or that was given a person's token, and nothing

@@ -14,14 +14,15 @@ import (
 // because the runner sets no INPUT_ variables for a composite action. An empty
 // input has its default, except for Artifact.
 type Inputs struct {
-	Plan             string          // a path, or the document itself: see PlanDocument
+	Plan             string          // a path, or the document itself: see Document
+	Findings         string          // the findings of a reviewer, likewise
 	Policy           string          // directory of the repository's own rules, relative to the repository; "" for none
 	PolicyBranches   []string        // patterns of the base branches whose own rules apply, too; see OwnPolicy
 	Organization     string          // the organization's bundle, pinned by its digest; "" for none
 	PolicyKey        string          // PEM of the public key that must have signed the bundle; "" for none
 	MinimumRevision  string          // the oldest allowed revision of the bundle; "" for any
 	Mode             string          // ModeEnforce or ModeObserve
-	Phase            string          // PhaseAuto, PhaseRun, PhaseReport or PhaseTrigger
+	Phase            string          // PhaseAuto, PhaseRun, PhaseReview, PhaseReport or PhaseTrigger
 	Rootfs           string          // "host", "dir:/path", an image of oci.Parse, or "devcontainer"
 	Network          string          // NetworkNone or NetworkPolicy
 	Setup            string          // SetupConfigured, SetupAuto or SetupNone
@@ -90,6 +91,7 @@ const (
 const (
 	PhaseAuto    = "auto"
 	PhaseRun     = "run"
+	PhaseReview  = "review"
 	PhaseReport  = "report"
 	PhaseTrigger = "trigger"
 )
@@ -114,13 +116,14 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 	in := Inputs{
 		Deprecated:       r.acceptFormer(),
 		Plan:             r.document("plan", "plan.json"),
+		Findings:         r.document("findings", "findings.json"),
 		Policy:           r.path("policy", "", ".github/fumehood"),
 		PolicyBranches:   r.branches("policy-branches"),
 		Organization:     r.bundle("organization"),
 		PolicyKey:        r.publicKey("policy-key"),
 		MinimumRevision:  r.revision("minimum-revision"),
 		Mode:             r.word("mode", ModeEnforce, ModeObserve),
-		Phase:            r.word("phase", PhaseAuto, PhaseRun, PhaseReport, PhaseTrigger),
+		Phase:            r.word("phase", PhaseAuto, PhaseRun, PhaseReview, PhaseReport, PhaseTrigger),
 		Rootfs:           r.rootfs("rootfs"),
 		Network:          r.word("network", NetworkNone, NetworkPolicy),
 		Setup:            r.word("setup", SetupConfigured, SetupAuto, SetupNone),
@@ -152,19 +155,24 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 	return in, r.problems
 }
 
-// PlanDocument returns the plan if the input is the document itself rather than the
-// path of a file: if it has several lines or begins like JSON.
-func (in Inputs) PlanDocument() (document []byte, inline bool) {
-	if strings.Contains(strings.TrimSpace(in.Plan), "\n") || strings.HasPrefix(strings.TrimSpace(in.Plan), "{") {
-		return []byte(in.Plan), true
+// Document returns the document in an input that is either that or the path of a file: it is the
+// document if it has several lines or begins like JSON. Otherwise it returns the path, or "".
+func Document(input string) (document []byte, path string) {
+	trimmed := strings.TrimSpace(input)
+	if strings.Contains(trimmed, "\n") || strings.HasPrefix(trimmed, "{") {
+		return []byte(input), ""
 	}
-	return nil, false
+	return nil, trimmed
+}
+
+// PlanDocument returns the plan if the input has the document itself.
+func (in Inputs) PlanDocument() (document []byte, inline bool) {
+	document, _ = Document(in.Plan)
+	return document, document != nil
 }
 
 // PlanPath returns the path of the plan file, or "".
 func (in Inputs) PlanPath() string {
-	if _, inline := in.PlanDocument(); inline {
-		return ""
-	}
-	return strings.TrimSpace(in.Plan)
+	_, path := Document(in.Plan)
+	return path
 }

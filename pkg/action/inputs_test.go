@@ -89,7 +89,7 @@ func TestInputProblems(t *testing.T) {
 	tests := []struct{ name, variable, value, input, message string }{
 		{"mode", "MODE", "audit", "mode", `"audit" is not enforce or observe`},
 		{"mode in another case", "MODE", "Enforce", "mode", `"Enforce" is not enforce or observe`},
-		{"phase", "PHASE", "all", "phase", `"all" is not auto, run, report or trigger`},
+		{"phase", "PHASE", "all", "phase", `"all" is not auto, run, review, report or trigger`},
 		{"network", "NETWORK", "github.com", "network", `"github.com" is not none or policy`},
 		{"fail-on", "FAIL_ON", "always", "fail-on", `"always" is not failed, denied, error, never or could-not-run`},
 		{"yes is no boolean", "COMMENT", "yes", "comment", `"yes" is not true or false`},
@@ -130,6 +130,7 @@ func TestInputProblems(t *testing.T) {
 		{"token", "GITHUB_TOKEN", "ghs_a ghs_b", "github-token", "is not one word of visible ASCII characters"},
 		{"plan", "PLAN", "a\x00b", "plan", "contains a control character"},
 		{"plan in another encoding", "PLAN", "\xff", "plan", "is not UTF-8"},
+		{"findings", "FINDINGS", "a\x00b", "findings", "contains a control character"},
 		{"request", "REQUEST", "{\x1b}", "request", "contains a control character"},
 		{"checkout", "CHECKOUT", "../../tmp", "checkout", `"../../tmp" is not a relative path that stays in its directory`},
 		{"organization without a digest", "ORGANIZATION", "https://policy.example/p.tar.gz", "organization", `"https://policy.example/p.tar.gz" is not a bundle pinned by its digest`},
@@ -262,7 +263,7 @@ func TestFormerNames(t *testing.T) {
 var inputNames = []string{
 	"plan", "policy", "mode", "phase", "rootfs", "network", "setup", "layers-cache", "timeout", "limits", "working-directory", "fail-on", "comment", "comment-detail", "comment-length", "check-run",
 	"dry-run", "unsupported-event", "upload", "staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "reviewer", "checkout",
-	"policy-branches", "organization", "organisation", "policy-key", "minimum-revision",
+	"policy-branches", "organization", "findings", "organisation", "policy-key", "minimum-revision",
 	"otlp", "otlp-headers", "mask",
 }
 

@@ -113,6 +113,12 @@ steps:
     with:
       plan: plan.json
 `
+	yamlFindings = `steps:
+  - uses: fumehood/fumehood@v1
+    with:
+      phase: review
+      findings: findings.json
+`
 	yamlAuto = `with:
   phase: auto
 `
@@ -204,4 +210,9 @@ func refusePersonalToken() error {
 func refuseNoPlan() error {
 	return refusal("action.no-plan", "nothing to run: input plan is empty",
 		"give the path of the file that an earlier step writes, or the plan itself", yamlPlan)
+}
+
+func refuseNoFindings() error {
+	return refusal("action.no-findings", "nothing to review: input findings is empty",
+		"give the path of the file that an earlier step writes, or the findings themselves", yamlFindings)
 }

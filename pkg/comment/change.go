@@ -43,6 +43,9 @@ type Results struct {
 type Review struct {
 	Reviewed
 	Text string // Markdown of at most ReviewRoom units; longer text is cut at the end of a line
+	// Answered removes the notice if it answers the comment with this id or an
+	// earlier one. 0 keeps it.
+	Answered int64
 }
 
 func (r Review) check() error {
@@ -53,6 +56,7 @@ func (r Review) check() error {
 }
 
 func (r Review) apply(s sheet, pr github.PullRequest, _ int) (sheet, error) {
+	s = s.answered(r.Answered)
 	if !s.reviewed().beats(r.Stamp, pr.Head.SHA) {
 		s.Review, s.review = &r.Reviewed, cut(section(r.Text), ReviewRoom)
 	}
@@ -148,9 +152,7 @@ func cached(body func(Room) string) func(Room) string {
 
 func (r Results) apply(s sheet, pr github.PullRequest, room int) (sheet, error) {
 	head := pr.Head.SHA
-	if s.Notice.Comment > 0 && s.Notice.Comment <= r.Answered {
-		s.Notice.Cleared, s.notice = true, ""
-	}
+	s = s.answered(r.Answered)
 	if s.stamp().beats(r.Stamp, head) {
 		return s, nil
 	}
@@ -162,6 +164,14 @@ func (r Results) apply(s sheet, pr github.PullRequest, room int) (sheet, error) 
 		return s, tooLong(room)
 	}
 	return s, nil
+}
+
+// answered removes the notice if it answers the comment with this id or an earlier one.
+func (s sheet) answered(id int64) sheet {
+	if s.Notice.Comment > 0 && s.Notice.Comment <= id {
+		s.Notice.Cleared, s.notice = true, ""
+	}
+	return s
 }
 
 func (r Results) applied(s sheet) bool { return s.stamp() == r.Stamp }

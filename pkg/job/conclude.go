@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,7 +44,7 @@ func (s step) conclude(ctx context.Context, out Outcome, err error) Conclusion {
 	name, fails := action.Conclude(o, j.in.FailOn)
 	// An error that another job had is not this job's: that job has failed already.
 	fails = fails && !(out.Delivered && j.in.FailOn == action.FailOnError)
-	if err == nil && len(out.Runs) > 0 {
+	if err == nil && (len(out.Runs) > 0 || out.Review != nil) {
 		s.printVerdict(out.Runs, name, fails)
 	}
 	failed := s.setOutputs(name, out, o.Totals)
@@ -83,10 +84,7 @@ func (s step) refuse(err error) Conclusion {
 
 // outcomeOf returns the basis of a conclusion. An error is never "nothing to do".
 func outcomeOf(ctx context.Context, out Outcome, err error) action.Outcome {
-	var o action.Outcome
-	if len(out.Runs) > 0 {
-		o = sumUp(out.Runs)
-	}
+	o := out.sum()
 	switch {
 	case err != nil && (ctx.Err() != nil || proposal.FailureOf(err).Code == "run.cancelled"):
 		o.Cancelled = true
@@ -140,7 +138,7 @@ func (s step) setOutputs(conclusion string, out Outcome, t proposal.Totals) erro
 	if r.PR > 0 {
 		values = append(values, [2]string{"pr", strconv.Itoa(r.PR)}, [2]string{"head", r.Head}, [2]string{"base", r.Base})
 	}
-	for _, v := range append(values, j.artifactOutputs(out.Runs)...) {
+	for _, v := range slices.Concat(values, j.artifactOutputs(out.Runs), j.reviewOutputs(out.Review)) {
 		if err := j.outputs.Set(v[0], v[1]); err != nil {
 			return err
 		}

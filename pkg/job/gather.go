@@ -27,6 +27,10 @@ type Gather struct {
 // job failed; it comes with the runs read so far.
 func (g Gather) Do(ctx context.Context) (Outcome, error) {
 	o := Outcome{Request: g.Task.Request}
+	var err error
+	if o.Review, err = g.Job.gatherReview(ctx, g.Task.Request); err != nil {
+		return o, err
+	}
 	artifacts, err := g.Job.artifactsOf(ctx, g.Job.runID())
 	switch {
 	case err != nil && refused(err):
@@ -34,6 +38,8 @@ func (g Gather) Do(ctx context.Context) (Outcome, error) {
 		return o, nil
 	case err != nil:
 		return o, err
+	case len(artifacts) == 0 && o.Review != nil:
+		return o, nil
 	case len(artifacts) == 0:
 		o.Runs = []PlanRun{g.nothingReported()}
 		return o, nil
@@ -79,7 +85,7 @@ func (g Gather) substitute(l PlanRun, err error) PlanRun {
 func (g Gather) nothingReported() PlanRun {
 	run := g.Job.event.Run
 	err := &proposal.StopError{Code: "report.missing", Message: "the run has no report", Hint: "check the run's log: a step before fumehood's may have failed, or its input artifact may be empty or differ from this job's"}
-	if g.Task.Request.Command == review {
+	if g.Task.Request.Command == reviewCommand {
 		err = &proposal.StopError{Code: "review.no-plan", Message: "the AI reviewer proposed nothing to run", Hint: "if a plan was expected, check the log of the reviewer's job"}
 	} else if run == nil {
 		err.Hint = "phase report shows the results of earlier jobs of the same run: give this job needs: and those jobs phase: run. If there is only one job, remove phase"

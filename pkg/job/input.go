@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -26,20 +27,30 @@ func (r Run) readInputPlan() (Planned, error) {
 	if document, inline := j.in.PlanDocument(); inline {
 		return Planned{Name: j.in.Name, Document: string(document), File: "plan"}, nil
 	}
-	name := j.in.PlanPath()
-	if name == "" {
+	if j.in.PlanPath() == "" {
 		return Planned{}, &proposal.StopError{Code: "plan.missing", Message: "input plan is empty", Hint: "give the plan that the reviewer's job proposed: plan: ${{ needs.propose.outputs.plan }}"}
 	}
-	f, err := openPlan(j.runner.Workspace, name)
+	data, name, err := j.readInput("plan", j.in.Plan)
+	return Planned{Name: j.in.Name, Document: string(data), File: name}, err
+}
+
+// readInput reads an input that is a document, or a file that an earlier step wrote. what is the
+// input's name, and name what messages call the document.
+func (j *Job) readInput(what, input string) (data []byte, name string, err error) {
+	document, file := action.Document(input)
+	if document != nil {
+		return document, what, nil
+	}
+	f, err := openPlan(j.runner.Workspace, file)
 	if err != nil {
-		return Planned{}, planError(name, err)
+		return nil, "", inputError(what, file, err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, plan.MaxDocument+1))
+	data, err = io.ReadAll(io.LimitReader(f, plan.MaxDocument+1))
 	if err != nil {
-		return Planned{}, planError(name, err)
+		return nil, "", inputError(what, file, err)
 	}
-	return Planned{Name: j.in.Name, Document: string(data), File: path.Base(name)}, nil
+	return data, path.Base(file), nil
 }
 
 // openPlan opens a file. A file in the workspace may be the pull request's, so no link is
@@ -82,15 +93,18 @@ func openInside(dir, name string) (*os.File, error) {
 	return root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
-func planError(name string, err error) error {
+func inputError(what, name string, err error) error {
 	switch path := (*fs.PathError)(nil); {
 	case errors.Is(err, fs.ErrNotExist):
 		err = errors.New("no such file")
 	case errors.As(err, &path):
-		err = path.Err // the message names the plan as the workflow does
+		err = path.Err // the message names the file as the workflow does
 	}
-	return &proposal.StopError{Code: "plan.unreadable", Message: fmt.Sprintf("cannot read plan %q", name),
-		Hint: "write the plan to this path in the workspace in an earlier step of the same job, or give the plan itself:\n\n" + planExample, Err: err}
+	hint := "write the " + what + " to this path in the workspace in an earlier step of the same job, or give the " + what + " itself"
+	if what == "plan" {
+		hint += ":\n\n" + planExample
+	}
+	return &proposal.StopError{Code: what + ".unreadable", Message: fmt.Sprintf("cannot read %s %q", what, name), Hint: hint, Err: err}
 }
 
 const planExample = `with:

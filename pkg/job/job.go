@@ -21,6 +21,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/redact"
+	"github.com/fumehood/fumehood/pkg/review"
 )
 
 // Options are what a step needs from its process. All but Settle are required.
@@ -82,9 +83,10 @@ type Job struct {
 
 // An Outcome is the result of a part of a step, and the input of the next part.
 type Outcome struct {
-	Request Request   // what was asked for, on which commit
-	Runs    []PlanRun // what ran or is reported, in order
-	Skipped string    // why there is nothing to do, for people; "" when there is
+	Request Request          // what was asked for, on which commit
+	Runs    []PlanRun        // what ran or is reported, in order
+	Review  *review.Document // the findings that were verified, or nil
+	Skipped string           // why there is nothing to do, for people; "" when there is
 	// Summarized says that the step summary shows Runs.
 	Summarized bool
 	// Delivered says that Runs, of other jobs, were posted where the inputs ask for them.
@@ -98,7 +100,7 @@ type Outcome struct {
 
 // proceeds reports whether o, of a Trigger, leaves something to run.
 func (o Outcome) proceeds() bool {
-	return o.Skipped == "" && (len(o.Request.Plans) > 0 || o.Request.Command == review)
+	return o.Skipped == "" && (len(o.Request.Plans) > 0 || o.Request.Command == reviewCommand)
 }
 
 // Do does what the environment asks for and returns how it went. An error is about the

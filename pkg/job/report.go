@@ -48,15 +48,19 @@ func (r Report) Do(ctx context.Context) (Outcome, error) {
 		defer done()
 	}
 	r.Outcome.Summarized = true
+	reviewErr := r.showReview(ctx)
+	if len(r.Outcome.Runs) == 0 {
+		return r.Outcome, reviewErr
+	}
 	r.files = r.listFiles(ctx)
 	page := r.page()
 	if r.SummaryOnly {
 		page.Pending = nil
-		return r.Outcome, r.writeSummary(page)
+		return r.Outcome, errors.Join(reviewErr, r.writeSummary(page))
 	}
 	notices, err := r.post(ctx, &page)
 	page.Notices = append(page.Notices, notices...)
-	return r.Outcome, errors.Join(err, r.writeSummary(page))
+	return r.Outcome, errors.Join(reviewErr, err, r.writeSummary(page))
 }
 
 // extend returns a context that ends a while after ctx does.
@@ -89,7 +93,7 @@ func (r Report) post(ctx context.Context, page *report.Page) (notices []report.N
 // with the results, or "".
 func (r Report) announceEnd(ctx context.Context, url string) {
 	j, q := r.Job, r.Outcome.Request
-	conclusion, _ := action.Conclude(sumUp(r.Outcome.Runs), j.in.FailOn)
+	conclusion, _ := action.Conclude(r.Outcome.sum(), j.in.FailOn)
 	conversation{j, q.PR}.announceEnd(ctx, bot.Run{Command: q.Command, Head: q.Head, Conclusion: conclusion, Results: url, Log: j.runURL(j.runID())}, r.Outcome.comment.Mention)
 }
 

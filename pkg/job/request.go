@@ -29,13 +29,13 @@ type Request struct {
 	Plans   []Planned `json:"plans"`             // none for review: a later job proposes the plan
 }
 
-// review is the command whose plan the workflow's reviewer proposes, after the comment was
-// checked.
-const review = "review"
+// reviewCommand is the command whose plan or findings the workflow's reviewer proposes, after the
+// comment was checked.
+const reviewCommand = "review"
 
 // bounded reports whether r has as many plans as its command needs.
 func (r Request) bounded() bool {
-	if r.Command == review {
+	if r.Command == reviewCommand {
 		return len(r.Plans) == 0
 	}
 	return len(r.Plans) > 0 && len(r.Plans) <= maxPlans

@@ -29,6 +29,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/explain"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
+	"github.com/fumehood/fumehood/pkg/review"
 )
 
 // A reviewer reads the artifacts of one workflow run and compares them with what is known
@@ -242,7 +243,7 @@ func unzip(data []byte) (map[string]map[string][]byte, error) {
 	if len(z.File) > maxZipFiles {
 		return nil, malformed("it has more than %d files", maxZipFiles)
 	}
-	limits := map[string]int64{planName: plan.MaxDocument, reportName: MaxReport, auditName: maxLog}
+	limits := map[string]int64{planName: plan.MaxDocument, reportName: MaxReport, auditName: maxLog, documentName: review.MaxDocument}
 	bundles, room := map[string]map[string][]byte{}, int64(MaxReport+maxLog+plan.MaxDocument)
 	for _, f := range z.File {
 		dir, name := path.Split(f.Name)

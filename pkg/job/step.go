@@ -41,6 +41,8 @@ func (s step) do(ctx context.Context) (Outcome, error) {
 		return s.gatherAndReport(ctx, t)
 	case action.Run, action.RunAndReport:
 		return s.run(ctx, phase, t)
+	case action.Review, action.ReviewAndReport:
+		return s.verify(ctx, phase, t)
 	}
 	return Outcome{Request: t.Request}, fmt.Errorf("internal error: unknown phase %v", phase)
 }
@@ -90,6 +92,16 @@ func (s step) run(ctx context.Context, phase action.Phase, t Task) (Outcome, err
 		return ran, err
 	}
 	shown, shownErr := Report{Job: s.job, Outcome: ran, SummaryOnly: phase == action.Run}.Do(ctx)
+	return shown, errors.Join(err, shownErr)
+}
+
+// verify verifies findings and shows what that showed.
+func (s step) verify(ctx context.Context, phase action.Phase, t Task) (Outcome, error) {
+	verified, err := Verify{Job: s.job, Task: t, Base: s.job.Base(t.baseBranch())}.Do(ctx)
+	if verified.Skipped != "" {
+		return verified, err
+	}
+	shown, shownErr := Report{Job: s.job, Outcome: verified, SummaryOnly: phase == action.Review}.Do(ctx)
 	return shown, errors.Join(err, shownErr)
 }
 

@@ -241,7 +241,7 @@ func (t Trigger) accept(ctx context.Context, c bot.Command) error {
 // its author sees the place.
 func (t Trigger) plans(ctx context.Context, engine *policy.Engine, c bot.Command) (plans []Planned, problem *bot.Problem, err error) {
 	switch c.Name {
-	case review:
+	case reviewCommand:
 		return nil, t.checkReviewer(), nil
 	case "run":
 		plans = []Planned{{Document: string(c.Plan), File: "the comment's plan"}}

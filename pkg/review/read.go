@@ -67,8 +67,8 @@ func (d Document) wrong() string {
 		return "its schema is not " + Schema
 	case !fullSHA.MatchString(d.Base) || !fullSHA.MatchString(d.Head):
 		return "it has no full commit ids"
-	case !digestOf.MatchString(d.Findings):
-		return "it has no digest of the findings"
+	case d.Findings != "" && !digestOf.MatchString(d.Findings):
+		return "the digest of its findings is malformed"
 	case len(d.Results) > plan.MaxFindings || len(d.Runs) > maxRuns:
 		return "it has too many findings or runs"
 	case d.Reviewed == (d.Reason != ""):

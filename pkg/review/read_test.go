@@ -46,7 +46,7 @@ func TestRead(t *testing.T) {
 	for name, change := range map[string]func(*Document){
 		"schema":              func(d *Document) { d.Schema = "x" },
 		"short commit":        func(d *Document) { d.Head = d.Head[:12] },
-		"no digest":           func(d *Document) { d.Findings = "" },
+		"no digest":           func(d *Document) { d.Findings = "x" },
 		"a verdict":           func(d *Document) { d.Results[1].Verdict = Verified },
 		"a verdict's reason":  func(d *Document) { d.Results[0].Why = "trust me" },
 		"too little evidence": func(d *Document) { d.Results[0].Evidence = d.Results[0].Evidence[1:] },

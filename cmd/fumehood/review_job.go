@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/fumehood/fumehood/pkg/process"
+	"github.com/fumehood/fumehood/pkg/review"
+)
+
+// attach lets a review end with the job that started it. It returns what to do at the end.
+func (c *invocation) attach(s *reviewFlags) (done func()) {
+	if !s.parentPipe {
+		return func() {}
+	}
+	var cancel context.CancelFunc
+	c.Ctx, cancel = process.UntilEnd(c.Ctx, c.Stdin)
+	return cancel
+}
+
+// keep writes the files that --artifacts and --report name: the logs of the runs, and d.
+func (c *invocation) keep(s *reviewFlags, d *review.Document) error {
+	owner, err := process.ParseOwner(s.owner)
+	if err == nil && s.artifacts != "" {
+		err = d.KeepLogs(s.artifacts)
+	}
+	if err != nil || s.report == "" {
+		return errors.Join(err, owner.Take(s.artifacts))
+	}
+	clean := d.Redacted(s.early.Text)
+	data, err := clean.JSON()
+	if err == nil {
+		err = os.WriteFile(s.report, data, 0o600)
+	}
+	return errors.Join(err, owner.Take(s.artifacts, s.report))
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package job
+
+import (
+	"context"
+	"errors"
+
+	"github.com/fumehood/fumehood/pkg/action"
+	"github.com/fumehood/fumehood/pkg/comment"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/review"
+	"github.com/fumehood/fumehood/pkg/review/post"
+)
+
+// showReview posts the Outcome's review, if it has one, on the lines of the pull request and in its
+// comment, and writes it to the step summary.
+func (r Report) showReview(ctx context.Context) (err error) {
+	if r.Outcome.Review == nil {
+		return nil
+	}
+	d, in, q := *r.Outcome.Review, r.Job.in, r.Outcome.Request
+	var shown review.Shown
+	var url string
+	if !r.SummaryOnly && !in.DryRun && in.Comment && q.PR != 0 {
+		url, err = r.postReview(ctx, d, &shown)
+	}
+	if len(r.Outcome.Runs) == 0 && q.Comment != 0 && !r.SummaryOnly {
+		r.announceEnd(ctx, url)
+	}
+	r.Job.console.Untrusted(d.Text())
+	shown.Units = action.MaxSummary / 4 // a unit has at most three bytes
+	return errors.Join(err, r.Job.summary.Write(d.Summary(shown)))
+}
+
+// postReview posts the lines first, so that the summary can say what became of them.
+func (r Report) postReview(ctx context.Context, d review.Document, shown *review.Shown) (url string, err error) {
+	locked, err := r.postLines(ctx, d, shown)
+	if locked {
+		return "", nil
+	}
+	c := conversation{r.Job, r.Outcome.Request.PR}
+	k, keeperErr := c.keeper(ctx)
+	if keeperErr != nil {
+		return "", errors.Join(err, keeperErr)
+	}
+	shown.Units = comment.ReviewRoom
+	o := k.Review(ctx, comment.Review{Reviewed: comment.Reviewed{Stamp: r.Job.stamp(d.Head), Done: d.Reviewed}, Text: d.Summary(*shown), Answered: r.Job.answers(r.Outcome.Request)})
+	_, summaryErr := c.applyOutcome(o)
+	return o.URL, errors.Join(err, summaryErr)
+}
+
+// postLines posts comments on lines, unless the pull request can change the workflow that verified
+// the findings: then anybody could have made them up.
+func (r Report) postLines(ctx context.Context, d review.Document, shown *review.Shown) (locked bool, err error) {
+	j := r.Job
+	if j.event.Run != nil {
+		shown.Notes = append(shown.Notes, "Self-reported: the pull request can change the workflow that verified these findings, so that none is posted on its lines.")
+		return false, nil
+	}
+	author, err := j.gh.Author(ctx)
+	if err != nil {
+		return false, err
+	}
+	o := post.Post(ctx, post.Options{Client: j.gh, Author: author, PR: r.Outcome.Request.PR, Settle: j.options.Settle}, d)
+	shown.Comments, shown.Notes = o.Comments, append(shown.Notes, o.Notes...)
+	j.console.Progress("review: %d comments created, %d updated", o.Created, o.Updated)
+	switch {
+	case o.Failure == nil:
+		return false, nil
+	case o.Failure.Code == "github.locked":
+		j.console.Warning("the pull request's conversation is locked: nothing was posted")
+		return true, nil
+	}
+	return false, &proposal.StopError{Code: o.Failure.Code, Message: o.Failure.Message, Hint: o.Failure.Hint}
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/action"
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/github"
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/review"
+)
+
+// A Verify runs the reproducers of the findings that the workflow names, on the pull request's
+// code and on the code before it.
+type Verify struct {
+	Job  *Job
+	Task Task
+	Base *Base
+}
+
+// The files of a review's artifact. Only the document is read again.
+const (
+	documentName = "review.json"
+	logsName     = "logs"
+)
+
+// reviewArtifact names the artifact of a review. It is not one of those with the reports of plans.
+func (j *Job) reviewArtifact() string { return "review-of-" + j.in.Artifact }
+
+// Do verifies the findings. A review that could not be made has a Document that says why.
+func (v Verify) Do(ctx context.Context) (Outcome, error) {
+	o := Outcome{Request: v.Task.Request}
+	run := Run(v)
+	var err error
+	if o.Skipped, err = run.checkPullRequest(ctx); o.Skipped != "" {
+		return o, nil
+	}
+	var d review.Document
+	if err == nil {
+		d, err = v.verify(ctx, run)
+	}
+	if err != nil {
+		d = v.Job.notReviewed(v.Task.Request, err)
+	}
+	o.Review = &d
+	return o, errors.Join(err, v.save(d))
+}
+
+// notReviewed is the document of a review that could not be made.
+func (j *Job) notReviewed(q Request, err error) review.Document {
+	return review.Document{Schema: review.Schema, Base: q.Base, Head: q.Head, Reason: j.failure(err).Message, Results: []review.Result{}, Runs: []review.Run{}}
+}
+
+// verify runs fumehood review as root, in a process without the token, and reads what it left.
+func (v Verify) verify(ctx context.Context, run Run) (d review.Document, err error) {
+	findings, name, err := v.Job.readFindings()
+	if err != nil {
+		return d, err
+	}
+	args, err := v.prepare(ctx, run, findings)
+	if err != nil {
+		return d, err
+	}
+	j := v.Job
+	input, err := json.Marshal(j.masks()) // on a pipe, which no other process reads
+	if err != nil {
+		return d, err
+	}
+	j.console.Group("fumehood: verifying " + name)
+	program := slices.Clone(j.options.Program)
+	program[len(program)-1] = "review"
+	code, err := child{program: program, args: args, input: input, cache: j.options.Getenv("FUMEHOOD_CACHE"),
+		line: func(s string) { j.console.Untrusted(j.plain(s)) }}.run(ctx)
+	j.console.EndGroup()
+	if err != nil {
+		return d, err
+	}
+	return v.readBack(code)
+}
+
+// readFindings reads the input findings, so that a mistake in them is reported before anything is
+// made for them.
+func (j *Job) readFindings() (data []byte, name string, err error) {
+	data, name, err = j.readInput("findings", j.in.Findings)
+	if err != nil {
+		return nil, "", err
+	}
+	if _, problems := plan.DecodeFindings(data, name); len(problems) > 0 {
+		return nil, "", &proposal.StopError{Code: "review.invalid", Message: "invalid findings: " + firstProblem(name, problems),
+			Hint: "fix the findings at this position, or give the reviewer the schema testdata/schema/fumehood.findings.v1.json for its answer"}
+	}
+	return data, name, nil
+}
+
+// prepare fetches the commits, writes what the review needs to files, and returns the flags that
+// name them.
+func (v Verify) prepare(ctx context.Context, run Run, findings []byte) ([]string, error) {
+	j, q := v.Job, v.Task.Request
+	j.console.Group("fumehood: commit " + q.Head[:12])
+	defer j.console.EndGroup()
+	if err := v.Base.fetchPolicy(ctx, q.Head, q.Base); err != nil {
+		return nil, err
+	}
+	policies, origins, err := v.Base.flags(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w, err := run.writeCommit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	about, err := json.Marshal(gate.About{Repository: j.runner.Repository, PR: q.PR, HeadSHA: q.Head, BaseSHA: q.Base, Ceiling: j.in.Limits, Fork: v.Task.Fork, Cwd: j.cwd(), Policies: origins})
+	if err != nil {
+		return nil, err
+	}
+	findingsFile, aboutFile := filepath.Join(j.dir, "plan"), filepath.Join(j.dir, "about.json")
+	if err := errors.Join(os.MkdirAll(j.artifactDir(), 0o700), os.WriteFile(findingsFile, findings, 0o600), os.WriteFile(aboutFile, about, 0o600)); err != nil {
+		return nil, err
+	}
+	configured, err := v.Base.configuration(ctx)
+	if err != nil {
+		return nil, err
+	}
+	args := slices.Concat([]string{"--findings", findingsFile, "--workspace", w.dir, "--base", q.Base, "--head", q.Head, "--about", aboutFile}, configured.flags(j.in), v.flags())
+	found, err := gate.FindSetup(configured.config, w.dir, j.options.Getenv("PATH"))
+	if err != nil {
+		return nil, err
+	}
+	if requested := found.Registries(); len(requested) > 0 {
+		registries, err := run.writeRegistries(ctx, requested)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--registries", registries)
+	}
+	return append(args, policies...), nil
+}
+
+// flags are the flags of fumehood review that come from the inputs, and where it writes.
+func (v Verify) flags() []string {
+	j := v.Job
+	flags := []string{"--tools", j.options.Getenv("PATH"), "--artifacts", filepath.Join(j.artifactDir(), logsName), "--report", filepath.Join(j.artifactDir(), documentName),
+		"--owner", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--json", "--lifeline", "--mask-stdin"}
+	if j.runner.Environment == "github-hosted" {
+		flags = append(flags, "--cache", "false") // the machine is thrown away after the job
+	}
+	if j.in.Timeout > 0 {
+		flags = append(flags, "--timeout", j.in.Timeout.String())
+	}
+	if j.in.Mode == action.ModeObserve {
+		flags = append(flags, "--observe")
+	}
+	return flags
+}
+
+// readBack reads the document that the child left, which must be about the commit.
+func (v Verify) readBack(code int) (d review.Document, err error) {
+	data, err := os.ReadFile(filepath.Join(v.Job.artifactDir(), documentName))
+	if err != nil {
+		return d, &proposal.StopError{Code: "review.lost", Message: fmt.Sprintf("the review ended with exit code %d and no result", code), Hint: "see the job's log", Err: err}
+	}
+	if d, err = review.Read(data); err != nil {
+		return d, err
+	}
+	if d.Head != v.Task.Request.Head {
+		return d, &proposal.StopError{Code: "review.head", Message: "the review is about another commit"}
+	}
+	return d.Redacted(v.Job.redactor.Text), nil
+}
+
+// save writes the document for the job that reports.
+func (v Verify) save(d review.Document) error {
+	data, err := d.JSON()
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.MkdirAll(v.Job.artifactDir(), 0o700), os.WriteFile(filepath.Join(v.Job.artifactDir(), documentName), data, 0o600))
+}
+
+// gatherReview reads the review of a run, or returns nil if the run has none. The artifact is
+// untrusted: what cannot be read, or is about another commit, is a Document that says so.
+func (j *Job) gatherReview(ctx context.Context, q Request) (*review.Document, error) {
+	all, err := j.gh.Artifacts(ctx, j.runID())
+	if err != nil || j.in.Artifact == "" {
+		return nil, err
+	}
+	var newest github.Artifact
+	for _, a := range all {
+		if a.Name == j.reviewArtifact() && !a.Expired && a.ID > newest.ID {
+			newest = a
+		}
+	}
+	if newest.ID == 0 {
+		return nil, nil
+	}
+	d, err := j.readReview(ctx, newest, q)
+	if err != nil && !strings.HasPrefix(proposal.FailureOf(err).Code, "report.") && !strings.HasPrefix(proposal.FailureOf(err).Code, "review.") {
+		return nil, err
+	}
+	if err != nil {
+		d = j.notReviewed(q, err)
+	}
+	return &d, nil
+}
+
+func (j *Job) readReview(ctx context.Context, a github.Artifact, q Request) (d review.Document, err error) {
+	bundles, err := j.unpack(ctx, a)
+	if err != nil {
+		return d, err
+	}
+	if d, err = review.Read(bundles[""][documentName]); err != nil {
+		return d, err
+	}
+	if d.Head != q.Head {
+		return d, &proposal.StopError{Code: "review.head", Message: "the review is about another commit than the run"}
+	}
+	return d.Redacted(j.redactor.Text), nil
+}
+
+// reviewOutcome is what a review amounts to: a verified finding is a failure, and no review is one
+// that is not the pull request's.
+func reviewOutcome(d review.Document) (o action.Outcome) {
+	o.Totals.Failed = d.Count(review.Verified)
+	if !d.Reviewed {
+		o.Totals.Failed, o.Totals.CouldNotRun = o.Totals.Failed+1, 1
+	}
+	return o
+}
+
+// sum is what runs and a review amount to.
+func (o Outcome) sum() (sum action.Outcome) {
+	if len(o.Runs) > 0 {
+		sum = sumUp(o.Runs)
+	}
+	if o.Review != nil {
+		found := reviewOutcome(*o.Review).Totals
+		sum.Totals.Failed += found.Failed
+		sum.Totals.CouldNotRun += found.CouldNotRun
+	}
+	return sum
+}
+
+// reviewOutputs are the outputs of a job that verified or reports findings.
+func (j *Job) reviewOutputs(d *review.Document) [][2]string {
+	if d == nil {
+		return nil
+	}
+	var values [][2]string
+	if d.Reviewed {
+		values = append(values, [2]string{"verified", strconv.Itoa(d.Count(review.Verified))})
+	}
+	file := filepath.Join(j.artifactDir(), documentName)
+	if !isThere(file) {
+		return values
+	}
+	values = append(values, [2]string{"review", file})
+	if j.in.Artifact == "" {
+		return values
+	}
+	return append(values, [2]string{"artifact-path", j.artifactDir()}, [2]string{"artifact-name", j.reviewArtifact()}, [2]string{"upload", strconv.FormatBool(j.in.Uploads(j.runner))})
+}
