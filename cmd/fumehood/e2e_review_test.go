@@ -35,10 +35,11 @@ type model struct {
 	mu     sync.Mutex
 	keys   []string
 	inputs []string
+	text   string // what it answers
 }
 
 func newModel(t *testing.T) *model {
-	m := &model{}
+	m := &model{text: reviewPlan}
 	answer := func(key, input string, body any) any {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -54,7 +55,7 @@ func newModel(t *testing.T) *model {
 			return
 		}
 		json.NewEncoder(w).Encode(answer(r.Header.Get("x-api-key"), q.Messages[0].Content, map[string]any{
-			"type": "message", "role": "assistant", "stop_reason": "end_turn", "content": []any{map[string]any{"type": "text", "text": reviewPlan}}}))
+			"type": "message", "role": "assistant", "stop_reason": "end_turn", "content": []any{map[string]any{"type": "text", "text": m.text}}}))
 	})
 	mux.HandleFunc("POST /v1/responses", func(w http.ResponseWriter, r *http.Request) {
 		var q struct {
@@ -67,7 +68,7 @@ func newModel(t *testing.T) *model {
 			return
 		}
 		json.NewEncoder(w).Encode(answer(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), q.Input, map[string]any{
-			"object": "response", "status": "completed", "output": []any{map[string]any{"type": "message", "content": []any{map[string]any{"type": "output_text", "text": reviewPlan}}}}}))
+			"object": "response", "status": "completed", "output": []any{map[string]any{"type": "message", "content": []any{map[string]any{"type": "output_text", "text": m.text}}}}}))
 	})
 	m.Server = httptest.NewServer(mux)
 	t.Cleanup(m.Close)
@@ -158,7 +159,7 @@ func TestActReview(t *testing.T) {
 			}
 			body := s.comment().Body
 			want(t, "comment", body, "grep -c o notes/new.txt", s.head[:12], "curl", "denied")
-			for _, problem := range checkKey(<-watched) {
+			for _, problem := range checkKey(<-watched, "propose", "run") {
 				t.Error(problem)
 			}
 			if strings.Contains(body+r.log+r.summary, reviewerKey) {
@@ -180,7 +181,7 @@ func TestActReviewLeak(t *testing.T) {
 	watched := watch(stop)
 	r := s.play(example, "issue_comment", s.commentEvent(id), s.reviewEnv(m)...)
 	close(stop)
-	if problems := checkKey(<-watched); r.code != 0 || len(problems) != 1 || !strings.HasPrefix(problems[0], "job run: the key was in ") || strings.Contains(problems[0], "runsc") {
+	if problems := checkKey(<-watched, "propose", "run"); r.code != 0 || len(problems) != 1 || !strings.HasPrefix(problems[0], "job run: the key was in ") || strings.Contains(problems[0], "runsc") {
 		t.Errorf("exit %d; problems %q\n%s", r.code, problems, r.log)
 	}
 	want(t, "comment", s.comment().Body, "grep -c o notes/new.txt", "2 succeeded")
@@ -244,21 +245,22 @@ func (s *stage) copyReusable() {
 }
 
 // checkKey returns where the key was and must not be. That it was seen where it belongs, and
-// the sandbox too, shows that watching sees.
-func checkKey(s sightings) (problems []string) {
+// the sandbox too, shows that watching sees. owner is the job that has the key, runner the one
+// that runs code.
+func checkKey(s sightings, owner, runner string) (problems []string) {
 	add := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
-	if len(s.key["propose"]) == 0 {
+	if len(s.key[owner]) == 0 {
 		add("the key was not seen where it belongs: %v", s.seen)
 	}
 	sandbox := false
-	for name := range s.seen["run"] {
+	for name := range s.seen[runner] {
 		sandbox = sandbox || strings.Contains(name, "runsc") || strings.HasPrefix(name, "fumehood")
 	}
-	if !sandbox || len(s.seen["run"]) < 4 {
-		add("few processes of the job that runs code were seen: %v", s.seen["run"])
+	if !sandbox || len(s.seen[runner]) < 4 {
+		add("few processes of the job that runs code were seen: %v", s.seen[runner])
 	}
 	for job, names := range s.key {
-		if job != "propose" && job != "" && len(names) > 0 {
+		if job != owner && job != "" && len(names) > 0 {
 			add("job %s: the key was in %v", job, names)
 		}
 	}
