@@ -109,6 +109,42 @@ func TestActionReview(t *testing.T) {
 	want(t, "comment", w.comment().Body, "The reviewer has no findings")
 }
 
+// After a push, only findings on lines that have changed are new. One that is fixed is marked.
+func TestActionReviewAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false, nil, nil)
+	act := func() step {
+		return w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PHASE=review", "INPUT_PLAN=", "INPUT_FINDINGS="+badFindings+`  - id: late
+    file: notes/new.txt
+    line: 2
+    claim: found too late
+    reproducer:
+      run: test ! -e notes/new.txt || exit 3
+  - id: new
+    file: added.txt
+    line: 1
+    claim: the file is new
+    reproducer:
+      run: test ! -e added.txt
+`)
+	}
+	act()
+	before := len(w.gh.ReviewComments(prNumber))
+	w.gh.Forget(prNumber)
+	w.head = w.commit(w.repo, "fix", w.head, merged(headFiles, map[string]string{"greet.sh": "echo hello\n", "added.txt": "x\n"}))
+	w.gitIn(w.repo, "update-ref", "refs/pull/2/head", w.head)
+	w.gh.Move(prNumber, w.head)
+	s := act()
+	var paths []string
+	for _, c := range w.gh.ReviewComments(prNumber) {
+		paths = append(paths, c.Path)
+	}
+	if before != 2 || strings.Join(paths, " ") != "added.txt" {
+		t.Errorf("%d comments, then on %q\n%s", before, paths, s.log)
+	}
+	want(t, "comment", w.comment().Body, "was reviewed before", "found too late")
+}
+
 func (w *world) must(err error) {
 	w.t.Helper()
 	if err != nil {

@@ -53,7 +53,7 @@ func (r Report) postReview(ctx context.Context, d review.Document, shown *review
 }
 
 // postLines posts comments on lines, unless the pull request can change the workflow that verified
-// the findings: then anybody could have made them up.
+// the findings: then its author can have made them up.
 func (r Report) postLines(ctx context.Context, d review.Document, shown *review.Shown) (locked bool, err error) {
 	j := r.Job
 	if j.event.Run != nil {

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/action"
+	"github.com/fumehood/fumehood/pkg/checkout"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/plan"
@@ -70,6 +71,7 @@ func (v Verify) verify(ctx context.Context, run Run) (d review.Document, err err
 	if err != nil {
 		return d, err
 	}
+	since := v.reviewedBefore(ctx)
 	args, err := v.prepare(ctx, run, findings)
 	if err != nil {
 		return d, err
@@ -88,7 +90,52 @@ func (v Verify) verify(ctx context.Context, run Run) (d review.Document, err err
 	if err != nil {
 		return d, err
 	}
-	return v.readBack(code)
+	if d, err = v.readBack(code); err == nil && since != "" {
+		v.markEarlier(ctx, &d, since)
+	}
+	return d, err
+}
+
+// reviewedBefore returns the commit of the last complete review, which the comment's state has,
+// and fetches it. Without it, everything is new: that is no reason to stop.
+func (v Verify) reviewedBefore(ctx context.Context) string {
+	k, err := conversation{v.Job, v.Task.Request.PR}.keeper(ctx)
+	if err != nil {
+		return ""
+	}
+	s, err := k.Read(ctx)
+	if err != nil || s.Review == nil || !s.Review.Done || s.Review.Head == v.Task.Request.Head {
+		return ""
+	}
+	if err := v.Base.fetch(ctx, s.Review.Head); err != nil {
+		v.Job.console.Notice("the commit that was reviewed before cannot be fetched: all lines are reviewed as new")
+		return ""
+	}
+	return s.Review.Head
+}
+
+// markEarlier marks what is on lines that have not changed since, or says that it cannot.
+func (v Verify) markEarlier(ctx context.Context, d *review.Document, since string) {
+	diff, err := v.compare(ctx, since, d.Head)
+	if err != nil {
+		v.Job.console.Notice("the commit that was reviewed before cannot be compared: all lines are reviewed as new")
+		return
+	}
+	d.MarkEarlier(since, diff)
+}
+
+// compare compares commits in the repository of the workspace.
+func (v Verify) compare(ctx context.Context, from, to string) (*review.Diff, error) {
+	local, err := checkout.OpenLocal(ctx, filepath.Join(v.Job.dir, "workspace"))
+	if err != nil {
+		return nil, err
+	}
+	defer local.Close()
+	data, err := local.Diff(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	return review.ParseDiff(data)
 }
 
 // readFindings reads the input findings, so that a mistake in them is reported before anything is

@@ -23,10 +23,12 @@ type Document struct {
 	// Reviewed reports that the review ended normally and that a reproducer really ran, or that
 	// there was no finding. Otherwise Reason says why not, and nothing may be concluded from the
 	// absence of verified findings.
-	Reviewed bool     `json:"reviewed"`
-	Reason   string   `json:"reason,omitempty"`
-	Results  []Result `json:"results"`
-	Runs     []Run    `json:"runs"`
+	Reviewed bool   `json:"reviewed"`
+	Reason   string `json:"reason,omitempty"`
+	// Since is the commit that was reviewed before, "" if none is known: see MarkEarlier.
+	Since   string   `json:"since,omitempty"`
+	Results []Result `json:"results"`
+	Runs    []Run    `json:"runs"`
 }
 
 // A Result is one finding with its verdict.
@@ -36,6 +38,7 @@ type Result struct {
 	Why      string                 `json:"why"`
 	Position *Position              `json:"position"` // nil if a comment cannot be placed
 	Unplaced string                 `json:"unplaced,omitempty"`
+	Earlier  bool                   `json:"earlier,omitempty"` // its lines did not change since Document.Since
 	Evidence []Evidence             `json:"evidence"`
 	// Suggestion is set if the finding has one.
 	Suggestion *Suggestion `json:"suggestion,omitempty"`

@@ -71,6 +71,8 @@ func (d Document) wrong() string {
 		return "the digest of its findings is malformed"
 	case len(d.Results) > plan.MaxFindings || len(d.Runs) > maxRuns:
 		return "it has too many findings or runs"
+	case d.Since != "" && !fullSHA.MatchString(d.Since):
+		return "the commit that was reviewed before is malformed"
 	case d.Reviewed == (d.Reason != ""):
 		return "it has a reason and was reviewed, or neither"
 	case d.Reviewed && len(d.Results) > 0 && d.Count(NotRun) == len(d.Results):

@@ -88,6 +88,17 @@ func (r Result) suggested() string {
 // Place returns the file and line of r as inline code.
 func (r Result) Place() string { return code(fmt.Sprintf("%s:%d", r.Finding.File, r.Finding.Line)) }
 
+// MarkEarlier marks the results whose lines did not change between the commit since, which was
+// reviewed before, and head. They get no new comment on their lines. diff is from since to head.
+func (d *Document) MarkEarlier(since string, diff *Diff) {
+	d.Since, d.Results = since, slices.Clone(d.Results)
+	for i := range d.Results {
+		r := &d.Results[i]
+		changed, _ := diff.Position(r.Finding)
+		r.Earlier = r.Position != nil && r.Finding.Side != proposal.SideBase && changed == nil
+	}
+}
+
 // Placed returns the verified findings that have a position, the most severe first.
 func (d Document) Placed() (list []Result) {
 	for _, r := range d.with(Verified) {

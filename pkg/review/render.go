@@ -145,6 +145,9 @@ func (d Document) markdown(s Shown, cell int) string {
 		fmt.Fprintf(&b, "⚠️ %s\n\n", code(note))
 	}
 	fmt.Fprintf(&b, "Reproducers ran on `%s` and on `%s`, in sandboxes of their own. A verdict says what they did, not that a claim is true.\n", short(d.Head), short(d.Base))
+	if d.Since != "" {
+		fmt.Fprintf(&b, "\nThe commit `%s` was reviewed before: new comments are only on lines that have changed since, and near them.\n", short(d.Since))
+	}
 	for _, h := range headings {
 		list := d.with(h.verdict)
 		if len(list) > 0 {

@@ -257,7 +257,7 @@ func (s *Server) listReviews(c *call) reply {
 	return reply{list: list, listed: true}
 }
 
-// listReviewComments lists by ascending id. Those of a pending review are listed for nobody.
+// listReviewComments lists by ascending id. Those of a pending review are not listed.
 func (s *Server) listReviewComments(c *call) reply {
 	pr := c.pull()
 	if pr == nil {

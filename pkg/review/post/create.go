@@ -43,11 +43,12 @@ func (v *visit) create(ctx context.Context) error {
 	return nil
 }
 
-// unposted returns the verified findings to post, the most severe first.
+// unposted returns the verified findings to post, the most severe first: not those on lines that
+// were reviewed before.
 func (v *visit) unposted() []review.Result {
 	var list []review.Result
 	for _, r := range v.without(v.doc.Placed()) {
-		if !slices.ContainsFunc(list, func(x review.Result) bool { return x.Key() == r.Key() }) {
+		if !r.Earlier && !slices.ContainsFunc(list, func(x review.Result) bool { return x.Key() == r.Key() }) {
 			list = append(list, r)
 		}
 	}

@@ -215,6 +215,29 @@ func TestNewHead(t *testing.T) {
 	}
 }
 
+// What is on lines that were reviewed before gets no new comment, but its old one is kept current.
+func TestEarlier(t *testing.T) {
+	w := small(t)
+	w.post(w.document(finding(10)))
+	since := w.head
+	w.push(smallFiles("ten\nELEVEN\n"))
+	diff, err := review.ParseDiff([]byte(w.git("diff", "-U0", since, w.head) + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := w.document(finding(10), finding(11), finding(12))
+	d.MarkEarlier(since, diff)
+	if d.Results[0].Verdict = review.NotReproduced; !d.Results[0].Earlier || d.Results[1].Earlier || !d.Results[2].Earlier {
+		t.Fatalf("%+v", d.Results)
+	}
+	if o := w.post(d); o.Created != 1 || o.Updated != 1 || len(w.ReviewComments(number)) != 2 {
+		t.Errorf("%+v", o)
+	}
+	if s := d.Summary(review.Shown{Units: comment.ReviewRoom}); !strings.Contains(s, "`"+since[:12]+"` was reviewed before") || !strings.Contains(s, "line 12 is wrong") {
+		t.Errorf("summary:\n%s", s)
+	}
+}
+
 // GitHub refuses a review for one bad position. Those outside its hunks are left out, and the
 // summary has them.
 func TestRefusedPosition(t *testing.T) {
