@@ -13,14 +13,22 @@ import (
 	"github.com/fumehood/fumehood/pkg/review"
 )
 
-// attach lets a review end with the job that started it. It returns what to do at the end.
+// attach lets a review end with the job that started it, and the verification of findings at
+// --timeout. It returns what to do at the end.
 func (c *invocation) attach(s *reviewFlags) (done func()) {
-	if !s.parentPipe {
-		return func() {}
+	ends := []context.CancelFunc{}
+	add := func(ctx context.Context, cancel context.CancelFunc) { c.Ctx, ends = ctx, append(ends, cancel) }
+	if s.parentPipe {
+		add(process.UntilEnd(c.Ctx, c.Stdin))
 	}
-	var cancel context.CancelFunc
-	c.Ctx, cancel = process.UntilEnd(c.Ctx, c.Stdin)
-	return cancel
+	if s.timeout > 0 && s.findings != "" {
+		add(context.WithTimeout(c.Ctx, s.timeout))
+	}
+	return func() {
+		for _, cancel := range ends {
+			cancel()
+		}
+	}
 }
 
 // keep writes the files that --artifacts and --report name: the logs of the runs, and d.

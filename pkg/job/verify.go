@@ -90,6 +90,9 @@ func (v Verify) verify(ctx context.Context, run Run) (d review.Document, err err
 	if err != nil {
 		return d, err
 	}
+	if ctx.Err() != nil {
+		return d, &proposal.StopError{Code: "run.cancelled", Message: "the run was cancelled", Err: ctx.Err()}
+	}
 	if d, err = v.readBack(code); err == nil && since != "" {
 		v.markEarlier(ctx, &d, since)
 	}

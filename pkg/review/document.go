@@ -18,17 +18,16 @@ type Document struct {
 	Schema   string `json:"schema"`
 	Base     string `json:"base"` // full ids of the two commits
 	Head     string `json:"head"`
+	Since    string `json:"since,omitempty"` // the commit that was reviewed before, if one is known: see MarkEarlier
 	Reviewer string `json:"reviewer,omitempty"`
 	Findings string `json:"findings_digest"`
 	// Reviewed reports that the review ended normally and that a reproducer really ran, or that
 	// there was no finding. Otherwise Reason says why not, and nothing may be concluded from the
 	// absence of verified findings.
-	Reviewed bool   `json:"reviewed"`
-	Reason   string `json:"reason,omitempty"`
-	// Since is the commit that was reviewed before, "" if none is known: see MarkEarlier.
-	Since   string   `json:"since,omitempty"`
-	Results []Result `json:"results"`
-	Runs    []Run    `json:"runs"`
+	Reviewed bool     `json:"reviewed"`
+	Reason   string   `json:"reason,omitempty"`
+	Results  []Result `json:"results"`
+	Runs     []Run    `json:"runs"`
 }
 
 // A Result is one finding with its verdict.
