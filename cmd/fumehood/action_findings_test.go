@@ -191,11 +191,17 @@ func TestFindingsArtifactRefused(t *testing.T) {
 	request := "INPUT_REQUEST=" + w.phase(payload, "trigger").outputs["request"]
 	ran := w.phase(payload, "review", request, "INPUT_FINDINGS="+badFindings, "INPUT_FAIL_ON=error")
 	for name, change := range map[string]func(map[string][]byte){
-		"a verdict":      func(f map[string][]byte) { f["review.json"] = bytes.Replace(f["review.json"], []byte(`"not-reproduced"`), []byte(`"verified"`), 1) },
-		"another commit": func(f map[string][]byte) { f["review.json"] = bytes.ReplaceAll(f["review.json"], []byte(w.head), []byte(strings.Repeat("ab", 20))) },
-		"a field":        func(f map[string][]byte) { f["review.json"] = bytes.Replace(f["review.json"], []byte(`{`), []byte(`{"approve":true,`), 1) },
-		"a bomb":         func(f map[string][]byte) { f["review.json"] = make([]byte, 40<<20) },
-		"nothing":        func(f map[string][]byte) { delete(f, "review.json") },
+		"a verdict": func(f map[string][]byte) {
+			f["review.json"] = bytes.Replace(f["review.json"], []byte(`"not-reproduced"`), []byte(`"verified"`), 1)
+		},
+		"another commit": func(f map[string][]byte) {
+			f["review.json"] = bytes.ReplaceAll(f["review.json"], []byte(w.head), []byte(strings.Repeat("ab", 20)))
+		},
+		"a field": func(f map[string][]byte) {
+			f["review.json"] = bytes.Replace(f["review.json"], []byte(`{`), []byte(`{"approve":true,`), 1)
+		},
+		"a bomb":  func(f map[string][]byte) { f["review.json"] = make([]byte, 40<<20) },
+		"nothing": func(f map[string][]byte) { delete(f, "review.json") },
 	} {
 		w.runID++
 		w.upload(ran, change)

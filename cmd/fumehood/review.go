@@ -71,15 +71,16 @@ func (c *invocation) review(s *reviewFlags) int {
 	if err := gate.Privileged(); err != nil {
 		return c.Stop(err)
 	}
-	d, err := review.Local{Repository: s.workspace, Base: s.base, Head: s.head, Open: func(dir, trusted string) (*gate.Gate, error) {
+	local := review.Local{Repository: s.workspace, Base: s.base, Head: s.head, Open: func(dir, trusted string) (*gate.Gate, error) {
 		flags := s.runFlags
 		flags.workspace, flags.trusted, flags.artifacts = dir, trusted, "" // each run has its own
 		return c.open(&flags)
-	}}.Verify(c.Ctx, findings)
+	}}
+	d, err := c.kept(s)(local.Verify(c.Ctx, findings))
 	if d.Schema == "" {
 		return c.Stop(err)
 	}
-	if out := errors.Join(c.keep(s, &d), c.printVerified(s.format, d)); out != nil {
+	if out := c.printVerified(s.format, d); out != nil {
 		return c.Stop(errors.Join(err, out))
 	}
 	switch {

@@ -31,6 +31,16 @@ func (c *invocation) attach(s *reviewFlags) (done func()) {
 	}
 }
 
+// kept returns a function that keeps what a review has shown.
+func (c *invocation) kept(s *reviewFlags) func(review.Document, error) (review.Document, error) {
+	return func(d review.Document, err error) (review.Document, error) {
+		if d.Schema != "" {
+			err = errors.Join(err, c.keep(s, &d))
+		}
+		return d, err
+	}
+}
+
 // keep writes the files that --artifacts and --report name: the logs of the runs, and d.
 func (c *invocation) keep(s *reviewFlags, d *review.Document) error {
 	owner, err := process.ParseOwner(s.owner)

@@ -56,8 +56,8 @@ func unread(format string, args ...any) error {
 }
 
 var (
-	fullSHA  = pattern.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-	digestOf = pattern.New(`^sha256:[0-9a-f]{64}$`)
+	fullSHA    = pattern.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+	digestName = pattern.New(`^sha256:[0-9a-f]{64}$`)
 )
 
 // wrong returns the first thing that is wrong with d, or "".
@@ -67,7 +67,7 @@ func (d Document) wrong() string {
 		return "its schema is not " + Schema
 	case !fullSHA.MatchString(d.Base) || !fullSHA.MatchString(d.Head):
 		return "it has no full commit ids"
-	case d.Findings != "" && !digestOf.MatchString(d.Findings):
+	case d.Findings != "" && !digestName.MatchString(d.Findings):
 		return "the digest of its findings is malformed"
 	case len(d.Results) > plan.MaxFindings || len(d.Runs) > maxRuns:
 		return "it has too many findings or runs"

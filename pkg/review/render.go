@@ -151,14 +151,14 @@ func (d Document) markdown(s Shown, cell int) string {
 	for _, h := range headings {
 		list := d.with(h.verdict)
 		if len(list) > 0 {
-			section(&b, h.verdict == Verified, counted(len(list), h.one, h.many), list, s, cell)
+			writeSection(&b, h.verdict == Verified, counted(len(list), h.one, h.many), list, s, cell)
 		}
 	}
 	return b.String()
 }
 
-// section writes results with one verdict, folded unless they are open.
-func section(b *strings.Builder, open bool, title string, list []Result, s Shown, cell int) {
+// writeSection writes results with one verdict, folded unless they are open.
+func writeSection(b *strings.Builder, open bool, title string, list []Result, s Shown, cell int) {
 	switch {
 	case cell == 0:
 		fmt.Fprintf(b, "\n- %s\n", title)
