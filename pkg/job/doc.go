@@ -3,8 +3,8 @@
 //go:build linux
 
 // Package job does what one step of a GitHub Actions job does: it judges a comment
-// (Trigger), runs plans (Run), reads what another job ran (Gather) and shows the
-// results (Report). Do reads the environment, chooses among them and returns a
+// (Trigger), runs plans (Run), verifies findings (Verify), reads what another job ran (Gather)
+// and shows the results (Report). Do reads the environment, chooses among them and returns a
 // Conclusion; the caller turns that into an exit code. Read and Job.Base make what the four
 // need, for callers that do one of them.
 //

@@ -32,7 +32,7 @@ type Options struct {
 	// Nothing else may write to it.
 	Stdout io.Writer
 	// Program is the command line of fumehood run, to which flags are added. Its first
-	// element is an absolute path. It is started as root, with PATH, HOME, LANG and this
+	// element is an absolute path, its last one the command, run, which a review replaces. It is started as root, with PATH, HOME, LANG and this
 	// process's FUMEHOOD_CACHE as its environment; where this process is not root, only
 	// root may be able to change that file and the directories above it.
 	Program []string
