@@ -71,7 +71,7 @@ func (c *invocation) review(s *reviewFlags) int {
 	}
 	d, err := review.Local{Repository: s.workspace, Base: s.base, Head: s.head, Open: func(dir, trusted string) (*gate.Gate, error) {
 		flags := s.runFlags
-		flags.workspace, flags.trusted = dir, trusted
+		flags.workspace, flags.trusted, flags.repeated = dir, trusted, true
 		return c.open(&flags)
 	}}.Verify(c.Ctx, findings)
 	if d.Schema == "" {

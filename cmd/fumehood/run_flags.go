@@ -22,7 +22,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/egress"
 	"github.com/fumehood/fumehood/pkg/egress/registry"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/image/layers"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -62,7 +61,6 @@ type runFlags struct {
 	layers          string
 	layersDir       string
 	layersExchange  string
-	runLayers       *layers.Store // of this run only, or nil
 	configTimeout   time.Duration
 	configured      bool // run has a configuration, demo has none
 	about           string
@@ -78,6 +76,7 @@ type runFlags struct {
 	drain           time.Duration // of servers
 	ready           int           // of servers
 	pool            *gate.Pool    // of servers
+	repeated        bool          // gates run several plans; for review
 	steps           bool          // print a line for each command on a pipe, too; for demo
 	buildCache      string        // a host directory to show at rootfs.GoCacheInside, or ""; for demo
 }

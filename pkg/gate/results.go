@@ -83,8 +83,11 @@ const maxOffered = 1000
 
 // Find implements hood.Results.
 func (k *keptResults) Find(ctx context.Context, r proposal.Record) (string, *proposal.Result) {
-	key := k.inputs(ctx, r).Key()
-	if key == "" {
+	digests, known := k.run.layering.digests()
+	in := k.inputs(ctx, r)
+	in.Layers = digests
+	key := in.Key()
+	if key == "" || !known {
 		return "", nil
 	}
 	kept, err := k.get(key)
@@ -130,7 +133,7 @@ func (k *keptResults) inputs(ctx context.Context, r proposal.Record) results.Inp
 	})
 	in := results.Of(r)
 	in.Policy, in.Root, in.Toolchain, in.Runsc, in.Arch = g.engine.Digest(), g.root.String(), g.tools, g.runsc.Digest, runtime.GOARCH
-	in.Program, in.Workspace, in.Layers = programDigest(), k.workspace, []string{}
+	in.Program, in.Workspace = programDigest(), k.workspace
 	in.Sandbox = results.Digest(shown(k.run))
 	for _, step := range g.o.Setup.Steps {
 		in.Setup = append(in.Setup, step.Proposal)

@@ -23,13 +23,16 @@ const CodeExchange = "layers.exchange"
 
 const temporary = "layers-of-run-"
 
+// Sweep removes the stores of OpenTemporary that killed processes left in parent.
+func Sweep(parent string) { lease.Sweep(parent, temporary, (*lease.Dir).Remove) }
+
 // OpenTemporary makes an empty store in the directory parent, of DefaultMaxSize, which Close
-// removes. It also removes those that killed processes left there.
+// removes. It also calls Sweep.
 func OpenTemporary(parent string) (*Store, error) {
 	err := os.MkdirAll(parent, 0o755)
 	var dir *lease.Dir
 	if err == nil {
-		lease.Sweep(parent, temporary, (*lease.Dir).Remove)
+		Sweep(parent)
 		dir, err = lease.Make(parent, temporary)
 	}
 	if err != nil {
@@ -82,8 +85,11 @@ func (s *Store) importFrom(d *os.File, key, path string) error {
 	}
 	defer from.Close()
 	i, err := readInfo(from)
-	if err == nil && i.Key != key {
-		err = errors.New("it was made for another set-up")
+	if err == nil && i.Private {
+		err = errPrivate
+	}
+	if err == nil {
+		err = i.fits(s, key)
 	}
 	if err == nil {
 		err = s.shrink(s.max - i.Size - block)
@@ -134,6 +140,9 @@ func (s *Store) Export(key, dir string) error {
 	l, err := open(path)
 	if l != nil {
 		defer l.File.Close()
+	}
+	if err == nil && l.Private {
+		err = errPrivate
 	}
 	var d *os.File
 	if err == nil {
