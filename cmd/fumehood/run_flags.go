@@ -58,6 +58,7 @@ type runFlags struct {
 	cache           string
 	results         string
 	resultsDir      string
+	resultsExchange string
 	layers          string
 	layersDir       string
 	layersExchange  string
@@ -120,7 +121,8 @@ func (s *runFlags) defineInternal(f *pflag.FlagSet) {
 	f.BoolVar(&s.maskStdin, "mask-stdin", false, "read values to redact from standard input")
 	f.BoolVar(&s.parentPipe, "lifeline", false, "stop when standard input ends")
 	f.StringVar(&s.layersExchange, "layers-exchange", "", "`DIR` directory that others may write to, from which layers are taken and where they are left, in place of --layers-dir")
-	cli.Hide(f, "about", "registries", "owner", "layers-exchange", "mask-stdin", "lifeline")
+	f.StringVar(&s.resultsExchange, "results-exchange", "", "`DIR` directory that others may write to, from which kept results are taken and where they are left, in place of --results-dir")
+	cli.Hide(f, "about", "registries", "owner", "layers-exchange", "results-exchange", "mask-stdin", "lifeline")
 }
 
 // defineCommon adds the flags that run and demo share.

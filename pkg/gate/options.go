@@ -122,6 +122,9 @@ type Options struct {
 	// ResultsDir is the directory that has them, of this user with mode 0700; results in
 	// fumehood's cache if empty.
 	ResultsDir string
+	// ResultsExchange is a directory that other users may write to, such as one that was restored
+	// from a cache: it takes the place of ResultsDir, except in a run of a pull request. "" is none.
+	ResultsExchange string
 	// Layers keeps what Setup leaves from run to run, and Setup is not run again where a layer
 	// has its effects: see docs/CACHE.md. nil keeps nothing after a run.
 	Layers *layers.Store
