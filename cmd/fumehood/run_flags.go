@@ -103,7 +103,7 @@ func (s *runFlags) defineConfigured(cmd *cobra.Command) {
 	f.StringVar(&s.cache, "cache", "", "`BOOL` whether to keep compiled standard libraries on this host (default: as configured, or true)")
 	f.StringVar(&s.results, "results", "", "`MODE` off, read or write: whether results of commands with cache: true are used and kept (default: as configured, or off)")
 	f.StringVar(&s.resultsDir, "results-dir", "", "`DIR` directory that has the kept results, of mode 0700 (default: results in fumehood's cache)")
-	f.StringVar(&s.layers, "layers", "", "`MODE` off, read or write: whether a layer of an earlier run replaces set-up, and whether this run may make one (default: read if layers is configured, else off)")
+	f.StringVar(&s.layers, "layers", "", "`MODE` read or write: a layer of an earlier run replaces set-up, and whether this run may make one; off: also no private layer for new sandboxes (default: read if layers is configured, else private layers only)")
 	f.StringVar(&s.layersDir, "layers-dir", "", "`DIR` directory with the layers (default: the one on this host)")
 	cli.Directories(cmd, "workspace", "results-dir", "layers-dir")
 	cli.NoFiles(cmd, "comment")
