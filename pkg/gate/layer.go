@@ -304,7 +304,13 @@ func (l *layering) make(ctx context.Context, from layered) (*layers.Store, layer
 		return nil, layers.Info{}, err
 	}
 	bounds := sandbox.LayerBounds{MaxFiles: layers.MaxFiles, MaxBytes: layers.MaxBytes}
-	if err := from.Export(ctx, bounds, func(f sandbox.LayerFile, content io.Reader) error { return l.add(m, f, content) }); err != nil {
+	add := func(f sandbox.LayerFile, content io.Reader) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return l.add(m, f, content)
+	}
+	if err := from.Export(ctx, bounds, add); err != nil {
 		return nil, layers.Info{}, errors.Join(err, m.Abort())
 	}
 	info, err := m.Keep()

@@ -55,6 +55,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/image"
 	"github.com/fumehood/fumehood/pkg/internal/lease"
+	"github.com/fumehood/fumehood/pkg/internal/store"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -94,10 +95,10 @@ type Store struct {
 func Open(dir string, max int64) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
-		err = makeDir(dir)
+		err = os.MkdirAll(filepath.Dir(dir), 0o755)
 	}
 	if err == nil {
-		err = private(dir)
+		_, err = store.MakeDir(dir)
 	}
 	if err != nil {
 		return nil, &proposal.StopError{Code: CodeStore, Message: fmt.Sprintf("cannot use the directory %q for layers", dir),
@@ -105,30 +106,6 @@ func Open(dir string, max int64) (*Store, error) {
 	}
 	lease.Sweep(dir, making, (*lease.Dir).Remove)
 	return &Store{dir: dir, max: cmp.Or(max, DefaultMaxSize)}, nil
-}
-
-// makeDir makes dir for this user alone. What is above it may be for others, too.
-func makeDir(dir string) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o700); !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
-}
-
-// private returns an error unless dir is a directory that only this user can enter.
-func private(dir string) error {
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || !info.IsDir() || int(st.Uid) != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
-		return errors.New("it is not a directory of this user with mode 0700")
-	}
-	return nil
 }
 
 // An Info describes a layer.
