@@ -285,21 +285,34 @@ func (l *layering) Keep(ctx context.Context, runner hood.Runner, _ []proposal.Re
 	return layerOf(info)
 }
 
-// make makes the layer, in the returned store.
-func (l *layering) make(ctx context.Context, from layered) (*layers.Store, layers.Info, error) {
+// store returns where the layer is made.
+func (l *layering) store() (*layers.Store, error) {
 	g := l.run.gate
-	now, err := readInputs(l.run.sandbox.Workspace, g.o.Setup.Steps)
+	if g.o.LayersWrite && g.o.Layers != nil {
+		return g.o.Layers, nil
+	}
+	return g.layers.open()
+}
+
+// unchanged returns an error if the workspace is not the one that set-up began with.
+func (l *layering) unchanged() error {
+	now, err := readInputs(l.run.sandbox.Workspace, l.run.gate.o.Setup.Steps)
 	if err == nil && now.Digest != l.inputs.Digest {
 		err = errors.New("the workspace changed meanwhile")
 	}
-	store := g.o.Layers
-	if err == nil && (store == nil || !g.o.LayersWrite) {
-		store, err = g.layers.open()
+	return err
+}
+
+// make makes the layer, in the returned store.
+func (l *layering) make(ctx context.Context, from layered) (*layers.Store, layers.Info, error) {
+	if err := l.unchanged(); err != nil {
+		return nil, layers.Info{}, err
 	}
+	store, err := l.store()
 	if err != nil {
 		return nil, layers.Info{}, err
 	}
-	m, err := store.Make(layers.Info{Key: l.key, Run: l.run.info.ID, Private: !g.o.LayersWrite})
+	m, err := store.Make(layers.Info{Key: l.key, Run: l.run.info.ID, Private: !l.run.gate.o.LayersWrite})
 	if err != nil {
 		return nil, layers.Info{}, err
 	}
