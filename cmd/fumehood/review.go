@@ -73,7 +73,8 @@ func (c *invocation) review(s *reviewFlags) int {
 	}
 	local := review.Local{Repository: s.workspace, Base: s.base, Head: s.head, Open: func(dir, trusted string) (*gate.Gate, error) {
 		flags := s.runFlags
-		flags.workspace, flags.trusted, flags.artifacts = dir, trusted, "" // each run has its own
+		flags.workspace, flags.trusted, flags.repeated = dir, trusted, true
+		flags.artifacts = "" // each run has its own
 		return c.open(&flags)
 	}}
 	d, err := c.kept(s)(local.Verify(c.Ctx, findings))

@@ -61,7 +61,7 @@ var fieldsOf = map[string]Keys{
 }
 
 // LimitKeys are the keys of limits' objects besides rule. Their values are positive numbers, and
-// whole ones but for cpus.
+// whole ones except for cpus.
 var LimitKeys = []string{"wall_ms", "cpus", "memory_bytes", "pids", "disk_bytes", "files", "output_bytes"}
 
 // PackageOf is the name of m's package, without data.
