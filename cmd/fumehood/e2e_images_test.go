@@ -23,6 +23,7 @@ import (
 type realImage struct {
 	name, recipe string
 	format       string            // of the manifest, as buildah calls it
+	compression  string            // of the layers
 	files        map[string]string // of the workspace
 	run, want    string            // want is all that is printed
 	tool         string            // that the report names
@@ -38,21 +39,21 @@ func packages(names string) string {
 
 func realImages() []realImage {
 	return []realImage{
-		{name: "debian", format: "v2s2", recipe: debianRecipe,
+		{name: "debian", format: "v2s2", compression: "gzip", recipe: debianRecipe,
 			files: map[string]string{"look.sh": `cut -d. -f1 /etc/debian_version; perl -e 'print 6*7, "\n"'; stat -c %a /usr/bin/su; find /usr /etc -perm /6000; ls /home /root | wc -w; printf 'b\na\n' | sort`},
 			run:   "bash look.sh", want: "12\n42\n755\n2\na\nb\n"},
-		{name: "golang", format: "oci", recipe: debianRecipe + "COPY --from=go . /usr/local/go\nENV PATH=/usr/local/go/bin:/usr/bin:/bin\n",
+		{name: "golang", format: "oci", compression: "zstd", recipe: debianRecipe + "COPY --from=go . /usr/local/go\nENV PATH=/usr/local/go/bin:/usr/bin:/bin\n",
 			files: map[string]string{"go.mod": "module example.org/double\n\ngo 1.21\n",
 				"main.go":      "package main\n\nimport \"fmt\"\n\nfunc double(n int) int { return 2 * n }\n\nfunc main() { fmt.Println(double(21)) }\n",
 				"main_test.go": "package main\n\nimport \"testing\"\n\nfunc TestDouble(t *testing.T) {\n\tif double(2) != 4 {\n\t\tt.Fatal(double(2))\n\t}\n}\n"},
 			run: "go build -o double . && ./double && go test ./... | cut -f1,2 && go version", want: "42\nok  \texample.org/double\ngo version " + runtime.Version() + " linux/" + runtime.GOARCH + "\n", tool: "go"},
-		{name: "python", format: "oci", recipe: debianRecipe + packages("python3 python3-pytest git"),
+		{name: "python", format: "oci", compression: "gzip", recipe: debianRecipe + packages("python3 python3-pytest git"),
 			files: map[string]string{"test_sum.py": "import hashlib, json, ssl, sqlite3\n\ndef test_sum():\n    assert json.loads(sqlite3.connect(':memory:').execute('select 40+2').fetchone()[0].__str__()) == 42\n"},
 			run:   "python3 -m pytest -q test_sum.py | head -1 && git init -q && git status --short", want: ".                                                                        [100%]\n?? test_sum.py\n", tool: "python3"},
-		{name: "node", format: "oci", recipe: debianRecipe + packages("nodejs"),
+		{name: "node", format: "oci", compression: "gzip", recipe: debianRecipe + packages("nodejs"),
 			files: map[string]string{"sum.test.js": "const test = require('node:test'), assert = require('node:assert')\ntest('sum', () => assert.equal(40 + 2, 42))\n"},
 			run:   "node --test --test-reporter=tap sum.test.js | grep '^# pass'", want: "# pass 1\n", tool: "node"},
-		{name: "busybox", format: "v2s2", recipe: debianRecipe + packages("busybox-static bash-static") + "FROM scratch\nCOPY --from=debian /bin/busybox /bin/bash-static /bin/\n" +
+		{name: "busybox", format: "v2s2", compression: "gzip", recipe: debianRecipe + packages("busybox-static bash-static") + "FROM scratch\nCOPY --from=debian /bin/busybox /bin/bash-static /bin/\n" +
 			`RUN ["/bin/busybox", "ln", "/bin/bash-static", "/bin/bash"]` + "\n" + `RUN ["/bin/busybox", "--install", "/bin"]` + "\n",
 			files: map[string]string{"look.sh": `ls /bin/sed /bin/awk | wc -l; echo 21 | awk '{print 2*$1}'; wget -h 2>/dev/null; echo "wget $?"`},
 			run:   "sh look.sh", want: "2\n42\nwget 126\n"},
@@ -106,7 +107,9 @@ func newImageBuilder(t *testing.T) imageBuilder {
 		t.Fatal(err)
 	}
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%q %s", realImages(), runtime.Version())
+	for _, image := range realImages() {
+		fmt.Fprintf(sum, "%q %s", image.recipe, runtime.Version())
+	}
 	b := imageBuilder{filepath.Join(cache, "fumehood-test", fmt.Sprintf("images-%x", sum.Sum(nil)[:8])), t.TempDir()}
 	removeOthers(b.dir, "images-*")
 	if err := os.MkdirAll(b.dir, 0o755); err != nil {
@@ -154,7 +157,7 @@ func (b imageBuilder) push(t *testing.T, host string, image realImage) string {
 	}
 	goroot := strings.TrimSpace(string(output(t, exec.Command("go", "env", "GOROOT"))))
 	b.buildah(t, "build", "-q", "--layers", "--isolation", "chroot", "--network", "host", "--build-context", "go="+goroot, "-f", recipe, "-t", "localhost/"+image.name, b.dir)
-	b.buildah(t, "push", "-q", "--tls-verify=false", "--format", image.format, "localhost/"+image.name, "docker://"+host+"/real/"+image.name+":latest")
+	b.buildah(t, "push", "-q", "--tls-verify=false", "--format", image.format, "--compression-format", image.compression, "localhost/"+image.name, "docker://"+host+"/real/"+image.name+":latest")
 	return registryDigest(t, host, "real/"+image.name)
 }
 
