@@ -5,7 +5,6 @@
 package main
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/pkg/image/oci/ocitest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -47,7 +47,7 @@ func realImages() []realImage {
 				"main.go":      "package main\n\nimport \"fmt\"\n\nfunc double(n int) int { return 2 * n }\n\nfunc main() { fmt.Println(double(21)) }\n",
 				"main_test.go": "package main\n\nimport \"testing\"\n\nfunc TestDouble(t *testing.T) {\n\tif double(2) != 4 {\n\t\tt.Fatal(double(2))\n\t}\n}\n"},
 			run: "go build -o double . && ./double && go test ./... | cut -f1,2 && go version", want: "42\nok  \texample.org/double\ngo version " + runtime.Version() + " linux/" + runtime.GOARCH + "\n", tool: "go"},
-		{name: "python", format: "oci", compression: "gzip", recipe: debianRecipe + packages("python3 python3-pytest git"),
+		{name: "python", format: "oci", compression: "gzip", recipe: debianRecipe + packages("python3 python3-pytest"),
 			files: map[string]string{"test_sum.py": "import hashlib, json, ssl, sqlite3\n\ndef test_sum():\n    assert json.loads(sqlite3.connect(':memory:').execute('select 40+2').fetchone()[0].__str__()) == 42\n"},
 			run:   "python3 -m pytest -q test_sum.py | head -1 && git init -q && git status --short", want: ".                                                                        [100%]\n?? test_sum.py\n", tool: "python3"},
 		{name: "node", format: "oci", compression: "gzip", recipe: debianRecipe + packages("nodejs"),
@@ -97,53 +97,22 @@ func (d desk) wantRootfs(t *testing.T, report proposal.Report, run string, image
 	}
 }
 
-// An imageBuilder builds images in a store that the user's cache keeps, with each finished step.
-type imageBuilder struct{ dir, run string }
+// An imageBuilder builds images from a directory with debian.tar, in a store that the user's
+// cache keeps, with each finished step.
+type imageBuilder struct{ debian, store, run string }
 
 func newImageBuilder(t *testing.T) imageBuilder {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := sha256.New()
+	recipes := runtime.Version()
 	for _, image := range realImages() {
-		fmt.Fprintf(sum, "%q %s", image.recipe, runtime.Version())
+		recipes += "\n" + image.recipe
 	}
-	b := imageBuilder{filepath.Join(cache, "fumehood-test", fmt.Sprintf("images-%x", sum.Sum(nil)[:8])), t.TempDir()}
-	removeOthers(b.dir, "images-*")
-	if err := os.MkdirAll(b.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	b.makeDebian(t)
-	return b
-}
-
-// removeOthers removes what was kept for other recipes.
-func removeOthers(dir, pattern string) {
-	old, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), pattern))
-	for _, other := range old {
-		if other != dir {
-			_ = os.RemoveAll(other)
-		}
-	}
-}
-
-func (b imageBuilder) makeDebian(t *testing.T) {
-	t.Helper()
-	tree := filepath.Join(b.dir, "debian.tar")
-	if _, err := os.Stat(tree); err == nil {
-		return
-	}
-	output(t, exec.CommandContext(t.Context(), "mmdebstrap", "--quiet", "--variant=minbase", "bookworm", tree+".new.tar"))
-	if err := os.Rename(tree+".new.tar", tree); err != nil {
-		t.Fatal(err)
-	}
+	return imageBuilder{filepath.Dir(ocitest.Debian(t)), ocitest.Cache(t, "images", ocitest.Digest([]byte(recipes))), t.TempDir()}
 }
 
 func (b imageBuilder) buildah(t *testing.T, args ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "buildah", append([]string{"--root", filepath.Join(b.dir, "store"), "--runroot", b.run}, args...)...)
+	cmd := exec.CommandContext(t.Context(), "buildah", append([]string{"--root", b.store, "--runroot", b.run}, args...)...)
 	cmd.Env = append(os.Environ(), "STORAGE_DRIVER=overlay")
 	output(t, cmd)
 }
@@ -156,7 +125,7 @@ func (b imageBuilder) push(t *testing.T, host string, image realImage) string {
 		t.Fatal(err)
 	}
 	goroot := strings.TrimSpace(string(output(t, exec.Command("go", "env", "GOROOT"))))
-	b.buildah(t, "build", "-q", "--layers", "--isolation", "chroot", "--network", "host", "--build-context", "go="+goroot, "-f", recipe, "-t", "localhost/"+image.name, b.dir)
+	b.buildah(t, "build", "-q", "--layers", "--isolation", "chroot", "--network", "host", "--build-context", "go="+goroot, "-f", recipe, "-t", "localhost/"+image.name, b.debian)
 	b.buildah(t, "push", "-q", "--tls-verify=false", "--format", image.format, "--compression-format", image.compression, "localhost/"+image.name, "docker://"+host+"/real/"+image.name+":latest")
 	return registryDigest(t, host, "real/"+image.name)
 }
