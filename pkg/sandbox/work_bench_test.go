@@ -53,9 +53,11 @@ func workProjects() []project {
 func BenchmarkWork(b *testing.B) {
 	for _, p := range workProjects() {
 		b.Run(p.name, func(b *testing.B) {
+			from := b.TempDir()
+			p.fill(b, from)
 			for b.Loop() {
 				logLoad(b)
-				native, directory, image := p.native(b), p.inside(b, math.MaxInt), p.inside(b, 1)
+				native, directory, image := p.native(b, from), p.inside(b, from, math.MaxInt), p.inside(b, from, 1)
 				for i, text := range append([]string{"start"}, p.commands...) {
 					b.Logf("| %s | %s | %s | %s | %s | %.1f | %.1f | %.1f | %.1f |", p.name, text, native[i], directory[i], image[i],
 						ratio(directory[i].wall, native[i].wall), ratio(image[i].wall, native[i].wall), ratio(directory[i].cpu, native[i].cpu), ratio(image[i].cpu, native[i].cpu))
@@ -81,11 +83,17 @@ func logLoad(b *testing.B) {
 	b.Logf("load %s", load)
 }
 
+// copyTree copies a project; git knows the copy's files, as it does those of a checkout.
+func copyTree(b *testing.B, from, to string) {
+	b.Helper()
+	sh(b, to, "cp -a "+from+"/. . && if [ -e .git ]; then git status > /dev/null; fi")
+}
+
 // native measures the commands on the host; "start" takes nothing.
-func (p project) native(b *testing.B) []cost {
+func (p project) native(b *testing.B, from string) []cost {
 	b.Helper()
 	dir, env := b.TempDir(), []string{"PATH=" + workPath, "HOME=" + b.TempDir()}
-	p.fill(b, dir)
+	copyTree(b, from, dir)
 	for name, value := range workEnv {
 		env = append(env, name+"="+value)
 	}
@@ -103,13 +111,13 @@ func (p project) native(b *testing.B) []cost {
 }
 
 // inside measures the commands in a workspace that is an image from so many files on.
-func (p project) inside(b *testing.B, imageFrom int) []cost {
+func (p project) inside(b *testing.B, from string, imageFrom int) []cost {
 	b.Helper()
 	o, rec := gatedOptions(b)
 	rec.reset(allow)
 	o.Path, o.Env, o.ImageFrom, o.Events = workPath, workEnv, imageFrom, math.MaxInt32
 	o.Limits.CPUs, o.Limits.Memory, o.Limits.Disk, o.Limits.Pids, o.Limits.Wall = 64, 8*proposal.GiB, 4*proposal.GiB, 2000, proposal.Duration(10*time.Minute)
-	p.fill(b, o.Workspace)
+	copyTree(b, from, o.Workspace)
 	return sandboxCosts(b, o, p.commands)
 }
 
