@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/fumehood/fumehood/pkg/image/oci/ocitest"
 )
 
 // dockerDefaults are the capabilities that Docker gives a container.
@@ -87,11 +89,9 @@ func (b *builder) buildah(args ...string) string {
 // with git, and the same with this Go.
 func (b *builder) base() {
 	b.Helper()
-	tree := filepath.Join(b.dir, "debian")
-	b.do("debootstrap", "--variant=minbase", "--include=ca-certificates,git", "bookworm", tree)
 	c := b.buildah("from", "scratch")
 	b.Cleanup(func() { b.buildah("rm", "--all") })
-	b.buildah("copy", "-q", c, tree, "/")
+	b.buildah("add", "-q", c, ocitest.Debian(b.T), "/")
 	b.buildah("commit", "-q", c, "localhost/base")
 	b.buildah("copy", "-q", c, goEnv(b.T, "GOROOT"), "/usr/local/go")
 	b.buildah("config", "--env", "PATH=/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin", c)

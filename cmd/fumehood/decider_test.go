@@ -110,7 +110,8 @@ func startStarting(t *testing.T, which string) startingRun {
 	k := killedRun{dir: dir, log: filepath.Join(dir, "audit.jsonl")}
 	k.cmd = exec.Command(os.Args[0], "run", "--plan", filepath.Join(dir, "plan.yaml"), "--workspace", filepath.Join(dir, "ws"),
 		"--audit", k.log, "--report", filepath.Join(dir, "report.json"))
-	k.cmd.Env = append(os.Environ(), "FUMEHOOD_CACHE="+cache, asFumehood+"=1", "TMPDIR="+dir)
+	// Programs that open files of an image open nothing on the host.
+	k.cmd.Env = append(os.Environ(), "FUMEHOOD_CACHE="+cache, asFumehood+"=1", "TMPDIR="+dir, testImages+"=")
 	r := startingRun{k, watchMarks(t, filepath.Join(dir, "ws/marks"))}
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)

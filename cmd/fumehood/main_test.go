@@ -33,11 +33,12 @@ const asFumehood = "FUMEHOOD_TEST_AS_MAIN"
 // shared is a directory for files that several tests use, removed after the last one.
 var shared string
 
-// testImages in the environment makes every workspace an image.
+// testImages in the environment, or as a file beside the program, makes every workspace an
+// image. The action's child has the file alone: it starts with an empty environment.
 const testImages = "FUMEHOOD_TEST_IMAGES"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(testImages) != "" {
+	if os.Getenv(testImages) != "" || isBesideProgram(testImages) {
 		sandbox.DefaultImageFrom = 1
 	}
 	if os.Getenv(asFumehood) != "" || isGateway(os.Args[1:]) { // the gateway runs with an empty environment
@@ -55,6 +56,9 @@ func (a allTests) Run() int {
 		panic(err)
 	}
 	defer os.RemoveAll(shared)
+	if sandbox.DefaultImageFrom == 1 {
+		markProgram(testImages)
+	}
 	// Tests wait for processes and pauses about half of the time.
 	flag.Parse()
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
@@ -63,6 +67,27 @@ func (a allTests) Run() int {
 		}
 	}
 	return a.M.Run()
+}
+
+// isBesideProgram reports whether this program's directory has the file name.
+func isBesideProgram(name string) bool {
+	program, err := os.Executable()
+	if err != nil {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(filepath.Dir(program), name))
+	return err == nil
+}
+
+// markProgram makes the file name beside the program that fumehood returns.
+func markProgram(name string) {
+	program, err := exec.LookPath("fumehood")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(filepath.Dir(program), name), nil, 0o644)
+	}
+	if err != nil {
+		panic(err)
+	}
 }
 
 // fumehood returns the path of the real main as a separate program, which is this

@@ -248,6 +248,7 @@ func TestServeEnds(t *testing.T) {
 func TestServeReady(t *testing.T) {
 	t.Parallel()
 	d := newServeDesk(t)
+	d.env = append(d.env, testImages+"=") // a sandbox whose workspace is an image starts with it, and cannot wait
 	s := startServe(t, d, "--ready", "2")
 	var waiting []string
 	wait(t, "the sandboxes", func() bool {

@@ -112,7 +112,7 @@ func BenchmarkSuite(b *testing.B) {
 }
 
 // copyModule copies a dependency of this module out of the module cache.
-func copyModule(b *testing.B, module, to string) {
+func copyModule(b testing.TB, module, to string) {
 	b.Helper()
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {

@@ -298,6 +298,49 @@ func Directory(t testing.TB, dir string) (files []File) {
 	return files
 }
 
+// debian are mmdebstrap's arguments for Debian.
+var debian = []string{"--quiet", "--variant=minbase", "--include=ca-certificates,git", "bookworm"}
+
+// Debian returns a tar file with a small Debian that has git. It is made once, in the user's
+// cache, and anew when its recipe changes.
+func Debian(t testing.TB) string {
+	t.Helper()
+	dir := Cache(t, "debian", Digest([]byte(strings.Join(debian, "\n"))))
+	path := filepath.Join(dir, "debian.tar")
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	work, err := os.MkdirTemp(dir, "making-")
+	must(t, err)
+	defer os.RemoveAll(work)
+	made := filepath.Join(work, "debian.tar")
+	out, err := exec.CommandContext(t.Context(), "mmdebstrap", append(slices.Clone(debian), made)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("mmdebstrap: %v\n%s", err, out)
+	}
+	must(t, os.Rename(made, path))
+	return path
+}
+
+// Cache returns a directory in the user's cache for what a test makes by the recipe with this
+// digest. It removes those of the name's other recipes.
+func Cache(t testing.TB, name, digest string) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	must(t, err)
+	prefix := filepath.Join(cache, "fumehood-test", name+"-")
+	dir := prefix + strings.TrimPrefix(digest, "sha256:")[:16]
+	old, err := filepath.Glob(prefix + "*")
+	must(t, err)
+	for _, other := range old {
+		if other != dir {
+			must(t, os.RemoveAll(other))
+		}
+	}
+	must(t, os.MkdirAll(dir, 0o755))
+	return dir
+}
+
 func fromHost(t testing.TB, at, real string, seen map[string]bool) []File {
 	t.Helper()
 	if seen[at] {
