@@ -28,6 +28,8 @@ var headings = []struct {
 // Headline returns the result in one line of plain text.
 func (d Document) Headline() string {
 	switch n := d.Count(Verified); {
+	case d.Partial:
+		return fmt.Sprintf("Incomplete review, %s so far: %s", counted(n, "verified finding", "verified findings"), d.Reason)
 	case !d.Reviewed:
 		return "Not reviewed: " + d.Reason
 	case len(d.Results) == 0:
