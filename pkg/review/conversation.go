@@ -5,6 +5,7 @@
 package review
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -66,7 +67,7 @@ func (c *conversation) run(ctx context.Context) error {
 		}
 		a, wrong := decodeAnswer(text, round, c.reviewer)
 		if wrong == nil {
-			c.found = a.findings
+			c.found = c.redactor.Findings(a.findings)
 		}
 		last := round >= c.setting.rounds
 		switch {
@@ -103,9 +104,9 @@ func (c *conversation) next(ctx context.Context, text string, a answer, wrong er
 	return nil
 }
 
-// say adds a turn. Everything that is sent passes here, or is fixed.
-func (c *conversation) say(model_ bool, text string) {
-	c.turns = append(c.turns, model.Turn{Model: model_, Text: c.redactor.Text(text)})
+// say adds a turn, of the model or of fumehood. Everything that is sent passes here, or is fixed.
+func (c *conversation) say(byModel bool, text string) {
+	c.turns = append(c.turns, model.Turn{Model: byModel, Text: c.redactor.Text(text)})
 }
 
 // ask sends the conversation and returns a complete answer. A request that can succeed later is
@@ -163,15 +164,14 @@ func stopped(a model.Answer) string {
 
 // A requestEntry is the entry before a request is sent. Digests are of the text without the key.
 type requestEntry struct {
-	N         int           `json:"n"`
-	Model     string        `json:"model"`
-	Digest    string        `json:"digest"`
-	Bytes     int           `json:"bytes"`
-	MaxInput  int64         `json:"max_input_tokens"`
-	MaxOutput int64         `json:"max_output_tokens"`
-	Reserved  spend.Amount  `json:"reserved"`
-	Spent     spend.Amount  `json:"spent"` // by this review, with Reserved
-	Limits    *spend.Limits `json:"limits,omitempty"`
+	N         int          `json:"n"`
+	Model     string       `json:"model"`
+	Digest    string       `json:"digest"`
+	Bytes     int          `json:"bytes"`
+	MaxInput  int64        `json:"max_input_tokens"`
+	MaxOutput int64        `json:"max_output_tokens"`
+	Reserved  spend.Amount `json:"reserved"`
+	Spent     spend.Amount `json:"spent"` // by this review, with Reserved
 }
 
 // An answerEntry is the entry after a request. Without one, the process was killed meanwhile.
@@ -211,13 +211,12 @@ func (c *conversation) once(ctx context.Context) (a model.Answer, err error) {
 	e := answerEntry{N: n, Stop: a.Stop, Bytes: len(a.Text), Input: a.Input, Output: a.Output, Used: used}
 	if failure == nil {
 		e.Digest = digestOf([]byte(a.Text))
-		c.use.Tokens += used.Tokens
 	} else {
 		e.describe(c.redactor, failure)
 	}
 	_, logged := c.log.Append("model.answer", e)
 	kept := c.keep(fmt.Sprintf("answer-%d.txt", n), c.redactor.Text(a.Text))
-	return a, cmpErrors(err, logged, kept, failure)
+	return a, cmp.Or(err, logged, kept, failure)
 }
 
 // settle replaces a reservation by what the request used.
@@ -238,16 +237,6 @@ func (e *answerEntry) describe(u *redact.Redactor, failure error) {
 	if errors.As(failure, &failed) {
 		e.Status = failed.Status
 	}
-}
-
-// cmpErrors returns the first error.
-func cmpErrors(list ...error) error {
-	for _, err := range list {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func digestOf(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }

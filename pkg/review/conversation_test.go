@@ -281,7 +281,7 @@ func TestProviderFailures(t *testing.T) {
 // each request is in the log before it is sent.
 func TestBudgetIsKept(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for i := range 300 {
+	for i := range 100 {
 		price := spend.Price{Input: spend.USD(random.Int64N(1e7)), Output: spend.USD(random.Int64N(1e8))}
 		limits := spend.Limits{Review: spend.Amount{Tokens: random.Int64N(60_000), USD: spend.USD(random.Int64N(1e12))}, Subject: spend.Unlimited, Day: spend.Amount{Tokens: random.Int64N(90_000), USD: spend.Unlimited.USD}}
 		f := &fake{}

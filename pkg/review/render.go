@@ -81,6 +81,9 @@ func (d Document) Text() string {
 		}
 	}
 	b.WriteString("\n")
+	if d.Model != nil {
+		fmt.Fprintf(&b, "%s\nmodel: log %s\n", terminal.Line(d.Model.words()), terminal.Line(d.Model.Log.Log))
+	}
 	for _, run := range d.Runs {
 		fmt.Fprintf(&b, "%s: run %s, log %s\n", terminal.Line(run.Side), terminal.Line(run.ID), terminal.Line(run.Log))
 	}
@@ -141,6 +144,9 @@ func (d Document) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### Review: %s\n\n", code(d.Headline()))
 	fmt.Fprintf(&b, "Reproducers ran on `%s` and on `%s`, in sandboxes of their own. A verdict says what they did, not that a claim is true.\n", short(d.Head), short(d.Base))
+	if d.Model != nil {
+		fmt.Fprintf(&b, "\nThe findings are a model's, which does not decide anything: %s.\n", code(d.Model.words()))
+	}
 	for _, h := range headings {
 		list := d.with(h.verdict)
 		if len(list) == 0 {

@@ -2,7 +2,11 @@
 
 package review
 
-import "github.com/fumehood/fumehood/pkg/review/spend"
+import (
+	"fmt"
+
+	"github.com/fumehood/fumehood/pkg/review/spend"
+)
 
 // A ModelUse says what asking a model took.
 type ModelUse struct {
@@ -10,7 +14,6 @@ type ModelUse struct {
 	Model     string       `json:"model"`
 	Rounds    int          `json:"rounds"`
 	Requests  int          `json:"requests"` // with those that failed
-	Tokens    int64        `json:"tokens"`   // that the provider reports, or the most it can have used
 	SentBytes int64        `json:"sent_bytes"`
 	Spent     spend.Amount `json:"spent"` // what counts against the budget
 	Priced    bool         `json:"priced"`
@@ -19,4 +22,18 @@ type ModelUse struct {
 	Left      int          `json:"left_out"` // findings that the maintainers' guidance leaves out
 	Log       Run          `json:"log"`      // of the requests, and Session of the commands
 	Session   *Run         `json:"session,omitempty"`
+}
+
+// words describes u in one line.
+func (u ModelUse) words() string {
+	cost := "price not known"
+	if u.Priced {
+		cost = u.Spent.USD.String()
+	}
+	line := fmt.Sprintf("%s %s: %s, %s, %d tokens, %d bytes sent, %s; %d of %s ran", u.Provider, u.Model, counted(u.Rounds, "round", "rounds"), counted(u.Requests, "request", "requests"),
+		u.Spent.Tokens, u.SentBytes, cost, u.Ran, counted(u.Commands, "command", "commands"))
+	if u.Left > 0 {
+		line += "; " + counted(u.Left, "finding is", "findings are") + " left out by the configuration"
+	}
+	return line
 }

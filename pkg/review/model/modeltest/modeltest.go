@@ -93,6 +93,13 @@ func (s *Server) Asked() []Asked {
 	return append([]Asked(nil), s.asked...)
 }
 
+// Restart counts requests from 1 again, and forgets those so far.
+func (s *Server) Restart() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = nil
+}
+
 // A format is the wire format of a provider.
 type format interface {
 	name() string
