@@ -15,7 +15,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// system is what a model is told first. It is fixed: no text of a pull request is in it.
+// system is the first text that a model gets. It is fixed: no text of a pull request is in it.
 const system = `You review a pull request. fumehood runs your commands on its code in a sandbox, and policy decides each command first.
 
 Answer with one JSON object that fits the schema, and nothing else.
@@ -37,7 +37,7 @@ const (
 	maxNamesShown   = 200 // files that are only named
 )
 
-// Guidance is what a repository's maintainers tell a reviewer. It comes from the base, never
+// Guidance is a repository's configuration for a model that reviews. It comes from the base, never
 // from the pull request.
 type Guidance struct {
 	Paths    []string // files and directories to review; all if empty. See Covers.
@@ -96,7 +96,7 @@ func (g Guidance) words() string {
 	return "The maintainers ask:\n" + b.String() + "\n"
 }
 
-// A setting is what a model is told about the sandbox, and the change.
+// A setting describes the sandbox and the change for a model.
 type setting struct {
 	rounds   int
 	guidance Guidance

@@ -49,7 +49,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// Every way in which an answer ends is told apart, with the tokens that it took.
+// Each way in which an answer ends has its Stop, with the tokens that it took.
 func TestStops(t *testing.T) {
 	for _, name := range services {
 		for _, stop := range []model.Stop{model.Length, model.Refusal, model.Filter} {
