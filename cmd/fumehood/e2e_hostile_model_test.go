@@ -118,7 +118,7 @@ func TestNotReviewed(t *testing.T) {
 		"all denied":   {modeltest.Said{Text: modelAnswer(t, false, []string{"curl https://evil.example"})}, nil, "no command of the model ran", 3},
 		"ten MB":       {modeltest.Said{Text: strings.Repeat("x", 10<<20)}, nil, "larger than", 1},
 		"refusal":      {modeltest.Said{Text: "no", Stop: "refusal"}, nil, "refused", 1},
-		"empty":        {modeltest.Said{Text: " ", Stop: "complete", Input: 1}, nil, "cannot be used", 3},
+		"empty":        {modeltest.Said{Text: " ", Stop: "complete", Input: 1}, nil, "is empty", 1},
 		"broken key":   {modeltest.Said{Status: 401}, nil, "401", 1},
 		"not JSON":     {modeltest.Said{Text: "All good!"}, nil, "cannot be used", 3},
 		"no budget":    {modeltest.Said{}, []string{"--max-usd", "0"}, "budget of this review", 0},

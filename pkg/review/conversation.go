@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/internal/retry"
@@ -19,6 +20,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/review/model"
 	"github.com/fumehood/fumehood/pkg/review/spend"
 )
+
+// maxLogged is the largest whole number that a log can have.
+const maxLogged = 1<<53 - 1
 
 // attempts is how often one request is sent at most, if it can succeed later.
 const attempts = 4
@@ -97,7 +101,7 @@ func (c *conversation) next(ctx context.Context, text string, a answer, wrong er
 		}
 	}
 	if wrong != nil {
-		a.mistakes, text = []string{wrong.Error()}, text[:min(len(text), maxShownBack)]
+		a.mistakes, text = []string{wrong.Error()}, strings.ToValidUTF8(text[:min(len(text), maxShownBack)], "")
 	}
 	c.say(true, text)
 	c.say(false, c.setting.results(c.use.Rounds+1, records, a.mistakes))
@@ -116,7 +120,7 @@ func (c *conversation) ask(ctx context.Context) (string, error) {
 		a, err := c.once(ctx)
 		var failed *model.Error
 		switch {
-		case err == nil && a.Stop == model.Complete && a.Text != "":
+		case err == nil && a.Stop == model.Complete && strings.TrimSpace(a.Text) != "":
 			return a.Text, nil
 		case err == nil:
 			return "", &incomplete{stopped(a)}
@@ -208,7 +212,7 @@ func (c *conversation) once(ctx context.Context) (a model.Answer, err error) {
 	c.use.SentBytes += int64(len(sent))
 	a, failure := c.provider.Ask(ctx, r)
 	used, err := settle(reserved, a, failure)
-	e := answerEntry{N: n, Stop: a.Stop, Bytes: len(a.Text), Input: a.Input, Output: a.Output, Used: used}
+	e := answerEntry{N: n, Stop: a.Stop, Bytes: len(a.Text), Input: min(a.Input, maxLogged), Output: min(a.Output, maxLogged), Used: used}
 	if failure == nil {
 		e.Digest = digestOf([]byte(a.Text))
 	} else {

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -315,15 +316,21 @@ func TestBudgetIsKept(t *testing.T) {
 	}
 }
 
-// A provider that reports more than was asked for ends the conversation, and is counted.
+// A provider that reports more than was asked for ends the conversation, and is counted, as far
+// as numbers go.
 func TestOverspent(t *testing.T) {
-	f := &fake{answer: func(int, model.Request) (model.Answer, error) {
-		return model.Answer{Text: reply(true, nil), Stop: model.Complete, Input: 5, Output: 1001}, nil
-	}}
-	c := f.conversation(t, free, spend.Price{})
-	var partly *incomplete
-	if err := c.run(t.Context()); !errors.As(err, &partly) || !strings.Contains(err.Error(), "reports 5 and 1001 tokens") || c.budget.Spent().Tokens != 1006 {
-		t.Errorf("%v, %+v", err, c.budget.Spent())
+	for output, counted := range map[int64]int64{1001: 1006, math.MaxInt64: 1e8 + 5} {
+		f := &fake{answer: func(int, model.Request) (model.Answer, error) {
+			return model.Answer{Text: reply(true, nil), Stop: model.Complete, Input: 5, Output: output}, nil
+		}}
+		c := f.conversation(t, free, spend.Price{Input: 1e10, Output: 1e10})
+		var partly *incomplete
+		if err := c.run(t.Context()); !errors.As(err, &partly) || !strings.Contains(err.Error(), fmt.Sprintf("reports 5 and %d tokens", output)) || c.budget.Spent() != (spend.Amount{Tokens: counted, USD: spend.USD(counted) * 1e10}) {
+			t.Errorf("%v, %+v", err, c.budget.Spent())
+		}
+		if e, ok := f.bodies[1].(answerEntry); !ok || e.Output > maxLogged {
+			t.Errorf("%+v", f.bodies[1])
+		}
 	}
 }
 

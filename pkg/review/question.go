@@ -40,13 +40,13 @@ const (
 // Guidance is a repository's configuration for a model that reviews. It comes from the base, never
 // from the pull request.
 type Guidance struct {
-	Paths    []string // files and directories to review; all if empty. See Covers.
-	Ignore   []string // those to leave out
-	Focus    []string // what to look at
-	Severity string   // the lowest severity that is reported; "" for all
-	Language string   // of claims; "" for English
+	Paths    []string `json:"paths,omitempty"`    // files and directories to review; all if empty. See Covers.
+	Ignore   []string `json:"ignore,omitempty"`   // those to leave out
+	Focus    []string `json:"focus,omitempty"`    // what to look at
+	Severity string   `json:"severity,omitempty"` // the lowest severity that is reported; "" for all
+	Language string   `json:"language,omitempty"` // of claims; "" for English
 	// Keep says that the texts of requests and answers may be kept beside the log.
-	Keep bool
+	Keep bool `json:"transcript,omitempty"`
 }
 
 // Covers reports whether a file is to be reviewed. A pattern is one of path.Match for the file

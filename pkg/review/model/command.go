@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -82,7 +83,10 @@ func (l *limited) answer(err error) (a Answer, _ error) {
 	if err := d.Decode(&line); err != nil || d.More() {
 		return a, unsuitable("the command's answer is not one line of JSON with text and stop")
 	}
-	a = Answer{Text: line.Text, Stop: line.Stop, Input: -1, Output: -1}
+	a = Answer{Text: line.Text, Stop: Other, Input: -1, Output: -1}
+	if slices.Contains([]Stop{Complete, Length, Refusal, Filter, TooLong}, line.Stop) {
+		a.Stop = line.Stop
+	}
 	if line.Input != nil && line.Output != nil {
 		a.Input, a.Output = *line.Input, *line.Output
 	}

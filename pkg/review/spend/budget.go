@@ -19,8 +19,8 @@ var Unlimited = Amount{1<<53 - 1, unlimited} // the largest whole number that th
 // Limits are the maximum of what may be spent. The zero Limits allow nothing.
 type Limits struct{ Review, Subject, Day Amount }
 
-// maxTokens bounds one request, so that no sum overflows.
-const maxTokens = 1e9
+// maxTokens bounds one request, so that no product overflows: see maxPrice.
+const maxTokens = 1e8
 
 // plus returns the sum. It is at most Unlimited.
 func (a Amount) plus(b Amount) Amount {

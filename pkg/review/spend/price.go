@@ -27,6 +27,9 @@ const PricesSchema = "fumehood.prices/v1"
 //go:embed prices.json
 var Shipped []byte
 
+// maxPrice is the highest price of a million tokens. With it no sum overflows: see maxTokens.
+const maxPrice = 10_000 * dollar
+
 // maxTable is the maximum size of a table in bytes.
 const maxTable = 1 << 20
 
@@ -56,6 +59,9 @@ func ReadPrices(data []byte) (Prices, error) {
 	for name, m := range table.Models {
 		in, err := ParseUSD(m.Input)
 		out, err2 := ParseUSD(m.Output)
+		if err == nil && max(in, out) > maxPrice {
+			err = errors.New("a price is more than $10,000 for a million tokens")
+		}
 		if err := errors.Join(err, err2); err != nil {
 			return p, pricesError(fmt.Errorf("model %q: %w", name, err))
 		}
