@@ -96,18 +96,18 @@ func (c *invocation) review(s *reviewFlags) int {
 		return c.Stop(err)
 	}
 	if s.findings == "" {
-		return c.reviewed(s, c.ask, local)
+		return c.reviewed(s.format, func() (review.Document, error) { return c.ask(s, local) })
 	}
-	return c.reviewed(s, func(_ *reviewFlags, l review.Local) (review.Document, error) { return l.Verify(c.Ctx, findings) }, local)
+	return c.reviewed(s.format, func() (review.Document, error) { return local.Verify(c.Ctx, findings) })
 }
 
 // reviewed prints the Document of a review, and returns its exit code.
-func (c *invocation) reviewed(s *reviewFlags, do func(*reviewFlags, review.Local) (review.Document, error), local review.Local) int {
-	d, err := do(s, local)
+func (c *invocation) reviewed(format cli.Format, do func() (review.Document, error)) int {
+	d, err := do()
 	if d.Schema == "" {
 		return c.Stop(err)
 	}
-	if out := c.printVerified(s.format, d); out != nil {
+	if out := c.printVerified(format, d); out != nil {
 		return c.Stop(errors.Join(err, out))
 	}
 	switch {

@@ -64,6 +64,15 @@ func (a Asking) Prepare(ctx context.Context) (r Reviewer, masks []redact.Mask, e
 	return r, masks, err
 }
 
+// Replay returns a Reviewer that repeats recorded answers, without the parts that Prepare's lacks.
+// Its ledger is in dir.
+func Replay(answers []string, dir string) (r Reviewer, err error) {
+	ledger, err := spend.OpenLedger(dir)
+	free := spend.Limits{Review: spend.Unlimited, Subject: spend.Unlimited, Day: spend.Unlimited}
+	return Reviewer{Provider: model.Recorded(answers), Name: "recorded", Model: "conversation", Rounds: DefaultRounds, MaxOutput: DefaultMaxOutput, Timeout: DefaultTimeout,
+		Budget: spend.NewBudget(free, spend.Price{}, "demo", ledger)}, err
+}
+
 // budget returns the budget, and the digest of the prices if the model has one there.
 func (a Asking) budget() (*spend.Budget, string, error) {
 	prices, err := a.prices()

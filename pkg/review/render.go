@@ -83,6 +83,9 @@ func (d Document) Text() string {
 	b.WriteString("\n")
 	if d.Model != nil {
 		fmt.Fprintf(&b, "%s\nmodel: log %s\n", terminal.Line(d.Model.words()), terminal.Line(d.Model.Log.Log))
+		if s := d.Model.Session; s != nil {
+			fmt.Fprintf(&b, "commands of the model: run %s, log %s\n", terminal.Line(s.ID), terminal.Line(s.Log))
+		}
 	}
 	for _, run := range d.Runs {
 		fmt.Fprintf(&b, "%s: run %s, log %s\n", terminal.Line(run.Side), terminal.Line(run.ID), terminal.Line(run.Log))

@@ -23,7 +23,7 @@ func TestHostileText(t *testing.T) {
 		"@everyone #1 https://evil.example", "\n\n---\n\n<b>", "- a\n\n      <b>", "\x1b]0;title\a\x1b[31m", "\u202egnp.exe", "a\r\n<b>", "<!-- fumehood -->", "> <b>", "|a|b|\n|-|-|\n|<b>|c|", strings.Repeat("`", 500) + "<b>", "",
 	} {
 		f := proposal.ReviewFinding{ID: hostile, File: hostile, Line: 1, Severity: hostile, Claim: hostile, Reproducer: &proposal.Proposal{Run: hostile, Code: hostile}}
-		d := Document{Reason: hostile, Base: hostile, Head: hostile, Runs: []Run{{ID: hostile, Side: hostile, Log: hostile}}, Model: &ModelUse{Provider: hostile, Model: hostile, Left: 1, Log: Run{Log: hostile}}}
+		d := Document{Reason: hostile, Base: hostile, Head: hostile, Runs: []Run{{ID: hostile, Side: hostile, Log: hostile}}, Model: &ModelUse{Provider: hostile, Model: hostile, Left: 1, Log: Run{Log: hostile}, Session: &Run{ID: hostile, Log: hostile}}}
 		for _, h := range headings {
 			d.Results = append(d.Results, Result{Finding: f, Verdict: h.verdict, Why: hostile, Suggestion: &Suggestion{Why: hostile}})
 		}

@@ -17,7 +17,11 @@ import (
 var Unlimited = Amount{1<<53 - 1, unlimited} // the largest whole number that the log can have
 
 // Limits are the maximum of what may be spent. The zero Limits allow nothing.
-type Limits struct{ Review, Subject, Day Amount }
+type Limits struct {
+	Review  Amount `json:"review"`
+	Subject Amount `json:"subject"`
+	Day     Amount `json:"day"`
+}
 
 // maxTokens bounds one request, so that no product overflows: see maxPrice.
 const maxTokens = 1e8
