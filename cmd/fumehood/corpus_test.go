@@ -154,7 +154,7 @@ func decisions(t *testing.T, log string) map[string]string {
 		digests[x.Proposal.Run] = fmt.Sprintf("%s sha256:%x", x.Decision.Effect, sha256.Sum256(data))
 		return err
 	})
-	if err != nil || !summary.Complete() {
+	if err != nil || summary.State != audit.Sealed {
 		t.Fatalf("%s: %v", log, err)
 	}
 	return digests

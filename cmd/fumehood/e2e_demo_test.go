@@ -42,7 +42,7 @@ func TestDemoFromClone(t *testing.T) {
 	if t.Failed() {
 		t.Logf("%s", comment)
 	}
-	verdict := d.goRun(t, "verify", log)
+	verdict := d.goRun(t, "verify", log, "--untrusted-key")
 	if !strings.Contains(verdict, "sealed") {
 		t.Errorf("verify says %q", verdict)
 	}

@@ -124,10 +124,10 @@ func (d mcpDesk) shell(t *testing.T, script string) []byte {
 func (d mcpDesk) decided(t *testing.T, accepted ...audit.State) (effects []string) {
 	t.Helper()
 	var summary audit.Summary
-	for begin := time.Now(); !summary.Complete() && time.Since(begin) < 20*time.Second; time.Sleep(100 * time.Millisecond) {
+	for begin := time.Now(); summary.State != audit.Sealed && time.Since(begin) < 20*time.Second; time.Sleep(100 * time.Millisecond) {
 		effects, summary = d.readLog(t)
 	}
-	if !summary.Complete() && !slices.Contains(accepted, summary.State) {
+	if summary.State != audit.Sealed && !slices.Contains(accepted, summary.State) {
 		t.Errorf("the log is %v", summary)
 	}
 	return effects

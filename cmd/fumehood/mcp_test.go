@@ -73,7 +73,7 @@ func (d mcpDesk) command(args ...string) *exec.Cmd {
 // verify checks the log with the real command, which exits 0 for a sealed log only.
 func (d mcpDesk) verify(t *testing.T, sealed bool) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "verify", "audit.jsonl")
+	cmd := exec.Command(os.Args[0], "verify", "audit.jsonl", "--untrusted-key")
 	cmd.Dir, cmd.Env = d.dir, d.env
 	out, err := cmd.CombinedOutput()
 	if (err == nil) != sealed {

@@ -82,7 +82,7 @@ func (c *invocation) showReport(s *reportFlags, name string) int {
 		if forms.Web, found, err = timeline.Web(s.log, r); err != nil {
 			return c.Stop(err)
 		}
-		code = codeOf(found)
+		code = codeOf(found, found.Complete())
 	}
 	if err := s.files.Write(r, forms); err != nil {
 		return c.Stop(err)

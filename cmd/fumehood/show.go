@@ -33,7 +33,8 @@ Without --all, show omits programs that ended well, files below the workspace, H
 /tmp, and routine events without effect. With --output json, each line is one object: an
 entry, or one event of an entry. The last one is the result of the verification.
 
-Exit codes: 0 complete and sealed, 1 altered, cut off or not sealed, 3 cannot be read`,
+Exit codes: 0 whole and sealed, also by a key that is not vouched for; 1 altered, cut off or not sealed;
+3 cannot be read`,
 		Example: `  fumehood show audit.jsonl
   fumehood show audit.jsonl --id unit --all
   fumehood show audit.jsonl --json | jq 'select(.kind == "refused")'`,
@@ -65,5 +66,5 @@ func (c *invocation) showLog(s *showFlags, name string) int {
 	if err := c.Answer(s.format, func() error { return write(c.Stdout) }, write); err != nil {
 		return c.Stop(err)
 	}
-	return codeOf(found)
+	return codeOf(found, found.Sealed())
 }

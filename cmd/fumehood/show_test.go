@@ -153,7 +153,7 @@ const timelineWant = `04:05:06.000  run                   2026-11-21 20261121-04
 04:05:06.000  result       unit     exit code 0 in 2.345s; programs: 3 started, 1 refused
 04:05:06.000  end                   2 proposed: 1 succeeded, 0 failed, 1 denied, 0 waiting
 2 minor events not shown: use --all
-sealed and complete: 7 entries
+consistent and sealed: 7 entries, signed by a key that is not vouched for
 `
 
 func TestShow(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 // verifyFlags are the flags of verify.
 type verifyFlags struct {
 	trust  audit.Trust
+	any    bool // accept the key in the log's header
 	proof  string
 	format cli.Format
 }
@@ -35,15 +36,20 @@ func (c *invocation) verifyCommand() *cobra.Command {
 		Long: `Check that an audit log is complete and unaltered, or report its first fault. With --proof,
 check a proof that fumehood prove printed; the log is not needed.
 
-Exit codes: 0 complete and sealed, or a valid proof; 1 altered, cut off or not sealed, or an
-invalid proof; 3 cannot be read`,
-		Example: `  fumehood verify audit.jsonl
-  fumehood verify audit.jsonl --key "$(jq -r .audit.key report.json)"
+A log verifies with the key in its own header, so who can replace it can also sign another
+one. Name the key or the checkpoint that you know from elsewhere: from the report, or from the
+comment on the pull request.
+
+Exit codes: 0 complete and sealed, or a valid proof; 1 altered, cut off or not sealed, signed by
+a key that is not vouched for, or an invalid proof; 3 cannot be read`,
+		Example: `  fumehood verify audit.jsonl --key "$(jq -r .audit.key report.json)"
+  fumehood verify audit.jsonl --checkpoint "$(jq -r .audit.checkpoint report.json)"
   fumehood verify --proof unit.tlog-proof --key "$(jq -r .audit.key report.json)"`,
 		ValidArgsFunction: cli.Once,
 		RunE:              c.Run(func(args []string) int { return c.verify(&s, args) }),
 	}
 	cmd.Flags().StringVar(&s.proof, "proof", "", "`FILE` check the proof in this file instead of a log")
+	cmd.Flags().BoolVar(&s.any, "untrusted-key", false, "accept the key in the log, for a log that was in your hands all the time")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	defineTrust(cmd, &s.trust, true)
 	return cmd
@@ -85,15 +91,19 @@ func (c *invocation) verifyLog(s *verifyFlags, name string) int {
 		_, err := fmt.Fprintln(w, terminal.Line(found.String()))
 		return err
 	})
-	return c.Exit(codeOf(found), err)
+	whole := found.Complete() || s.any && found.Sealed()
+	if found.Sealed() && !whole {
+		c.Warn("the log may have been replaced and signed again; name --key or --checkpoint from the report, or accept its key with --untrusted-key")
+	}
+	return c.Exit(codeOf(found, whole), err)
 }
 
-// codeOf is the exit code for what was found in a log.
-func codeOf(found audit.Finding) int {
+// codeOf is the exit code for what was found in a log, which is whole or not.
+func codeOf(found audit.Finding, whole bool) int {
 	switch {
 	case found.Unread():
 		return exitStopped
-	case found.Complete():
+	case whole:
 		return exitOK
 	}
 	return exitRefused

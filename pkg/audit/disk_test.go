@@ -217,7 +217,8 @@ func TestLargestEntry(t *testing.T) {
 func TestSummaryString(t *testing.T) {
 	for want, s := range map[string]Summary{
 		"broken":                         {},
-		"sealed and complete: 3 entries": {State: Sealed, Entries: 3},
+		"sealed and complete: 3 entries": {State: Sealed, KeyTrusted: true, Entries: 3},
+		"consistent and sealed: 3 entries, signed by a key that is not vouched for":                                                            {State: Sealed, Entries: 3},
 		"unsealed: 3 entries end with a valid checkpoint and no seal (its writer was killed or is still running, or the log was cut short)":    {State: Unsealed, Entries: 3},
 		"unsealed: 3 entries verify up to byte 70; 9 unsigned bytes of a torn write follow, with 1 whole entries that were never acknowledged": {State: Torn, Entries: 3, SignedBytes: 70, TornBytes: 9, Unsigned: 1},
 	} {

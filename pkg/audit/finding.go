@@ -24,8 +24,11 @@ func Inspect(r io.Reader, trust Trust) Finding {
 	return Finding{summary, err}
 }
 
-// Complete reports whether the log is whole and sealed.
+// Complete is Summary.Complete; false with a fault.
 func (f Finding) Complete() bool { return f.Fault == nil && f.Summary.Complete() }
+
+// Sealed reports whether the log is whole and sealed, by whatever key.
+func (f Finding) Sealed() bool { return f.Fault == nil && f.State == Sealed }
 
 // Unread reports whether the log could not be read, so that nothing was found.
 func (f Finding) Unread() bool {

@@ -32,8 +32,8 @@ func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // A Trust is what the verifier knows from elsewhere, not from the log.
 type Trust struct {
-	// Key is the verifier key. "" trusts the key in the log's header: a
-	// completely new log is then not detected, and Summary.KeyTrusted is false.
+	// Key is the verifier key. "" is for the key in the log's header. Without Checkpoint,
+	// a completely new log is then not detected, and Summary.KeyTrusted is false.
 	Key string
 	// Checkpoint is a signed note of the log, for example from the report, or
 	// "". A log that does not contain it was truncated or forked. The newline that
@@ -55,7 +55,7 @@ type Summary struct {
 	State       State  `json:"state"`
 	Origin      string `json:"origin"`
 	Key         string `json:"key"`         // the key in the header, with which the log verifies
-	KeyTrusted  bool   `json:"key_trusted"` // it is the one in Trust
+	KeyTrusted  bool   `json:"key_trusted"` // it is the one in Trust, or has signed the checkpoint in Trust
 	Entries     int64  `json:"entries"`     // covered by Checkpoint
 	Checkpoint  string `json:"checkpoint"`  // the last one, a signed note; "" if the log has no checkpoint
 	SignedBytes int64  `json:"signed_bytes"`
@@ -66,17 +66,20 @@ type Summary struct {
 	Unsigned  int64 `json:"unsigned_entries"`
 }
 
-// Complete reports whether the log is whole: it verifies and is sealed.
-func (s Summary) Complete() bool { return s.State == Sealed }
+// Complete reports whether the log is whole and the run's: it verifies with a key that is
+// trusted, and is sealed. Who can replace a log can sign another one with a key of their own.
+func (s Summary) Complete() bool { return s.State == Sealed && s.KeyTrusted }
 
 // String returns one sentence for people. It quotes nothing from entries.
 func (s Summary) String() string {
-	switch s.State {
-	case Sealed:
+	switch {
+	case s.Complete():
 		return fmt.Sprintf("sealed and complete: %d entries", s.Entries)
-	case Unsealed:
+	case s.State == Sealed:
+		return fmt.Sprintf("consistent and sealed: %d entries, signed by a key that is not vouched for", s.Entries)
+	case s.State == Unsealed:
 		return fmt.Sprintf("unsealed: %d entries end with a valid checkpoint and no seal (its writer was killed or is still running, or the log was cut short)", s.Entries)
-	case Torn:
+	case s.State == Torn:
 		return fmt.Sprintf("unsealed: %d entries verify up to byte %d; %d unsigned bytes of a torn write follow, with %d whole entries that were never acknowledged",
 			s.Entries, s.SignedBytes, s.TornBytes, s.Unsigned)
 	}

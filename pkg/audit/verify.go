@@ -80,7 +80,7 @@ func (v *verifier) run() (Summary, error) {
 		}
 		return v.sum, err
 	}
-	v.sum.State = state
+	v.sum.State, v.sum.KeyTrusted = state, v.trust != Trust{}
 	return v.sum, nil
 }
 

@@ -51,7 +51,7 @@ type Custom struct {
 	Run    string `json:"run,omitempty"`
 	Entry  int64  `json:"entry"`           // of the audit log; -1 for none
 	ID     string `json:"id,omitempty"`    // the proposal's
-	Log    string `json:"log,omitempty"`   // how the log ends: "sealed", or "unsealed" for a run that was killed
+	Log    string `json:"log,omitempty"`   // how the log ends: "sealed"; "sealed-untrusted" if its key is not vouched for; "unsealed" for a run that was killed
 	Again  bool   `json:"again,omitempty"` // in the second run of the command
 }
 

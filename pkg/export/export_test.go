@@ -20,15 +20,29 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// decisionsOf returns the decisions of a log.
+// decisionsOf returns the decisions of a log whose key is trusted.
 func decisionsOf(t testing.TB, log []byte, o Options) ([]Decision, Story) {
 	t.Helper()
 	var list []Decision
-	story, _, err := Log(bytes.NewReader(log), audit.Trust{}, o, func(d Decision) error { list = append(list, d); return nil })
+	known, err := audit.Verify(bytes.NewReader(log), audit.Trust{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	story, _, err := Log(bytes.NewReader(log), audit.Trust{Key: known.Key}, o, func(d Decision) error { list = append(list, d); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 	return list, story
+}
+
+// A log that was replaced and signed anew verifies with its own key, and the decisions say so.
+func TestUntrustedKey(t *testing.T) {
+	log, _ := exporttest.Written(t, exporttest.Run{})
+	var ends []string
+	story, _, err := Log(bytes.NewReader(log), audit.Trust{}, Options{}, func(d Decision) error { ends = append(ends, d.Custom.Log); return nil })
+	if err != nil || story.Log != "sealed-untrusted" || len(ends) == 0 || ends[0] != story.Log {
+		t.Errorf("%v, %q, %q", err, story.Log, ends)
+	}
 }
 
 func lines(t testing.TB, list []Decision) []byte {

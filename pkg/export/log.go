@@ -92,8 +92,11 @@ func unreadable(err error) error {
 }
 
 func ending(s audit.Summary) string {
-	if s.Complete() {
+	switch {
+	case s.Complete():
 		return "sealed"
+	case s.State == audit.Sealed:
+		return "sealed-untrusted"
 	}
 	return "unsealed"
 }

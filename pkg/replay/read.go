@@ -169,7 +169,7 @@ func (p *Past) log(f *os.File, path string, o Options) error {
 	if err != nil && !o.Unverified {
 		return stop(codeUnverified, fmt.Sprintf("the log %q does not verify", path), "run fumehood verify for the reason, or use --unverified to read the entries before the fault", err)
 	}
-	t.run.Verified, t.run.Sealed = err == nil, summary.Complete()
+	t.run.Verified, t.run.Sealed = err == nil, summary.State == audit.Sealed
 	return p.take(t.run)
 }
 

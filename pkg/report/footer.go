@@ -114,9 +114,33 @@ func audit(d *doc, a *proposal.Audit, packed bool) {
 		return
 	}
 	d.block("<p>Audit log " + fileName(a.File, packed) + ", origin " + code(a.Origin, 160) +
-		": " + text.Count(a.Entries) + " entries. Checkpoint, signed by " + code(a.Key, 300) + ":</p>",
+		": " + text.Count(a.Entries) + " entries. This checks that it is the log of this checkpoint, or prints the first error:</p>",
 	)
-	note := text.Excerpt([]byte(a.Checkpoint), nil, int64(len(a.Checkpoint)), 2000).Text
-	d.block(fence("text", note))
-	d.block("<p>To verify the log, run <code>fumehood verify</code> with its file. It checks that every entry is in this checkpoint, or prints the first error.</p>")
+	d.block(fence("sh", verifyCommand(a, packed)))
+}
+
+// verifyCommand is a line for a shell. What a report holds is untrusted, so every word of it is
+// quoted.
+func verifyCommand(a *proposal.Audit, packed bool) string {
+	name := a.File
+	if packed {
+		name = path.Base(name)
+	}
+	if strings.HasPrefix(name, "-") {
+		name = "./" + name
+	}
+	words := "fumehood verify"
+	for _, w := range []string{name, "--key", a.Key, "--checkpoint", strings.TrimSuffix(a.Checkpoint, "\n")} {
+		words += " " + shellWord(text.Excerpt([]byte(w), nil, int64(len(w)), 2000).Text)
+	}
+	return words + "\n"
+}
+
+// shellWord returns w as one word of a POSIX shell.
+func shellWord(w string) string {
+	w = strings.TrimSuffix(w, "\n")
+	if w != "" && strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+") == "" {
+		return w
+	}
+	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }

@@ -59,7 +59,7 @@ var Attributes = []Attribute{
 	{"fumehood.proposals.asked", "int", "run", "that wait for a person"},
 	{"fumehood.proposals.succeeded", "int", "run", ""},
 	{"fumehood.proposals.failed", "int", "run", "that ran and did not succeed, or were allowed and did not run"},
-	{"fumehood.log.state", "string", "run", "sealed, or unsealed if the run was cut off; absent if only a report was read"},
+	{"fumehood.log.state", "string", "run", "sealed, sealed-untrusted if the log's key is not vouched for, or unsealed if the run was cut off; absent if only a report was read"},
 	{"fumehood.times", "string", "run", "estimated, if only a report was read: commands are placed end to end"},
 	{"fumehood.dropped_records", "int", "run", "decisions that are not sent because there were too many; the log has them"},
 	{"error.type", "string", "run, proposal", "the code of why the run stopped, or how the command ended"},
