@@ -195,32 +195,45 @@ type answerEntry struct {
 func (c *conversation) once(ctx context.Context) (a model.Answer, err error) {
 	r := c.request
 	r.Turns = c.turns
-	sent, err := json.Marshal(r)
-	if err != nil {
-		return a, err
-	}
 	reserved, err := c.budget.Reserve(r.MaxInput(), r.MaxOutput)
 	if err != nil {
 		return a, err
 	}
-	c.use.Requests++
-	n := c.use.Requests
-	_, err = c.log.Append("model.request", requestEntry{N: n, Model: r.Model, Digest: digestOf(sent), Bytes: len(sent), MaxInput: r.MaxInput(), MaxOutput: r.MaxOutput, Reserved: reserved.Amount(), Spent: c.budget.Spent()})
-	if err = errors.Join(err, c.keep(fmt.Sprintf("request-%d.json", n), string(sent))); err != nil {
+	if err := c.announce(r, reserved); err != nil {
 		return a, err
 	}
-	c.use.SentBytes += int64(len(sent))
 	a, failure := c.provider.Ask(ctx, r)
 	used, err := settle(reserved, a, failure)
-	e := answerEntry{N: n, Stop: a.Stop, Bytes: len(a.Text), Input: min(a.Input, maxLogged), Output: min(a.Output, maxLogged), Used: used}
+	return a, cmp.Or(err, c.note(a, used, failure), failure)
+}
+
+// announce writes the entry of a request that is about to be sent.
+func (c *conversation) announce(r model.Request, reserved *spend.Reservation) error {
+	sent, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	c.use.Requests++
+	c.use.SentBytes += int64(len(sent))
+	e := requestEntry{N: c.use.Requests, Model: r.Model, Digest: digestOf(sent), Bytes: len(sent), MaxInput: r.MaxInput(), MaxOutput: r.MaxOutput, Reserved: reserved.Amount(), Spent: c.budget.Spent()}
+	if _, err := c.log.Append("model.request", e); err != nil {
+		return err
+	}
+	return c.keep(fmt.Sprintf("request-%d.json", e.N), string(sent))
+}
+
+// note writes the entry of what came of a request.
+func (c *conversation) note(a model.Answer, used spend.Amount, failure error) error {
+	e := answerEntry{N: c.use.Requests, Stop: a.Stop, Bytes: len(a.Text), Input: min(a.Input, maxLogged), Output: min(a.Output, maxLogged), Used: used}
 	if failure == nil {
 		e.Digest = digestOf([]byte(a.Text))
 	} else {
 		e.describe(c.redactor, failure)
 	}
-	_, logged := c.log.Append("model.answer", e)
-	kept := c.keep(fmt.Sprintf("answer-%d.txt", n), c.redactor.Text(a.Text))
-	return a, cmp.Or(err, logged, kept, failure)
+	if _, err := c.log.Append("model.answer", e); err != nil {
+		return err
+	}
+	return c.keep(fmt.Sprintf("answer-%d.txt", e.N), c.redactor.Text(a.Text))
 }
 
 // settle replaces a reservation by what the request used.
