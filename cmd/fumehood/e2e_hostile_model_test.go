@@ -250,3 +250,41 @@ func TestReviewKilled(t *testing.T) {
 		t.Errorf("%+v", doc)
 	}
 }
+
+// Guidance is the base's: what the pull request writes there has no effect.
+func TestGuidanceOfBase(t *testing.T) {
+	d := newDesk(t)
+	repo, path := commitArchive(t, plantedOne)
+	git := func(args ...string) {
+		output(t, exec.Command("git", append([]string{"-C", repo, "-c", "user.name=A", "-c", "user.email=a@example.invalid"}, args...)...))
+	}
+	write := func(side, review string) {
+		git("checkout", "-q", side)
+		if side == "head" {
+			git("merge", "-q", "base")
+		}
+		if err := os.MkdirAll(filepath.Join(repo, ".github"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(repo, ".github/fumehood.yml"), []byte("schema: fumehood.config/v1\nsetup: none\nreview: "+review+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		git("add", "-A")
+		git("commit", "-q", "-m", "guidance of "+side)
+	}
+	write("base", "{focus: [only the base says this], ignore: [page.go]}")
+	write("head", "{focus: [only the head says this], transcript: true}")
+	s := modeltest.New(t, func(n int, a modeltest.Asked) modeltest.Said {
+		if first := a.Turns[0].Text; !strings.Contains(first, "Look at: only the base says this") || strings.Contains(first, "Look at: only the head says this") || strings.Contains(first, "end := min") {
+			t.Errorf("the model is asked %s", first)
+		}
+		return modeltest.Said{Text: modelAnswer(t, n == 2, []string{"ls"}[:2-n], knownFindings(t, path, true)...)}
+	})
+	doc := d.reviewed(t, s.Env("anthropic"), "--workspace", repo, "--base", "base", "--head", "head", "--provider", "anthropic", "--model", "claude-sonnet-4-6")
+	if !doc.Reviewed || len(doc.Results) != 0 || doc.Model.Left != 1 {
+		t.Errorf("%+v, %+v", doc, doc.Model)
+	}
+	if kept, _ := filepath.Glob(d.path("state/fumehood/review-*/*")); len(kept) != 1 {
+		t.Errorf("kept %v", kept)
+	}
+}
