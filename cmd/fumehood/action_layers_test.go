@@ -39,8 +39,18 @@ func (w *world) pushed(branch string) []byte {
 // of restored, and returns what it has after the job.
 func (w *world) actLayers(event string, payload []byte, restored map[string][]byte, env ...string) (step, map[string][]byte) {
 	w.t.Helper()
-	cmd, s := w.start(event, payload, append([]string{layeredPlan, "INPUT_LAYERS_CACHE=layers/restored"}, env...)...)
-	dir := filepath.Join(s.temp, "layers", "restored")
+	return w.actRestored(event, payload, restored, append([]string{layeredPlan, "INPUT_LAYERS_CACHE=" + restoredDir}, env...)...)
+}
+
+// restoredDir is the directory that an earlier step of a job restored, below its temporary one.
+const restoredDir = "cache/restored"
+
+// actRestored runs a job whose restoredDir has the files of restored, and returns what it has
+// after the job.
+func (w *world) actRestored(event string, payload []byte, restored map[string][]byte, env ...string) (step, map[string][]byte) {
+	w.t.Helper()
+	cmd, s := w.start(event, payload, env...)
+	dir := filepath.Join(s.temp, restoredDir)
 	for name, data := range restored {
 		write(w.t, filepath.Join(dir, name), string(data))
 	}

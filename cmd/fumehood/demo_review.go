@@ -30,7 +30,7 @@ func (c *invocation) demoReview(s *runFlags, dir string) int {
 	r.Guidance = func(string) (review.Guidance, error) { return review.Guidance{}, nil }
 	local := review.Local{Repository: clone, Base: "base", Head: "head", Open: func(tree, trusted string) (*gate.Gate, error) {
 		flags := *s
-		flags.workspace, flags.trusted = tree, trusted
+		flags.workspace, flags.trusted, flags.repeated = tree, trusted, true
 		return c.open(&flags)
 	}}
 	code := c.reviewed(s.format, func() (review.Document, error) { return local.Review(c.Ctx, r) })

@@ -60,8 +60,16 @@ func TestLayersOfPackages(t *testing.T) {
 	right := s.npm(t, "right", map[string]any{"main": "index.js"}, map[string]string{"index.js": "module.exports = 1\n"})
 	d.lockfile(t, "ws", map[string]string{"test": `node -p "require('left')()"`}, map[string]map[string]any{"left": left, "right": right})
 	changed, _ := run("changed", "read")
-	if replaced(changed) != 0 || len(s.asked) == asked {
-		t.Errorf("another lock file: %d from the layer, %d requests", replaced(changed), len(s.asked)-asked)
+	installed := len(s.asked) - asked
+	if replaced(changed) != 0 || installed == 0 {
+		t.Errorf("another lock file: %d from the layer, %d requests", replaced(changed), installed)
+	}
+	// Its new sandboxes have what its own set-up left, which asks the registries once, too.
+	asked = len(s.asked)
+	d.write(t, "plan.yaml", "schema: fumehood.plan/v1\nproposals:\n  - {id: js, run: npm test, new-sandbox: true}\n  - {id: more, run: \"node -p \\\"require('right')\\\"\", new-sandbox: true}\n")
+	renewed, _ := run("renewed", "read")
+	if l := renewed.Records[len(renewed.Records)-3].Result.Layer; replaced(renewed) != 0 || len(s.asked)-asked != installed || l == nil || !l.Private {
+		t.Errorf("new sandboxes: %d requests, want %d; layer %+v", len(s.asked)-asked, installed, l)
 	}
 	if files, err := os.ReadDir(d.path("layers")); err != nil || len(files) != 1 || filepath.Ext(files[0].Name()) != ".layer" {
 		t.Errorf("the store has %v, %v", files, err)

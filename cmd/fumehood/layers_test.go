@@ -6,6 +6,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +16,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
 // A layersRun is a directory with a plan and a project whose set-up leaves a file of 64 MiB.
@@ -23,6 +28,7 @@ func newLayersRun(t *testing.T) layersRun {
 	l := layersRun{t.TempDir(), builtCache(t)}
 	for name, text := range map[string]string{
 		"plan.yaml":    "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: wc -c big}\n",
+		"new.yaml":     "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: wc -c big && sleep 60, new-sandbox: true}\n",
 		"config.yml":   "schema: fumehood.config/v1\nsetup: [python3 set_up.py]\nregistries: none\n",
 		"ws/set_up.py": "import random\nopen('big', 'wb').write(random.Random(1).randbytes(64 << 20))\n",
 	} {
@@ -33,7 +39,12 @@ func newLayersRun(t *testing.T) layersRun {
 
 func (l layersRun) command(t *testing.T, name, layers string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "run", "--plan", "plan.yaml", "--workspace", "ws", "--config", "config.yml", "--layers", "write", "--layers-dir", layers, "--artifacts", name)
+	return l.fumehood(t, "--plan", "plan.yaml", "--layers", "write", "--layers-dir", layers, "--artifacts", name)
+}
+
+func (l layersRun) fumehood(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"run", "--workspace", "ws", "--config", "config.yml"}, args...)...)
 	cmd.Dir, cmd.Env = l.dir, append(os.Environ(), asFumehood+"=1", "GITHUB_ACTIONS=", "FUMEHOOD_CACHE="+l.cache, "XDG_STATE_HOME="+filepath.Join(l.dir, "state"))
 	return cmd
 }
@@ -103,5 +114,70 @@ func TestLayersKilled(t *testing.T) {
 	}
 	if out := l.run(t, "three", layers); !strings.Contains(out, "from a layer") {
 		t.Errorf("the layer is not used:\n%s", out)
+	}
+}
+
+// THREATS 82: the private layer of a run that is killed is removed by the next run, also one that
+// needs none, and not while its run lives.
+func TestPrivateLayerKilled(t *testing.T) {
+	t.Parallel()
+	l := newLayersRun(t)
+	killed := l.fumehood(t, "--plan", "new.yaml", "--artifacts", "killed")
+	if err := killed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var made []string
+	wait(t, "a private layer", func() bool {
+		for _, dir := range l.open(killed.Process.Pid) {
+			made, _ = filepath.Glob(filepath.Join(dir, "*.layer"))
+			if len(made) > 0 {
+				return true
+			}
+		}
+		return false
+	})
+	l.run(t, "beside", "layers")
+	if _, err := os.Lstat(made[0]); err != nil {
+		t.Errorf("the layer of a run that lives: %v", err)
+	}
+	_ = killed.Process.Kill()
+	_ = killed.Wait()
+	if _, err := os.Lstat(made[0]); err != nil {
+		t.Fatalf("the killed run has removed its layer: %v", err)
+	}
+	l.run(t, "after", "layers")
+	if _, err := os.Lstat(filepath.Dir(made[0])); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the layer of a killed run is left: %v", err)
+	}
+}
+
+// open returns the directories of this cache that a process has open.
+func (l layersRun) open(pid int) (dirs []string) {
+	list, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	for _, fd := range list {
+		if dir, err := os.Readlink(fd); err == nil && strings.HasPrefix(dir, filepath.Join(l.cache, "layers-of-run-")) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// THREATS 82: a private layer that does not fit on the disk is a warning, and new sandboxes have
+// nothing of set-up.
+func TestPrivateLayerFullDisk(t *testing.T) {
+	t.Parallel()
+	l, small := newLayersRun(t), t.TempDir()
+	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=16m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(small, unix.MNT_DETACH) })
+	cmd := l.fumehood(t, "--plan", "new.yaml", "--artifacts", "one", "--runsc", installtest.Runsc(t).Path)
+	cmd.Env = append(cmd.Env, "FUMEHOOD_CACHE="+small)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != exitRefused || !strings.Contains(string(out), "warning: set-up is not kept in a layer: image.write") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if left, err := filepath.Glob(filepath.Join(small, "layers-of-run-*")); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
 	}
 }

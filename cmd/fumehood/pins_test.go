@@ -183,7 +183,7 @@ func TestMarketplace(t *testing.T) {
 	}
 }
 
-// Only build.yml and the example layers.yml save a cache, and they run merged code only. Workflows that restore it do so by
+// Only build.yml and the examples layers.yml and results.yml save a cache, and they run merged code only. Workflows that restore it do so by
 // the exact commit of the action. Releases, examples and the action restore none.
 func TestCacheRules(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{

@@ -81,7 +81,7 @@ func (c *invocation) review(s *reviewFlags) int {
 	}
 	local := review.Local{Repository: s.workspace, Base: s.base, Head: s.head, Open: func(dir, trusted string) (*gate.Gate, error) {
 		flags := s.runFlags
-		flags.workspace, flags.trusted = dir, trusted
+		flags.workspace, flags.trusted, flags.repeated = dir, trusted, true
 		return c.open(&flags)
 	}}
 	var findings proposal.ReviewFindings

@@ -85,7 +85,6 @@ func (c *invocation) gate(s *runFlags, p proposal.Plan) int {
 	}
 	var g *gate.Gate
 	defer func() { _ = owner.Take(s.left(g)...) }() // also if the run stopped early
-	defer func() { _ = s.runLayers.Close() }()
 	s.planned = &p
 	if g, err = c.open(s); err != nil {
 		err = s.early.Error(err)

@@ -36,8 +36,9 @@ func (c *invocation) configure(s *runFlags, o *gate.Options) error {
 	if err != nil {
 		return err
 	}
-	o.Results, o.ResultsDir = mode.InJob(os.Getenv, os.ReadFile), s.resultsDir
-	if s.runLayers, err = o.UseLayers(gate.LayerRequest{Mode: s.layers, Configured: found.Config.Layers, Dir: s.layersDir, Exchange: s.layersExchange}, os.Getenv); err != nil {
+	o.Results, o.ResultsDir, o.ResultsExchange = mode.InJob(os.Getenv, os.ReadFile), s.resultsDir, s.resultsExchange
+	o.Repeated = s.repeated
+	if err = o.UseLayers(gate.LayerRequest{Mode: s.layers, Configured: found.Config.Layers, Dir: s.layersDir, Exchange: s.layersExchange}, os.Getenv); err != nil {
 		return err
 	}
 	s.configTimeout, s.shown = found.Config.Timeout.Std(), found.Config.Comment

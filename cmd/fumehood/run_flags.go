@@ -22,7 +22,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/egress"
 	"github.com/fumehood/fumehood/pkg/egress/registry"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/image/layers"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -59,10 +58,10 @@ type runFlags struct {
 	cache           string
 	results         string
 	resultsDir      string
+	resultsExchange string
 	layers          string
 	layersDir       string
 	layersExchange  string
-	runLayers       *layers.Store // of this run only, or nil
 	configTimeout   time.Duration
 	configured      bool // run has a configuration, demo has none
 	about           string
@@ -78,6 +77,7 @@ type runFlags struct {
 	drain           time.Duration // of servers
 	ready           int           // of servers
 	pool            *gate.Pool    // of servers
+	repeated        bool          // gates run several plans; for review
 	steps           bool          // print a line for each command on a pipe, too; for demo
 	buildCache      string        // a host directory to show at rootfs.GoCacheInside, or ""; for demo
 }
@@ -103,7 +103,7 @@ func (s *runFlags) defineConfigured(cmd *cobra.Command) {
 	f.StringVar(&s.cache, "cache", "", "`BOOL` whether to keep compiled standard libraries on this host (default: as configured, or true)")
 	f.StringVar(&s.results, "results", "", "`MODE` off, read or write: whether results of commands with cache: true are used and kept (default: as configured, or off)")
 	f.StringVar(&s.resultsDir, "results-dir", "", "`DIR` directory that has the kept results, of mode 0700 (default: results in fumehood's cache)")
-	f.StringVar(&s.layers, "layers", "", "`MODE` off, read or write: whether a layer of an earlier run replaces set-up, and whether this run may make one (default: read if layers is configured, else off)")
+	f.StringVar(&s.layers, "layers", "", "`MODE` read or write: a layer of an earlier run replaces set-up, and whether this run may make one; off: also no private layer for new sandboxes (default: read if layers is configured, else private layers only)")
 	f.StringVar(&s.layersDir, "layers-dir", "", "`DIR` directory with the layers (default: the one on this host)")
 	cli.Directories(cmd, "workspace", "results-dir", "layers-dir")
 	cli.NoFiles(cmd, "comment")
@@ -121,7 +121,8 @@ func (s *runFlags) defineInternal(f *pflag.FlagSet) {
 	f.BoolVar(&s.maskStdin, "mask-stdin", false, "read values to redact from standard input")
 	f.BoolVar(&s.parentPipe, "lifeline", false, "stop when standard input ends")
 	f.StringVar(&s.layersExchange, "layers-exchange", "", "`DIR` directory that others may write to, from which layers are taken and where they are left, in place of --layers-dir")
-	cli.Hide(f, "about", "registries", "owner", "layers-exchange", "mask-stdin", "lifeline")
+	f.StringVar(&s.resultsExchange, "results-exchange", "", "`DIR` directory that others may write to, from which kept results are taken and where they are left, in place of --results-dir")
+	cli.Hide(f, "about", "registries", "owner", "layers-exchange", "results-exchange", "mask-stdin", "lifeline")
 }
 
 // defineCommon adds the flags that run and demo share.

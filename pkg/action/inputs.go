@@ -49,6 +49,7 @@ type Inputs struct {
 	Mask             []Masked        // values to redact from everything that leaves the job; secret
 	Deprecated       []string        // warnings about inputs given by a former name, one line each
 	LayersCache      string          // directory of restored layers of set-up, relative to Runner.Temp; "" for none
+	ResultsCache     string          // the same for kept results
 	Checkout         string          // directory of an earlier step's checkout, relative to the workspace; "" to make one
 }
 
@@ -147,6 +148,7 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		OTLPHeaders:      r.words("otlp-headers", "Authorization=OTLP_AUTHORIZATION"),
 		Mask:             r.masked("mask"),
 		LayersCache:      r.path("layers-cache", "", "fumehood-layers"),
+		ResultsCache:     r.path("results-cache", "", "fumehood-results"),
 		Checkout:         r.path("checkout", "", "pull-request"),
 	}
 	return in, r.problems

@@ -260,7 +260,7 @@ func TestFormerNames(t *testing.T) {
 
 // inputNames are all inputs that ReadInputs reads.
 var inputNames = []string{
-	"plan", "policy", "mode", "phase", "rootfs", "network", "setup", "layers-cache", "timeout", "limits", "working-directory", "fail-on", "comment", "comment-detail", "comment-length", "check-run",
+	"plan", "policy", "mode", "phase", "rootfs", "network", "setup", "layers-cache", "results-cache", "timeout", "limits", "working-directory", "fail-on", "comment", "comment-detail", "comment-length", "check-run",
 	"dry-run", "unsupported-event", "upload", "staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "reviewer", "checkout",
 	"policy-branches", "organization", "organisation", "policy-key", "minimum-revision",
 	"otlp", "otlp-headers", "mask",

@@ -36,6 +36,7 @@ type Gate struct {
 	early    *sandbox.Pool   // the sandbox of the first run, or nil
 
 	running sync.Mutex // held for a whole run
+	layers  gateLayers // with running held
 
 	mu       sync.Mutex
 	closed   bool
@@ -89,6 +90,7 @@ func (g *Gate) prepare(ctx context.Context) (err error) {
 	if err := Privileged(); err != nil {
 		return err
 	}
+	sweepLayers()
 	inner, cancel := context.WithCancel(ctx)
 	load := begin(func() (any, error) { return nil, g.load(inner) })
 	find := begin(func() (install.Runsc, error) {
@@ -215,7 +217,7 @@ func (g *Gate) Close() error {
 		return nil
 	}
 	g.closed = true
-	return errors.Join(g.early.Close(), g.image.Close())
+	return errors.Join(g.early.Close(), g.layers.close(), g.image.Close())
 }
 
 // Warnings returns the problems in runs and checks that did not stop them, one line each:

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -42,42 +43,79 @@ func OpenLayers(dir string) (*layers.Store, error) {
 	return layers.Open(dir, 0)
 }
 
-// OpenRunLayers makes a directory with layers for one run, next to what is kept from run to run.
-// Close removes it. Its error is a *proposal.StopError.
-func OpenRunLayers() (*layers.Store, error) {
+// sweepLayers removes the private layers of killed processes.
+func sweepLayers() {
+	if cache, err := install.CacheDir(); err == nil {
+		layers.Sweep(cache)
+	}
+}
+
+// gateLayers are the layers of a Gate's own runs.
+type gateLayers struct {
+	store   *layers.Store // nil until needed
+	refused string        // a key of which there is no private layer
+}
+
+// open returns the store, next to what is kept from run to run. Its error is a
+// *proposal.StopError.
+func (l *gateLayers) open() (*layers.Store, error) {
+	if l.store != nil {
+		return l.store, nil
+	}
 	cache, err := install.CacheDir()
 	if err != nil {
 		return nil, &proposal.StopError{Code: layers.CodeStore, Message: "cannot find the directory for layers", Hint: "set FUMEHOOD_CACHE", Err: err}
 	}
-	return layers.OpenTemporary(cache)
+	l.store, err = layers.OpenTemporary(cache)
+	return l.store, err
+}
+
+// close removes the store.
+func (l *gateLayers) close() error {
+	err := l.store.Close()
+	*l = gateLayers{}
+	return err
 }
 
 // A LayerRequest says which layers a run uses, as flags and the configuration give it.
 type LayerRequest struct {
-	Mode       string // "off", "read" or "write"; "" is read if Configured, else off
+	Mode       string // "off", "read" or "write"; "" is read if Configured, else only private layers
 	Configured bool   // the configuration file has layers: it may be a pull request's, and makes none
 	Dir        string // of OpenLayers
 	Exchange   string // Options.LayersExchange; with it Dir is not used
 }
 
 // UseLayers sets o's layers as r says. In a job that may not keep what it makes, write is read.
-// With an Exchange, which others can write to, it returns a store of this run only, so that no
-// later run uses what it holds; the caller must Close it. Its error is a *proposal.StopError.
-func (o *Options) UseLayers(r LayerRequest, getenv func(string) string) (ofRun *layers.Store, err error) {
+// With an Exchange, which others can write to, no later run uses what this one finds there. Its
+// error is a *proposal.StopError.
+func (o *Options) UseLayers(r LayerRequest, getenv func(string) string) (err error) {
+	o.LayersOff = r.Mode == "off"
 	switch {
 	case r.Mode == "off" || r.Mode == "" && !r.Configured:
-		return nil, nil
+		return nil
 	case r.Mode != "" && r.Mode != "read" && r.Mode != "write":
-		return nil, &proposal.StopError{Code: "layers.mode", Message: fmt.Sprintf("invalid value %q of --layers", r.Mode), Hint: "use off, read or write"}
+		return &proposal.StopError{Code: "layers.mode", Message: fmt.Sprintf("invalid value %q of --layers", r.Mode), Hint: "use off, read or write"}
 	}
 	o.LayersWrite, o.LayersExchange = r.Mode == "write" && keep.Allowed(getenv, os.ReadFile), r.Exchange
 	if r.Exchange == "" {
 		o.Layers, err = OpenLayers(r.Dir)
-		return nil, err
 	}
-	ofRun, err = OpenRunLayers()
-	o.Layers = ofRun
-	return ofRun, err
+	return err
+}
+
+// keepsLayers reports whether layers are used that are kept from run to run.
+func (o Options) keepsLayers() bool { return o.Layers != nil || o.LayersExchange != "" }
+
+// renews reports whether a proposal of plan requests a new sandbox.
+func renews(plan proposal.Plan) bool {
+	return slices.ContainsFunc(plan.Proposals, func(p proposal.Proposal) bool { return p.Fresh && p.Origin == "" })
+}
+
+// private reports whether what set-up leaves is likely to be needed in another sandbox of this
+// run, or of a later one of the Gate.
+func (r *run) private() bool {
+	o := r.gate.o
+	return !o.LayersOff && len(o.Setup.Steps) > 0 && (r.renews || o.Repeated)
 }
 
 // layering finds and keeps the layer of one run. Whatever goes wrong is a notice: set-up then
@@ -123,7 +161,7 @@ func (l *layering) Find(_ context.Context, records []proposal.Record) *proposal.
 		return nil
 	}
 	l.key = key
-	if l.used, err = g.o.layer(key); err != nil {
+	if l.used, err = g.findLayer(key); err != nil {
 		g.o.notice("warning: " + g.redactor.Error(err).Error())
 	}
 	if l.used == nil {
@@ -133,18 +171,25 @@ func (l *layering) Find(_ context.Context, records []proposal.Record) *proposal.
 	return layerOf(l.used.Info)
 }
 
-// layer returns the layer for key, or nil if there is none.
-func (o Options) layer(key string) (*layers.Layer, error) {
-	if o.LayersExchange != "" {
-		if err := o.Layers.Import(o.LayersExchange, key); err != nil {
+// findLayer returns the layer for key, or nil if there is none.
+func (g *Gate) findLayer(key string) (*layers.Layer, error) {
+	if dir := g.o.LayersExchange; dir != "" {
+		own, err := g.layers.open()
+		if err == nil {
+			err = own.Import(dir, key)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	return o.Layers.Get(key)
+	if found, err := g.layers.store.Get(key); found != nil || err != nil {
+		return found, err
+	}
+	return g.o.Layers.Get(key)
 }
 
 func layerOf(i layers.Info) *proposal.Layer {
-	return &proposal.Layer{Key: i.Key, Digest: i.Digest, Run: i.Run, Made: i.Made}
+	return &proposal.Layer{Key: i.Key, Digest: i.Digest, Run: i.Run, Made: i.Made, Private: i.Private}
 }
 
 // keyOf returns the key of records, or why there is none: something decides what they leave
@@ -215,48 +260,97 @@ func wordsOf(p proposal.Proposal) []string {
 	return nil
 }
 
+// A layered is a Runner whose files can be a layer.
+type layered interface {
+	Export(context.Context, sandbox.LayerBounds, func(sandbox.LayerFile, io.Reader) error) error
+	UseLayer(*os.File)
+}
+
 // Keep implements hood.Layers.
 func (l *layering) Keep(ctx context.Context, runner hood.Runner, _ []proposal.Record) *proposal.Layer {
 	g := l.run.gate
-	from, ok := runner.(interface {
-		Export(context.Context, sandbox.LayerBounds, func(sandbox.LayerFile, io.Reader) error) error
-	})
-	if !ok || l.key == "" || !g.o.LayersWrite || l.used != nil {
+	from, ok := runner.(layered)
+	if !ok || l.key == "" || l.used != nil || !g.o.LayersWrite && (!l.run.private() || g.layers.refused == l.key) {
 		return nil
 	}
-	now, err := readInputs(l.run.sandbox.Workspace, g.o.Setup.Steps)
-	if err == nil && now.Digest != l.inputs.Digest {
-		err = errors.New("the workspace changed meanwhile")
-	}
+	store, info, err := l.make(ctx, from)
 	if err != nil {
-		g.o.notice("warning: set-up is not kept in a layer: " + err.Error())
-		return nil
-	}
-	info, err := l.make(func(add func(sandbox.LayerFile, io.Reader) error) error {
-		return from.Export(ctx, sandbox.LayerBounds{MaxFiles: layers.MaxFiles, MaxBytes: layers.MaxBytes}, add)
-	})
-	if err != nil {
+		g.layers.refused = l.key
 		g.o.notice("warning: set-up is not kept in a layer: " + l.run.redactor.Text(err.Error()))
 		return nil
 	}
-	if dir := g.o.LayersExchange; dir != "" {
-		if err := g.o.Layers.Export(l.key, dir); err != nil {
-			g.o.notice("warning: " + l.run.redactor.Text(err.Error()))
-		}
+	if err := errors.Join(l.leave(store), l.begin(store, info, from)); err != nil {
+		g.o.notice("warning: " + l.run.redactor.Text(err.Error()))
 	}
 	return layerOf(info)
 }
 
-// make writes the layer.
-func (l *layering) make(export func(func(sandbox.LayerFile, io.Reader) error) error) (layers.Info, error) {
-	m, err := l.run.gate.o.Layers.Make(l.key, l.run.info.ID)
+// store returns where the layer is made.
+func (l *layering) store() (*layers.Store, error) {
+	g := l.run.gate
+	if g.o.LayersWrite && g.o.Layers != nil {
+		return g.o.Layers, nil
+	}
+	return g.layers.open()
+}
+
+// unchanged returns an error if the workspace is not the one that set-up began with.
+func (l *layering) unchanged() error {
+	now, err := readInputs(l.run.sandbox.Workspace, l.run.gate.o.Setup.Steps)
+	if err == nil && now.Digest != l.inputs.Digest {
+		err = errors.New("the workspace changed meanwhile")
+	}
+	return err
+}
+
+// make makes the layer, in the returned store.
+func (l *layering) make(ctx context.Context, from layered) (*layers.Store, layers.Info, error) {
+	if err := l.unchanged(); err != nil {
+		return nil, layers.Info{}, err
+	}
+	store, err := l.store()
 	if err != nil {
-		return layers.Info{}, err
+		return nil, layers.Info{}, err
 	}
-	if err := export(func(f sandbox.LayerFile, content io.Reader) error { return l.add(m, f, content) }); err != nil {
-		return layers.Info{}, errors.Join(err, m.Abort())
+	m, err := store.Make(layers.Info{Key: l.key, Run: l.run.info.ID, Private: !l.run.gate.o.LayersWrite})
+	if err != nil {
+		return nil, layers.Info{}, err
 	}
-	return m.Keep()
+	bounds := sandbox.LayerBounds{MaxFiles: layers.MaxFiles, MaxBytes: layers.MaxBytes}
+	add := func(f sandbox.LayerFile, content io.Reader) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return l.add(m, f, content)
+	}
+	if err := from.Export(ctx, bounds, add); err != nil {
+		return nil, layers.Info{}, errors.Join(err, m.Abort())
+	}
+	info, err := m.Keep()
+	return store, info, err
+}
+
+// leave copies the layer to Options.LayersExchange.
+func (l *layering) leave(store *layers.Store) error {
+	if o := l.run.gate.o; o.LayersExchange != "" && o.LayersWrite {
+		return store.Export(l.key, o.LayersExchange)
+	}
+	return nil
+}
+
+// begin makes the run's next sandboxes begin with the layer that was made, unless another run's
+// was kept for the same key.
+func (l *layering) begin(store *layers.Store, made layers.Info, runner layered) error {
+	if !l.run.renews || l.run.gate.o.LayersOff {
+		return nil
+	}
+	found, err := store.Get(l.key)
+	if found == nil || found.Digest != made.Digest {
+		return errors.Join(err, found.Close())
+	}
+	l.used = found
+	runner.UseLayer(found.File)
+	return nil
 }
 
 // add adds one file that set-up has written, unless other workspaces with the same key could
@@ -268,9 +362,18 @@ func (l *layering) add(m *layers.Maker, f sandbox.LayerFile, content io.Reader) 
 	return m.Add(image.Entry{Path: f.Path, Mode: f.Mode, UID: f.UID, GID: f.GID, ModTime: f.ModTime, Link: f.Link, Hard: f.Hard, Size: f.Size}, content)
 }
 
+// digests returns the digests of the layers that a new sandbox begins with. A private one is not
+// known to a later run: the same set-up writes other times.
+func (l *layering) digests() (list []string, known bool) {
+	if l == nil || l.used == nil {
+		return []string{}, true
+	}
+	return []string{l.used.Digest}, !l.used.Private
+}
+
 // close ends the use of the layer.
 func (l *layering) close() {
-	if l != nil && l.used != nil {
+	if l != nil {
 		_ = l.used.Close()
 	}
 }

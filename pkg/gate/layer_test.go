@@ -14,6 +14,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/image/layers"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 	"github.com/fumehood/fumehood/pkg/setup"
 )
 
@@ -154,5 +155,168 @@ func TestLayersOfSetUpAlone(t *testing.T) {
 	}
 	if list, err := store.List(); err != nil || len(list) != 0 {
 		t.Errorf("kept %+v, %v", list, err)
+	}
+}
+
+// renewing are two proposals in new sandboxes, which look at what set-up left and change it.
+func renewing() proposal.Plan {
+	look := func(id string) proposal.Proposal {
+		return proposal.Proposal{ID: id, Run: "sh look.sh", Fresh: true}
+	}
+	return proposal.Plan{Schema: proposal.PlanSchema, Proposals: []proposal.Proposal{look("one"), look("two")}}
+}
+
+// privateCache gives the test a cache directory of its own, except for fumehood-runsc.
+func privateCache(t *testing.T, o *gate.Options) string {
+	t.Helper()
+	o.Runsc = installtest.Runsc(t).Path
+	dir := t.TempDir()
+	t.Setenv("FUMEHOOD_CACHE", dir)
+	return dir
+}
+
+// withSetUp returns options whose set-up leaves two files, and says that it ran.
+func withSetUp(t *testing.T) gate.Options {
+	t.Helper()
+	workspace := testWorkspace(t, "a")
+	for name, text := range map[string]string{
+		"set.sh":  "mkdir -p deps ~/.cache && echo one > deps/made && echo two > ~/.cache/made\n",
+		"look.sh": "cat deps/made ~/.cache/made && echo more >> deps/made\n",
+	} {
+		if err := os.WriteFile(filepath.Join(workspace, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return gate.Options{Workspace: workspace, Setup: setup.Setup{Steps: []setup.Step{{Proposal: run("setup-1", "sh set.sh")}}}}
+}
+
+// ofRuns lists the stores of runs in a cache directory.
+func ofRuns(t *testing.T, cache string) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(cache, "layers-of-run-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// THREATS 81: what set-up left is in each new sandbox of its run, as it was after set-up, and
+// nowhere after it.
+func TestPrivateLayer(t *testing.T) {
+	o := withSetUp(t)
+	cache := privateCache(t, &o)
+	g := newGate(t, o)
+	first, err := g.Run(t.Context(), renewing())
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := first.Records[0].Result.Layer
+	if made == nil || !made.Kept || !made.Private || made.Run != first.Run.ID || first.Records[0].Result.FromLayer() {
+		t.Fatalf("%+v", made)
+	}
+	for _, r := range first.Records[1:] {
+		if !r.Result.Succeeded() || string(r.Result.Stdout.Head) != "one\ntwo\n" || !r.Result.NewSandbox {
+			t.Errorf("%s: %+v", r.Proposal.ID, r.Result)
+		}
+		if c := r.Result.Changes.Files; len(c) != 1 || c[0].Path != "deps/made" || c[0].Kind != "changed" {
+			t.Errorf("%s: changes %+v", r.Proposal.ID, c)
+		}
+	}
+	checkLog(t, first, true)
+	if left := ofRuns(t, cache); len(left) > 0 {
+		t.Errorf("the run has left %q", left)
+	}
+	second, err := g.Run(t.Context(), renewing())
+	if err != nil || second.Records[0].Result.FromLayer() {
+		t.Errorf("another run has the layer: %+v, %v", second.Records[0].Result, err)
+	}
+	o.LayersOff = true
+	off, err := newGate(t, o).Run(t.Context(), renewing())
+	if err != nil || off.Records[0].Result.Layer != nil || off.Records[1].Result.Succeeded() {
+		t.Errorf("switched off: %+v, %v", off.Records[1].Result, err)
+	}
+}
+
+// THREATS 81: the runs of one Gate share the layer if they are to, even one that a run may not
+// keep, and another Gate does not.
+func TestPrivateLayerRepeated(t *testing.T) {
+	o := withSetUp(t)
+	cache := privateCache(t, &o)
+	o.Repeated = true
+	g := newGate(t, o)
+	plan := renewing()
+	plan.Proposals = plan.Proposals[:1]
+	plan.Proposals[0].Fresh = false
+	var runs []proposal.Report
+	for range 3 {
+		r, err := g.Run(t.Context(), plan)
+		if err != nil || string(r.Records[1].Result.Stdout.Head) != "one\ntwo\n" {
+			t.Fatalf("%+v, %v", r.Records[1].Result, err)
+		}
+		checkLog(t, r, true)
+		runs = append(runs, r)
+	}
+	for _, r := range runs[1:] {
+		if l := r.Records[0].Result.Layer; l == nil || !r.Records[0].Result.FromLayer() || !l.Private || l.Run != runs[0].Run.ID || l.Digest != runs[0].Records[0].Result.Layer.Digest {
+			t.Errorf("%+v", l)
+		}
+	}
+	if r, err := newGate(t, o).Run(t.Context(), plan); err != nil || r.Records[0].Result.FromLayer() {
+		t.Errorf("another gate has the layer: %+v, %v", r.Records[0].Result, err)
+	}
+	// Another workspace is another key.
+	if err := os.WriteFile(filepath.Join(o.Workspace, "new"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := g.Run(t.Context(), plan); err != nil || r.Records[0].Result.FromLayer() {
+		t.Errorf("another workspace has the layer: %+v, %v", r.Records[0].Result, err)
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left := ofRuns(t, cache); len(left) > 1 { // the other gate's
+		t.Errorf("left %q", left)
+	}
+}
+
+// THREATS 81: a private layer that was changed is not used, and what set-up left is not made one
+// where it could hide files: the commands then run without it.
+func TestPrivateLayerRefused(t *testing.T) {
+	o := withSetUp(t)
+	cache := privateCache(t, &o)
+	o.Repeated = true
+	var notices []string
+	o.Notice = func(text string) { notices = append(notices, text) }
+	g := newGate(t, o)
+	if _, err := g.Run(t.Context(), proposal.Plan{Schema: proposal.PlanSchema}); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(cache, "layers-of-run-*", "*.layer"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 1
+	if err := os.WriteFile(files[0], data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := g.Run(t.Context(), renewing())
+	if err != nil || r.Records[0].Result.FromLayer() || !r.Records[2].Result.Succeeded() || !strings.Contains(strings.Join(notices, "\n"), layers.CodeInvalid) {
+		t.Errorf("%+v, %v, %q", r.Records[0].Result, err, notices)
+	}
+	if err := os.WriteFile(filepath.Join(o.Workspace, "set.sh"), []byte("rm a\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // tried once
+		r, err = g.Run(t.Context(), renewing())
+		if err != nil || r.Records[0].Result.Layer != nil || !r.Records[0].Result.Succeeded() {
+			t.Errorf("%+v, %v", r.Records[0].Result, err)
+		}
+	}
+	if n := strings.Count(strings.Join(notices, "\n"), "set-up removed"); n != 1 {
+		t.Errorf("%d notices of %q", n, notices)
 	}
 }

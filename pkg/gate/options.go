@@ -122,16 +122,26 @@ type Options struct {
 	// ResultsDir is the directory that has them, of this user with mode 0700; results in
 	// fumehood's cache if empty.
 	ResultsDir string
+	// ResultsExchange is a directory that other users may write to, such as one that was restored
+	// from a cache: it takes the place of ResultsDir, except in a run of a pull request. "" is none.
+	ResultsExchange string
 	// Layers keeps what Setup leaves from run to run, and Setup is not run again where a layer
-	// has its effects: see docs/CACHE.md. nil keeps nothing.
+	// has its effects: see docs/CACHE.md. nil keeps nothing after a run.
 	Layers *layers.Store
 	// LayersWrite also makes layers. What Setup runs is then in later runs of other code: set it
 	// only where the workspace is trusted.
 	LayersWrite bool
 	// LayersExchange is a directory that other users may write to, such as one that was restored
-	// from a cache: a layer that Layers lacks is copied from there and verified, and one that is
-	// made is copied there. "" is none.
+	// from a cache: a layer is copied from there to a store of this run and verified, and one
+	// that is made is copied there. "" is none.
 	LayersExchange string
+	// LayersOff makes no private layer. Otherwise what Setup left is one, where no other layer
+	// is made or used, and a proposal requests a new sandbox or Repeated is set: new sandboxes
+	// begin with it, and it is removed at the end.
+	LayersOff bool
+	// Repeated says that Run will be called again with the same Setup and Workspace, which then
+	// begin with the private layer of the first. Close removes it.
+	Repeated bool
 
 	// ObserveUnsafe only records what Policies would refuse. Only the shipped policy refuses.
 	ObserveUnsafe bool

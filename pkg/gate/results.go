@@ -31,23 +31,41 @@ import (
 // commands more than what a key has, a kept result could be of something else.
 func (g *Gate) resultsOf(r *run) *keptResults {
 	mode := g.o.Results
-	if g.o.Subject.PR != 0 || g.o.Subject.Fork != "" {
+	if g.o.pullRequest() {
 		mode = min(mode, results.Read)
 	}
 	if mode == results.Off || g.o.ObserveUnsafe || len(g.o.MountsUnsafe) > 0 || len(g.o.Setup.Services) > 0 {
 		return nil
 	}
-	dir, err := g.o.resultsDir()
-	if err != nil {
-		g.warn("results.unavailable: " + err.Error())
-		return nil
-	}
-	cache, err := results.Open(dir)
+	cache, err := g.o.openResults()
 	if err != nil {
 		g.warn("results.unavailable: cannot open the kept results: " + err.Error())
 		return nil
 	}
 	return &keptResults{run: r, mode: mode, cache: cache}
+}
+
+// pullRequest reports whether a run is of a pull request.
+func (o Options) pullRequest() bool { return o.Subject.PR != 0 || o.Subject.Fork != "" }
+
+// A resultStore has the results that are kept.
+type resultStore interface {
+	Get(key string) (results.Entry, error)
+	Put(results.Entry) error
+	Close() error
+}
+
+// openResults opens the kept results. A pull request can leave files in a cache that its own later
+// runs restore, and a result there would pass for one of merged code: they do not use an exchange.
+func (o Options) openResults() (resultStore, error) {
+	if o.ResultsExchange != "" && !o.pullRequest() {
+		return results.OpenExchange(o.ResultsExchange), nil
+	}
+	dir, err := o.resultsDir()
+	if err != nil {
+		return nil, err
+	}
+	return results.Open(dir)
 }
 
 func (o Options) resultsDir() (string, error) {
@@ -65,7 +83,7 @@ func (o Options) resultsDir() (string, error) {
 type keptResults struct {
 	run   *run
 	mode  results.Mode
-	cache *results.Cache
+	cache resultStore
 
 	once      sync.Once
 	workspace string // digest, "" if it is not known
@@ -83,8 +101,11 @@ const maxOffered = 1000
 
 // Find implements hood.Results.
 func (k *keptResults) Find(ctx context.Context, r proposal.Record) (string, *proposal.Result) {
-	key := k.inputs(ctx, r).Key()
-	if key == "" {
+	digests, known := k.run.layering.digests()
+	in := k.inputs(ctx, r)
+	in.Layers = digests
+	key := in.Key()
+	if key == "" || !known {
 		return "", nil
 	}
 	kept, err := k.get(key)
@@ -130,7 +151,7 @@ func (k *keptResults) inputs(ctx context.Context, r proposal.Record) results.Inp
 	})
 	in := results.Of(r)
 	in.Policy, in.Root, in.Toolchain, in.Runsc, in.Arch = g.engine.Digest(), g.root.String(), g.tools, g.runsc.Digest, runtime.GOARCH
-	in.Program, in.Workspace, in.Layers = programDigest(), k.workspace, []string{}
+	in.Program, in.Workspace = programDigest(), k.workspace
 	in.Sandbox = results.Digest(shown(k.run))
 	for _, step := range g.o.Setup.Steps {
 		in.Setup = append(in.Setup, step.Proposal)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/image/layers"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/results"
 )
@@ -66,5 +67,76 @@ func TestSessionResults(t *testing.T) {
 			t.Errorf("%s: warnings %q", step.name, notes)
 		}
 		g.Close()
+	}
+}
+
+// THREATS 69: a run of a pull request does not use what is in an exchange, which its own workflow
+// may have left there, and leaves nothing in it.
+func TestResultsExchange(t *testing.T) {
+	workspace, exchange := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(workspace, "a.go"), []byte("package a\nvar x  int\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		name    string
+		subject gate.Subject
+		mode    results.Mode
+		want    bool // from the cache
+		left    int
+	}{
+		{"pull request", gate.Subject{PR: 7}, results.Write, false, 0},
+		{"read", gate.Subject{}, results.Read, false, 0},
+		{"write", gate.Subject{}, results.Write, false, 1},
+		{"read again", gate.Subject{}, results.Read, true, 1},
+		{"pull request again", gate.Subject{PR: 7}, results.Read, false, 1},
+		{"fork", gate.Subject{Fork: "someone/else"}, results.Write, false, 1},
+	} {
+		g := newGate(t, gate.Options{Workspace: workspace, Results: step.mode, ResultsDir: filepath.Join(t.TempDir(), "none"), ResultsExchange: exchange, Subject: step.subject})
+		report, err := g.Run(t.Context(), proposal.Plan{Schema: proposal.PlanSchema, Proposals: []proposal.Proposal{{ID: "fmt", Run: "gofmt -l .", Cache: true}}})
+		if err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		checkLog(t, report, true)
+		left, err := os.ReadDir(exchange)
+		if r := report.Records[0].Result; err != nil || (r.Cached != nil) != step.want || r.CacheKey == "" || len(left) != step.left || len(g.Warnings()) > 0 {
+			t.Errorf("%s: cached %v, left %v, %v, %q", step.name, r.Cached, left, err, g.Warnings())
+		}
+		g.Close()
+	}
+}
+
+// What a command in a new sandbox finds of set-up is an input of its result: a kept layer by its
+// digest, and with a private one nothing is kept.
+func TestResultsOfLayers(t *testing.T) {
+	o := withSetUp(t)
+	privateCache(t, &o)
+	o.Results, o.ResultsDir = results.Write, filepath.Join(t.TempDir(), "kept")
+	plan := proposal.Plan{Schema: proposal.PlanSchema, Proposals: []proposal.Proposal{{ID: "fmt", Run: "gofmt -l .", Cache: true, Fresh: true}}}
+	var keys []string
+	for _, change := range []func(*gate.Options){
+		func(o *gate.Options) {},
+		func(o *gate.Options) { o.LayersOff = true },
+		func(o *gate.Options) { o.LayersWrite = true },
+	} {
+		o := o
+		change(&o)
+		if o.LayersWrite {
+			store, err := layers.Open(filepath.Join(t.TempDir(), "layers"), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Layers = store
+		}
+		for range 2 {
+			report, err := newGate(t, o).Run(t.Context(), plan)
+			if err != nil || !report.Records[1].Result.Succeeded() {
+				t.Fatalf("%+v, %v", report.Records, err)
+			}
+			keys = append(keys, report.Records[1].Result.CacheKey)
+		}
+	}
+	private, off, kept := keys[:2], keys[2:4], keys[4:]
+	if private[0]+private[1] != "" || off[0] == "" || off[0] != off[1] || kept[0] == "" || kept[0] != kept[1] || kept[0] == off[0] {
+		t.Errorf("keys %q", keys)
 	}
 }

@@ -32,7 +32,8 @@ type run struct {
 	files    place
 	results  *keptResults  // nil if none are used
 	opened   time.Duration // in which the session was opened
-	layering *layering     // nil if no layers are kept
+	layering *layering     // nil if no layers are used
+	renews   bool          // a proposal requests a new sandbox
 }
 
 // Run decides every proposal of plan, writes the decisions to a new log, runs what is
@@ -49,7 +50,7 @@ func (g *Gate) Run(ctx context.Context, plan proposal.Plan) (proposal.Report, er
 	g.running.Lock()
 	defer g.running.Unlock()
 	planned := g.o.Planned(plan)
-	r := &run{gate: g, sandbox: g.own(g.sandbox), budget: budget(ctx)}
+	r := &run{gate: g, sandbox: g.own(g.sandbox), budget: budget(ctx), renews: renews(planned)}
 	r.sandbox.ImageFrom = g.o.imageFrom(len(planned.Proposals))
 	r.sandbox.Pool = g.early
 	defer func() {
@@ -139,7 +140,7 @@ func (r *run) wire(ctx context.Context) (err error) {
 	}
 	log := r.counted()
 	var kept hood.Layers // not a nil pointer in it
-	if g.o.Layers != nil {
+	if g.o.keepsLayers() || r.private() {
 		r.layering = &layering{run: r}
 		kept = r.layering
 	}
@@ -193,6 +194,11 @@ func (r *run) seal(report proposal.Report, err error) (proposal.Report, error) {
 // close removes files that were never searched for secrets, and warns if that fails.
 func (r *run) close() {
 	r.layering.close()
+	if !r.gate.o.Repeated {
+		if err := r.gate.layers.close(); err != nil {
+			r.gate.warn("layers.left: cannot remove the layers of this run: " + err.Error())
+		}
+	}
 	if err := r.redactor.Close(); err != nil {
 		r.gate.warn("output.left: cannot remove the output of commands that was not searched for secrets: " + err.Error())
 	}

@@ -18,7 +18,8 @@ type Layers interface {
 	// begin with the layer's files.
 	Find(ctx context.Context, setup []proposal.Record) *proposal.Layer
 	// Keep makes a layer of what setup left, and returns it, or nil. It is called when all have
-	// succeeded in runner, and nothing else has run there.
+	// succeeded in runner, and nothing else has run there. The runner's next sandboxes may begin
+	// with it.
 	Keep(ctx context.Context, runner Runner, setup []proposal.Record) *proposal.Layer
 }
 

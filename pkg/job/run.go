@@ -221,11 +221,11 @@ func (r Run) childArgs(ctx context.Context, p prepared, l PlanRun, planned Plann
 		return nil, err
 	}
 	args := slices.Concat([]string{"--plan", planFile, "--about", aboutFile, "--workspace", p.workspace.dir}, configured.flags(j.in), r.flags(l))
-	layers, err := r.layerFlags(configured.config.Layers)
+	caches, err := r.cacheFlags(configured.config)
 	if err != nil {
 		return nil, err
 	}
-	args = append(args, layers...)
+	args = append(args, caches...)
 	requested := found.Registries()
 	if j.in.Network == action.NetworkPolicy && len(policies) > 0 {
 		requested = append(requested, registriesOf(l.plan)...)
@@ -260,25 +260,48 @@ func (r Run) flags(l PlanRun) []string {
 	return flags
 }
 
-// layerFlags returns the flags for the layers in the input layers-cache. Without layers in the
-// configuration they are not used. Only a job that keep.Allowed leaves its own there.
-func (r Run) layerFlags(configured bool) ([]string, error) {
+// A cacheInput is an input that names a directory of a cache, relative to Runner.Temp.
+type cacheInput struct {
+	name, dir  string
+	flag       string
+	configured bool
+	setting    string // that must be configured
+}
+
+// cacheFlags returns the flags for layers and results in directories that were restored.
+func (r Run) cacheFlags(c config.Config) (flags []string, err error) {
+	for _, input := range []cacheInput{
+		{"layers-cache", r.Job.in.LayersCache, "--layers", c.Layers, "layers: true"},
+		{"results-cache", r.Job.in.ResultsCache, "--results", c.Results == "read", "results: read"},
+	} {
+		more, err := r.cacheFlag(input)
+		if err != nil {
+			return nil, err
+		}
+		flags = append(flags, more...)
+	}
+	return flags, nil
+}
+
+// cacheFlag returns the flags for an input. What is not in the configuration is not used. Only a
+// job that keep.Allowed leaves its own there.
+func (r Run) cacheFlag(i cacheInput) ([]string, error) {
 	j := r.Job
 	switch {
-	case j.in.LayersCache == "":
+	case i.dir == "":
 		return nil, nil
-	case !configured:
-		j.console.Notice("input layers-cache has no effect: " + config.Path + " of the default branch does not have layers: true")
+	case !i.configured:
+		j.console.Notice("input " + i.name + " has no effect: " + config.Path + " of the default branch does not have " + i.setting)
 		return nil, nil
 	}
-	dir, mode := filepath.Join(j.runner.Temp, j.in.LayersCache), "read"
+	dir, mode := filepath.Join(j.runner.Temp, i.dir), "read"
 	if keep.Allowed(j.options.Getenv, os.ReadFile) {
 		mode = "write"
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, &proposal.StopError{Code: "input.layers-cache", Message: "cannot make the directory of input layers-cache", Hint: "name a directory of actions/cache/save in RUNNER_TEMP", Err: err}
+			return nil, &proposal.StopError{Code: "input." + i.name, Message: "cannot make the directory of input " + i.name, Hint: "name a directory of actions/cache/save in RUNNER_TEMP", Err: err}
 		}
 	}
-	return []string{"--layers", mode, "--layers-exchange", dir}, nil
+	return []string{i.flag, mode, i.flag + "-exchange", dir}, nil
 }
 
 // registriesOf returns the registries that a plan requests.

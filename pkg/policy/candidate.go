@@ -31,17 +31,18 @@ func (e *Engine) candidate() *layer {
 }
 
 // share adds l's answer to would, and reports whether m must take it, too.
-func (m *merger) share(l *layer, result map[string]any, command int, text string) (bool, error) {
+func (m *merger) share(l *layer, a reply) bool {
 	if m.would == nil {
-		return true, nil
+		return true
 	}
 	if m.replaced != nil && m.would.replaced == nil {
 		m.would.replaced = map[string]bool{}
 	}
 	if l == m.engine.layers[0] {
-		return true, nil
+		return true
 	}
-	return !l.candidate, m.would.take(l, result, command, text)
+	m.would.take(l, a)
+	return !l.candidate
 }
 
 // observeCandidate records what would have been denied, after the floor's rules, too.
@@ -74,7 +75,7 @@ func (m *merger) observeGrant() {
 		return
 	}
 	l := m.engine.candidate()
-	for _, key := range limitKeys {
+	for _, key := range module.LimitKeys {
 		to, given := m.would.limits[key]
 		if !given {
 			m.less(l, "limits", proposal.Deny, fmt.Sprintf("layer %q grants no limit %s: every run with it would stop", l.name, key), "write limits contains {…} in package "+module.PointProposal)

@@ -133,9 +133,7 @@ func (e *Engine) ask(ctx context.Context, m *merger, name string, document ast.V
 		}
 		m.beyond = m.beyond || c.beyond || guardHeld(result)
 		delete(result, module.GuardSet)
-		if err := m.take(l, result, command, text); err != nil {
-			return err
-		}
+		m.take(l, reply{result, command, text, func(set string) string { return l.where(ctx, Document{name, command, document}, set) }})
 	}
 	return nil
 }

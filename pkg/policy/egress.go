@@ -122,13 +122,14 @@ func (m *merger) flag(l *layer, set, rule string) {
 	}
 }
 
-// budget reads one member of budget. The smallest of several counts.
-func (m *merger) budget(l *layer, object map[string]any) error {
+// budget reads one member of budget. The smallest of several counts. It returns what is wrong
+// with it, or "".
+func (m *merger) budget(l *layer, object map[string]any) string {
 	rule, _ := object["rule"].(string)
 	number, _ := object["bytes"].(json.Number)
 	bytes, err := number.Int64()
 	if rule == "" || err != nil || bytes <= 0 || len(object) != 2 {
-		return m.malformed(l, "budget", "needs rule and a positive whole number of bytes")
+		return "needs rule and a positive whole number of bytes"
 	}
 	if !m.observes(l) {
 		m.rules[rule] = true
@@ -136,7 +137,7 @@ func (m *merger) budget(l *layer, object map[string]any) error {
 			m.given.most = proposal.Bytes(bytes)
 		}
 	}
-	return nil
+	return ""
 }
 
 func (m *merger) egressDecision(x proposal.Egress) proposal.EgressDecision {

@@ -221,14 +221,14 @@ func TestEgressStops(t *testing.T) {
 	for name, c := range map[string]struct{ rego, code string }{
 		"bomb":             {`deny contains {"rule": "x", "message": "m", "suggestion": "s"} if { some a in numbers.range(1, 100000); some b in numbers.range(1, 100000); a * b == 0 }`, "policy.deadline"},
 		"builtin error":    {`deny contains {"rule": "x", "message": "m", "suggestion": "s"} if to_number(input.name) > 3`, "policy.eval"},
-		"unknown key":      {`intercept contains {"rule": "x", "host": "y"} if true`, "policy.unknown-key"},
-		"budget of text":   {`budget contains {"rule": "x", "bytes": "many"} if true`, "policy.unknown-key"},
-		"budget of none":   {`budget contains {"rule": "x", "bytes": 0} if true`, "policy.unknown-key"},
-		"budget, no rule":  {`budget contains {"bytes": 5} if true`, "policy.unknown-key"},
-		"budget of a part": {`budget contains {"rule": "x", "bytes": 1.5} if true`, "policy.unknown-key"},
+		"unknown key":      {`intercept contains {"rule": "x", "host": "y"} if true`, "policy.malformed"},
+		"budget of text":   {`budget contains {"rule": "x", "bytes": "many"} if true`, "policy.malformed"},
+		"budget of none":   {`budget contains {"rule": "x", "bytes": 0} if true`, "policy.malformed"},
+		"budget, no rule":  {`budget contains {"bytes": 5} if true`, "policy.malformed"},
+		"budget of a part": {`budget contains {"rule": "x", "bytes": 1.5} if true`, "policy.malformed"},
 	} {
 		e := hurried(t, folder(t, "a.rego", egressHead+c.rego))
-		if d, err := e.Egress(t.Context(), plainEgress()); codeOf(err) != c.code || d.Effect != proposal.Deny {
+		if d, err := e.Egress(t.Context(), plainEgress()); failure(err, d.Rules) != c.code || d.Effect != proposal.Deny {
 			t.Errorf("%s: %+v %v, want %s", name, d, err, c.code)
 		}
 	}

@@ -48,11 +48,12 @@ func (e *Engine) Reflect(ctx context.Context, work func(context.Context) error) 
 // an index into Layers. It must be called within Reflect.
 func (e *Engine) Held(ctx context.Context, layer int, doc Document) (places []module.Place, err error) {
 	l := e.layers[layer]
-	l.meter(ctx).Run(func() { places, err = l.held(ctx, doc) })
+	l.meter(ctx).Run(func() { places, err = l.held(ctx, doc, "") })
 	return places, err
 }
 
-func (l *layer) held(ctx context.Context, doc Document) ([]module.Place, error) {
+// held returns the places of the rules of a set that hold for doc; "" is every set.
+func (l *layer) held(ctx context.Context, doc Document, set string) ([]module.Place, error) {
 	p := l.points[doc.Point]
 	if p == nil {
 		return nil, nil
@@ -67,7 +68,7 @@ func (l *layer) held(ctx context.Context, doc Document) ([]module.Place, error) 
 			places = append(places, at)
 		}
 	}
-	if _, err := c.query.Eval(ctx, rego.EvalParsedInput(doc.Input), rego.EvalQueryTracer(module.Listener{Layer: l.name, Held: tell})); err != nil {
+	if _, err := c.query.Eval(ctx, rego.EvalParsedInput(doc.Input), rego.EvalQueryTracer(module.Listener{Layer: l.name, Set: set, Held: tell})); err != nil {
 		return nil, evalStop(ctx, l.name, doc.Point, err)
 	}
 	slices.SortFunc(places, func(a, b module.Place) int {

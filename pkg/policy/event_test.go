@@ -12,12 +12,12 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A repository's own directory may note, too; a note of another form stops the run, and
+// A repository's own directory may note, too; a note of another form is noted itself, and
 // nothing else has a meaning there.
 func TestEventLayers(t *testing.T) {
 	for name, test := range map[string]struct{ rego, want string }{
 		"a note":            {`note contains {"rule": "acme.x", "message": input.host} if input.port == 80`, "acme.x"},
-		"without a message": {`note contains {"rule": "acme.x"} if input.port == 80`, "policy.unknown-key"},
+		"without a message": {`note contains {"rule": "acme.x"} if input.port == 80`, "policy.malformed"},
 		"a deny":            {`deny contains {"rule": "acme.x", "message": "m", "suggestion": "s"}`, "policy.unknown-key"},
 		"another field":     {`note contains {"rule": "acme.x", "message": input.argv}`, "policy.compile"},
 	} {

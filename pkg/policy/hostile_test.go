@@ -155,11 +155,11 @@ func TestPolicyFoldersAreBounded(t *testing.T) {
 // name, and its words have an end.
 func TestRudeAnswers(t *testing.T) {
 	for name, c := range map[string]struct{ rule, message, code string }{
-		"newline in the id":   {`x.y\nz`, "m", "policy.unknown-key"},
-		"escape in the id":    {`x.\u001b[2J`, "m", "policy.unknown-key"},
-		"command in the id":   {`::error::x`, "m", "policy.unknown-key"},
-		"mention in the id":   {`x.@everyone`, "m", "policy.unknown-key"},
-		"long id":             {"x." + strings.Repeat("y", 1000), "m", "policy.unknown-key"},
+		"newline in the id":   {`x.y\nz`, "m", "policy.malformed"},
+		"escape in the id":    {`x.\u001b[2J`, "m", "policy.malformed"},
+		"command in the id":   {`::error::x`, "m", "policy.malformed"},
+		"mention in the id":   {`x.@everyone`, "m", "policy.malformed"},
+		"long id":             {"x." + strings.Repeat("y", 1000), "m", "policy.malformed"},
 		"long message":        {"x.y", strings.Repeat("m", 100_000), ""},
 		"newlines in message": {"x.y", `one\ntwo\r::error::\u001b[2J\u202e@everyone`, ""},
 	} {
@@ -167,7 +167,7 @@ func TestRudeAnswers(t *testing.T) {
 			e := with(t, folder(t, "a.rego", fmt.Sprintf("package fumehood.command\n\ndeny contains {\"rule\": \"%s\", \"message\": \"%s\", \"suggestion\": \"s\"}\n", c.rule, c.message)))
 			p := proposal.Proposal{ID: "t", Run: "ls"}
 			d, err := e.Decide(t.Context(), p, analysis(p))
-			if codeOf(err) != c.code || d.Effect != proposal.Deny || d.Grant != nil {
+			if failure(err, d.Rules) != c.code || d.Effect != proposal.Deny || d.Grant != nil {
 				t.Fatalf("%+v, %v", d, err)
 			}
 			for _, r := range d.Reasons {

@@ -15,12 +15,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-var limitKeys = []string{"wall_ms", "cpus", "memory_bytes", "pids", "disk_bytes", "files", "output_bytes"}
-
 // UsualLimits are what the shipped policy grants a command that requests no limits. They only
 // predict a decision.
 var UsualLimits = proposal.Limits{Wall: proposal.Duration(2 * time.Hour), CPUs: 4, Memory: 4 * proposal.GiB, Pids: 1024,
 	Disk: 8 * proposal.GiB, Files: 4096, Output: 4 * proposal.GiB}
+
+// mostOfLimit is more than any machine has. As milliseconds it still is a time.Duration.
+const mostOfLimit = 1 << 43
 
 // A lowering is a limit that an observed layer names.
 type lowering struct {
@@ -32,21 +33,15 @@ type lowering struct {
 }
 
 // limit reads one member of limits. The granting layer sets limits, the others lower them.
-// The smallest number counts, whatever the order of the layers.
-func (m *merger) limit(l *layer, object map[string]any, command int) error {
+// The smallest number counts, whatever the order of the layers. A member counts whole or not at
+// all: it returns what is wrong with it, or "".
+func (m *merger) limit(l *layer, object map[string]any, command int) string {
+	numbers, what := limitNumbers(object)
+	if what != "" {
+		return what
+	}
 	rule, _ := object["rule"].(string)
-	for key, value := range object {
-		if key == "rule" {
-			continue
-		}
-		number, ok := value.(json.Number)
-		if !ok || !slices.Contains(limitKeys, key) {
-			return m.malformed(l, "limits", fmt.Sprintf("has an unknown key or a wrong type: %q", key))
-		}
-		f, err := number.Float64()
-		if err != nil || f <= 0 {
-			return m.malformed(l, "limits", fmt.Sprintf("has no positive number for %q", key))
-		}
+	for key, f := range numbers {
 		switch {
 		case l.may(Grants):
 			lower(m.limits, key, f)
@@ -56,7 +51,30 @@ func (m *merger) limit(l *layer, object map[string]any, command int) error {
 			lower(m.lowered, key, f)
 		}
 	}
-	return nil
+	return ""
+}
+
+// limitNumbers reads the limits of a member. It returns what is wrong with it, or "".
+func limitNumbers(object map[string]any) (map[string]float64, string) {
+	numbers := map[string]float64{}
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		if _, text := object[key].(string); text && key == "rule" {
+			continue
+		}
+		if !slices.Contains(module.LimitKeys, key) {
+			return nil, fmt.Sprintf("has the unknown key %q", key)
+		}
+		number, _ := object[key].(json.Number)
+		f, err := number.Float64()
+		switch {
+		case err != nil || f <= 0:
+			return nil, fmt.Sprintf("has no positive number for %q", key)
+		case key != "cpus" && f < 1:
+			return nil, fmt.Sprintf("has less than 1 for %q", key)
+		}
+		numbers[key] = min(f, mostOfLimit)
+	}
+	return numbers, ""
 }
 
 func lower(limits map[string]float64, key string, to float64) {
@@ -90,10 +108,10 @@ func (m *merger) recordLowerings() {
 // decision.
 func (m *merger) granted(p proposal.Proposal, a proposal.Analysis) (proposal.Grant, error) {
 	limits := map[string]float64{}
-	for _, key := range limitKeys {
+	for _, key := range module.LimitKeys {
 		if m.limits[key] <= 0 {
 			return proposal.Grant{}, module.Stop(module.CodeNoDecision, "the granting policy grants no limit "+key,
-				"write limits contains {…} in package "+module.PointProposal+" with "+strings.Join(limitKeys, ", "), nil)
+				"write limits contains {…} in package "+module.PointProposal+" with "+strings.Join(module.LimitKeys, ", "), nil)
 		}
 		limits[key] = m.limits[key]
 		if low, ok := m.lowered[key]; ok {

@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,36 +51,79 @@ func emptyMerger(e *Engine) *merger {
 	return &merger{engine: e, rules: map[string]bool{}, allowed: map[int]bool{}, limits: map[string]float64{}, lowered: map[string]float64{}, env: map[string]bool{}, network: map[string]bool{}, ignored: map[string]bool{}, kinds: map[string]bool{}, steady: map[int]bool{}}
 }
 
-// take reads one layer's answer about one command, or about the proposal (-1).
-func (m *merger) take(l *layer, result map[string]any, command int, text string) error {
-	if mine, err := m.share(l, result, command, text); err != nil || !mine {
-		return err
+// A reply is what one layer says about one command, or about the proposal (whole).
+type reply struct {
+	sets    map[string]any
+	command int
+	text    string
+	where   func(set string) string // names the rules of a set that held
+}
+
+// take reads one layer's answer.
+func (m *merger) take(l *layer, a reply) {
+	if !m.share(l, a) {
+		return
 	}
 	m.asked = l
 	defer func() { m.asked = nil }()
-	for _, set := range slices.Sorted(maps.Keys(result)) {
-		members, ok := result[set].([]any)
+	for _, set := range slices.Sorted(maps.Keys(a.sets)) {
+		members, ok := a.sets[set].([]any)
 		if !ok {
-			return m.malformed(l, set, "is not a set")
+			m.malformed(l, a, set, "is not a set")
 		}
 		for _, member := range members {
-			if err := m.member(l, set, member, command, text); err != nil {
-				return err
+			if what := m.member(l, set, member, a.command, a.text); what != "" {
+				m.malformed(l, a, set, what)
 			}
 		}
 	}
-	return nil
 }
 
-func (m *merger) malformed(l *layer, set, what string) error {
-	return module.Stop(module.CodeUnknownKey, fmt.Sprintf("layer %q: a member of %s %s", l.name, set, what),
-		"deny and ask take rule, message, suggestion and text; allow takes rule; limits takes rule and numbers; env takes rule and name; network takes rule and host; exec takes rule and kind; cache takes rule; note takes rule and message; budget takes rule and bytes; intercept, private, raw, filter and redact take rule; in fumehood.output redact may take secret", nil)
+// malformed denies what a rule answered about in a way that means nothing: only that, because
+// a mistake in one rule must not stop what other rules decide.
+func (m *merger) malformed(l *layer, a reply, set, what string) {
+	message := fmt.Sprintf("the policy's answer is not valid: a member of %s %s (%s)", set, what, a.where(set))
+	m.reason("deny", map[string]string{"rule": ruleMalformed, "message": legible(message), "suggestion": "correct the rule: " + shape(set)}, a.command, a.text)
+	m.reasons[len(m.reasons)-1].Observed = m.observes(l)
+	m.notes = append(m.notes, proposal.Finding{Rule: ruleMalformed, Message: legible(message)})
 }
 
-func (m *merger) member(l *layer, set string, member any, command int, text string) error {
+// ruleMalformed is the id of a denial because of an answer that is not valid.
+const ruleMalformed = "policy.malformed"
+
+// shape says what a member of a set is.
+func shape(set string) string {
+	keys, known := module.MemberKeys(set)
+	if !known {
+		keys = module.Keys{Must: []string{"rule"}, May: module.LimitKeys}
+	}
+	text := "a member of " + set + " is an object with " + strings.Join(keys.Must, ", ")
+	if len(keys.May) > 0 {
+		text += ", and it may have " + strings.Join(keys.May, ", ")
+	}
+	return text
+}
+
+// where names the places of the rules of a set that hold for doc.
+func (l *layer) where(ctx context.Context, doc Document, set string) string {
+	var places []module.Place
+	var err error
+	l.meter(ctx).Run(func() { places, err = l.held(ctx, doc, set) })
+	if err != nil || len(places) == 0 {
+		return "policy " + l.label
+	}
+	var list []string
+	for _, p := range places[:min(3, len(places))] {
+		list = append(list, fmt.Sprintf("%s:%d", p.File, p.Row))
+	}
+	return strings.Join(list, " or ")
+}
+
+// member reads one member of a set. It returns what is wrong with it, or "".
+func (m *merger) member(l *layer, set string, member any, command int, text string) string {
 	object, ok := member.(map[string]any)
 	if !ok {
-		return m.malformed(l, set, "is not an object")
+		return "is not an object"
 	}
 	switch set {
 	case "limits":
@@ -89,7 +133,7 @@ func (m *merger) member(l *layer, set string, member any, command int, text stri
 	}
 	fields, what := textFields(object, set)
 	if what != "" {
-		return m.malformed(l, set, what)
+		return what
 	}
 	switch set {
 	case "deny", "ask":
@@ -107,7 +151,7 @@ func (m *merger) member(l *layer, set string, member any, command int, text stri
 			break
 		}
 		if fields["secret"] != "" {
-			return m.malformed(l, set, "has the key \"secret\", which it has only in "+module.PointOutput)
+			return "has the key \"secret\", which it has only in " + module.PointOutput
 		}
 		m.flag(l, set, fields["rule"])
 	case "exec":
@@ -117,7 +161,7 @@ func (m *merger) member(l *layer, set string, member any, command int, text stri
 	case "note":
 		m.notes = append(m.notes, proposal.Finding{Rule: fields["rule"], Message: fields["message"]})
 	}
-	return nil
+	return ""
 }
 
 // textFields reads an object of strings. It returns what is wrong with it, or "".

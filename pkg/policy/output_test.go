@@ -86,21 +86,27 @@ func TestOutputObserved(t *testing.T) {
 	}
 }
 
-// A key that means nothing where it stands is refused.
+// An answer with a key that means nothing where it stands denies.
 func TestOutputUnknownKeys(t *testing.T) {
 	for point, rego := range map[string]string{
 		"egress": "package fumehood.egress\nredact contains {\"rule\": \"r\", \"secret\": \"x\"}\n",
 		"output": "package fumehood.output\nredact contains {\"rule\": \"r\", \"detector\": \"x\"}\n",
 	} {
 		e := outputEngine(t, policy.Opens, rego)
+		var effect proposal.Effect
+		var rules []string
 		var err error
 		if point == "egress" {
-			_, err = e.Egress(t.Context(), proposal.Egress{Kind: proposal.EgressLookup, Name: "x"})
+			var d proposal.EgressDecision
+			d, err = e.Egress(t.Context(), proposal.Egress{Kind: proposal.EgressLookup, Name: "x"})
+			effect, rules = d.Effect, d.Rules
 		} else {
-			_, err = e.Output(t.Context(), proposal.Outgoing{})
+			var d proposal.OutputDecision
+			d, err = e.Output(t.Context(), proposal.Outgoing{})
+			effect, rules = d.Effect, d.Rules
 		}
-		if f := proposal.FailureOf(err); f == nil || f.Code != "policy.unknown-key" {
-			t.Errorf("%s: %v", point, err)
+		if failure(err, rules) != "policy.malformed" || effect != proposal.Deny {
+			t.Errorf("%s: %v by %v, %v", point, effect, rules, err)
 		}
 	}
 }

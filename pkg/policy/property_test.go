@@ -159,9 +159,6 @@ func said(d proposal.Decision) []string {
 func TestAnErrorInAnyLayerIsNoDecision(t *testing.T) {
 	for i, text := range []string{
 		denyHead + `to_number(input.proposal.id) == 1`,
-		"package fumehood.command\n\nallow contains {\"rule\": \"x.y\", \"unknown\": \"x\"}",
-		"package fumehood.proposal\n\nlimits contains {\"rule\": \"x.y\", \"walls\": 1}",
-		"package fumehood.proposal\n\nnetwork contains 1",
 	} {
 		for _, role := range []policy.Role{policy.Restricts, policy.Opens, policy.Allows} {
 			broken := policy.Layer{Name: "broken", Role: role, Files: []policy.File{{Name: "a.rego", Content: []byte(text)}}}
@@ -174,6 +171,41 @@ func TestAnErrorInAnyLayerIsNoDecision(t *testing.T) {
 				p := proposal.Proposal{ID: "t", Run: "ls"}
 				if d, err := e.Decide(t.Context(), p, analysis(p)); codeOf(err) == "" || d.Effect != proposal.Deny || d.Grant != nil {
 					t.Errorf("%s (%v, observe %v): %+v, %v", text, role, observe, d, err)
+				}
+			}
+		}
+	}
+}
+
+// TestMalformedAnswers: an answer that means nothing denies what it is about, names its rule's
+// place, and nothing else changes. In an observed layer it only says so.
+func TestMalformedAnswers(t *testing.T) {
+	shippedLayer, err := policy.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, what := range map[string]string{
+		"package fumehood.command\n\nallow contains {\"rule\": \"x.y\", \"unknown\": \"x\"} if input.command.program == \"ls\"":                 `a member of allow has the unknown key "unknown" (a.rego:3)`,
+		"package fumehood.proposal\n\nlimits contains {\"rule\": \"x.y\", \"memory_bytes\": \"2G\"} if \"ls\" in input.proposal.programs":       `a member of limits has no positive number for "memory_bytes" (a.rego:3)`,
+		"package fumehood.proposal\n\nlimits contains {\"wall_ms\": 1}\n\nlimits contains {\"pids\": 0.5} if \"ls\" in input.proposal.programs": `a member of limits has less than 1 for "pids" (a.rego:3 or a.rego:5)`,
+		"package fumehood.proposal\n\nnetwork contains 1 if \"ls\" in input.proposal.programs":                                                  "a member of network is not an object (a.rego:3)",
+	} {
+		for _, role := range []policy.Role{policy.Restricts, policy.Opens, policy.Allows} {
+			for _, observe := range []bool{false, true} {
+				broken := policy.Layer{Name: "broken", Role: role, Files: []policy.File{{Name: "a.rego", Content: []byte(text)}}}
+				e, err := policy.New(t.Context(), policy.Options{Observe: observe, Layers: []policy.Layer{shippedLayer, broken}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := proposal.Proposal{ID: "t", Run: "ls"}
+				d, err := e.Decide(t.Context(), p, analysis(p))
+				if effect := d.Effect; err != nil || (effect == proposal.Allow) != (observe && role == policy.Restricts) || !strings.Contains(fmt.Sprint(said(d)), what) {
+					t.Errorf("%s (%v, observe %v): %v by %v, %v", text, role, observe, effect, said(d), err)
+				}
+				if p.Run = "cat x"; !strings.Contains(text, "wall_ms") {
+					if d, err := e.Decide(t.Context(), p, analysis(p)); err != nil || d.Effect != proposal.Allow || len(d.Reasons) > 0 {
+						t.Errorf("%s (%v, observe %v): another proposal: %v, %v", text, role, observe, said(d), err)
+					}
 				}
 			}
 		}

@@ -59,6 +59,9 @@ func (m *merger) typed(p proposal.Proposal, a proposal.Analysis) []proposal.Reas
 
 // retry is the rule's retry in l's METADATA, or else follows from the effect.
 func retry(l *layer, rule string, effect proposal.Effect) proposal.Retry {
+	if rule == ruleMalformed {
+		return proposal.RetryNever
+	}
 	if l != nil {
 		for end := len(rule); end > 0; end = strings.LastIndexByte(rule[:end-1], '.') + 1 {
 			if r, ok := l.retries[rule[:end]]; ok { // "a.b.c", then "a.b." and "a."

@@ -138,11 +138,11 @@ func TestTriggerFailsClosed(t *testing.T) {
 	for name, c := range map[string]struct{ rego, code string }{
 		"bomb":          {head + "count([1 | some a in numbers.range(1, 3000); some b in numbers.range(1, 3000); some c in numbers.range(1, 3000); a + b == c]) == 1", "policy.deadline"},
 		"builtin error": {head + "to_number(input.actor.login) > 3", "policy.eval"},
-		"unknown key":   {"package fumehood.trigger\n\nallow contains {\"rule\": \"x.y\", \"why\": \"m\"} if true", "policy.unknown-key"},
+		"unknown key":   {"package fumehood.trigger\n\nallow contains {\"rule\": \"x.y\", \"why\": \"m\"} if true", "policy.malformed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, err := hurried(t, folder(t, "a.rego", c.rego)).Trigger(t.Context(), usual())
-			if codeOf(err) != c.code || d.Effect != proposal.Deny {
+			if failure(err, d.Rules) != c.code || d.Effect != proposal.Deny {
 				t.Errorf("got %+v, %v; want %s", d, err, c.code)
 			}
 		})

@@ -230,8 +230,18 @@ type Layer struct {
 	Digest string    `json:"digest"` // "sha256:…" of the image
 	Run    string    `json:"run"`    // the id of the run that made it
 	Made   time.Time `json:"made"`
-	// Kept means that this run made it.
+	// Kept means that this run made it. New sandboxes of the run may begin with it.
 	Kept bool `json:"kept,omitempty"`
+	// Private means that it ends with the run that made it, or with that run's review.
+	Private bool `json:"private,omitempty"`
+}
+
+// Kind returns "layer" or "private layer".
+func (l Layer) Kind() string {
+	if l.Private {
+		return "private layer"
+	}
+	return "layer"
 }
 
 // FromLayer reports whether the command did not run because a layer has its effects.
@@ -299,7 +309,7 @@ func (r Result) Succeeded() bool { return r.Status == Exited && r.ExitCode == 0 
 func (r Result) Outcome() string {
 	switch {
 	case r.FromLayer():
-		return fmt.Sprintf("from layer %.19s of run %s", r.Layer.Digest, r.Layer.Run)
+		return fmt.Sprintf("from %s %.19s of run %s", r.Layer.Kind(), r.Layer.Digest, r.Layer.Run)
 	case r.Status == Exited:
 		return fmt.Sprintf("exit code %d", r.ExitCode)
 	case r.Signal != "":

@@ -214,11 +214,11 @@ func (p Page) factsOf(it item, l level) []string {
 	facts := append(reasons(it.Record, l), causeItems(it.Record, l)...)
 	facts = append(facts, stated(it.Record, l)...)
 	facts = append(facts, retriedItems(it.Record, l)...)
-	if it.Result != nil && it.Result.FromLayer() {
-		facts = append(facts, fmt.Sprintf("<li>not run: its effects are from layer %s of run %s</li>", code(fmt.Sprintf("%.19s", it.Result.Layer.Digest), l.short), code(it.Result.Layer.Run, l.short)))
+	if hasLayer(it.Record) {
+		facts = append(facts, layerFact(*it.Result.Layer, l))
 	}
 	if it.Result != nil {
-		facts = append(facts, happened(*it.Result, l, it.index)...)
+		facts = append(facts, happened(it, l)...)
 	}
 	if kindOf(it.Record) == succeeded && !notable(it.Record) {
 		facts = append(facts, troubles(it.Record, l)...) // what would have been refused
@@ -353,9 +353,17 @@ func stated(r proposal.Record, l level) []string {
 	return items
 }
 
+func layerFact(layer proposal.Layer, l level) string {
+	digest := code(fmt.Sprintf("%.19s", layer.Digest), l.short)
+	if layer.Kept {
+		return fmt.Sprintf("<li>what set-up left is the %s %s</li>", layer.Kind(), digest)
+	}
+	return fmt.Sprintf("<li>not run: its effects are from %s %s of run %s</li>", layer.Kind(), digest, code(layer.Run, l.short))
+}
+
 // happened returns the facts of a run other than its output.
-func happened(r proposal.Result, l level, index int) []string {
-	var items []string
+func happened(it item, l level) []string {
+	r, items := *it.Result, []string(nil)
 	add := func(format string, args ...any) {
 		items = append(items, "<li>"+fmt.Sprintf(format, args...)+"</li>")
 	}
@@ -365,7 +373,10 @@ func happened(r proposal.Result, l level, index int) []string {
 	if _, words := ending(r); r.Limit != "" && !strings.Contains(words, limit(r.Limit)) {
 		add("limit reached: %s", limit(r.Limit))
 	}
-	if r.NewSandbox && index > 0 {
+	switch {
+	case r.NewSandbox && it.layered:
+		add("ran in a new sandbox, with what set-up left and without the files of other commands")
+	case r.NewSandbox && it.index > 0:
 		add("ran in a new sandbox, without the files of earlier commands")
 	}
 	if r.Leftover > 0 {

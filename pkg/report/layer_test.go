@@ -35,6 +35,28 @@ func TestFromLayer(t *testing.T) {
 	}
 }
 
+// A private layer is named as such where it was made and where it is used, and a command in a new
+// sandbox is not said to lack what set-up left.
+func TestPrivateLayer(t *testing.T) {
+	r := fromLayer()
+	r.Records[0].Result.Layer.Private = true
+	r.Records = append(r.Records, approvedRun().Records[0])
+	r.Records[1].Proposal.ID, r.Records[1].Result.NewSandbox = "again", true
+	r.Totals = proposal.Total(r.Records)
+	for _, words := range []string{"from private layer <code>", "with what set-up left and without the files of other commands"} {
+		if text := Markdown(r); !strings.Contains(text, words) {
+			t.Errorf("lacks %q:\n%s", words, text)
+		}
+	}
+	if text := Text(r); !strings.Contains(text, "from private layer sha256:") {
+		t.Error(text)
+	}
+	r.Records[0].Result.Layer.Kept, r.Records[0].Result.Layer.Run = true, r.Run.ID
+	if text := Markdown(r); !strings.Contains(text, "what set-up left is the private layer <code>") {
+		t.Error(text)
+	}
+}
+
 // A report cannot say of a command that ran that a layer replaced it, or of a proposer's.
 func TestReadRefusesLayer(t *testing.T) {
 	for name, edit := range map[string]func(*proposal.Record){

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/config"
@@ -148,8 +149,9 @@ func (p Page) tooLong() string {
 // An item is one record with the data needed to render it.
 type item struct {
 	proposal.Record
-	part    int // index into Page.Parts
-	index   int // in its part
+	part    int  // index into Page.Parts
+	index   int  // in its part
+	layered bool // sandboxes that started later than the record before began with a layer
 	outputs []*output
 	found   []Annotation // what its output reports, if it failed, the worst
 	last    string       // if nothing was found: the line that looks most like a cause
@@ -160,13 +162,15 @@ func (p Page) items(limit int) []item {
 	var list []item
 	for i, part := range p.Parts {
 		for j, r := range part.Report.Records {
-			it := item{Record: r, part: i, index: j, outputs: measure(shownResult(part.Report, r), len(list), limit, p.Artifact != "")}
+			it := item{Record: r, part: i, index: j, layered: slices.ContainsFunc(part.Report.Records[:j], hasLayer), outputs: measure(shownResult(part.Report, r), len(list), limit, p.Artifact != "")}
 			it.found, it.last = p.failing(part.Report, r)
 			list = append(list, it)
 		}
 	}
 	return list
 }
+
+func hasLayer(r proposal.Record) bool { return r.Result != nil && r.Result.Layer != nil }
 
 func (p Page) records() []proposal.Record {
 	var list []proposal.Record

@@ -14,7 +14,8 @@
 //
 // A proof says that a log has the result. Whether that log can be trusted depends on its key:
 // anyone who can write to the store and has no key to match can put a log of their own there.
-// So only root can write to a store, and no run of a pull request does.
+// So only root can write to a Cache, and no run of a pull request does. An Exchange has no such
+// protection, and no run of a pull request may use one.
 package results
 
 import (
@@ -211,19 +212,32 @@ func (c *Cache) Get(key string) (Entry, error) {
 		return Entry{}, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxEntry+1))
+	return read(f)
+}
+
+func read(r io.Reader) (Entry, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxEntry+1))
 	if err != nil {
 		return Entry{}, err
 	}
 	return Decode(data)
 }
 
+// encode returns the bytes that Decode reads, and an error if e has no valid key.
+func (e Entry) encode() ([]byte, error) {
+	data, err := json.Marshal(e)
+	switch {
+	case err == nil && len(data) > MaxEntry:
+		err = errors.New("the entry is too large")
+	case err == nil && !KeyGrammar.MatchString(e.Key):
+		err = fmt.Errorf("invalid key %q", e.Key)
+	}
+	return data, err
+}
+
 // Put keeps e.
 func (c *Cache) Put(e Entry) error {
-	data, err := json.Marshal(e)
-	if err == nil && len(data) > MaxEntry {
-		err = errors.New("the entry is too large")
-	}
+	data, err := e.encode()
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,8 @@ type Local struct {
 	Repository string // a directory of a clone; its work tree and settings have no effect
 	Base, Head string // revisions; the base is the merge base of the two
 	// Open makes a Gate for the tree in dir. trusted is the directory with the tree of the base,
-	// whose configuration and policy apply.
+	// whose configuration and policy apply. With gate.Options.Repeated, set-up runs once for each
+	// Gate where what it left can be a private layer, otherwise once for each run.
 	Open func(dir, trusted string) (*gate.Gate, error)
 }
 
@@ -63,6 +64,7 @@ type commits struct {
 	open       func(dir, trusted string) (*gate.Gate, error)
 	gates      map[string]*gate.Gate // by side
 	diff       []byte                // from base to head
+	applied    string                // the finding whose suggestion is on SideSuggested
 }
 
 // prepare writes both trees, makes their gates and compares the commits.
@@ -108,7 +110,7 @@ func (c *commits) path(side string) string { return filepath.Join(c.dir, side) }
 // batch is how many commands a plan has where no set-up precedes each of them.
 const batch = 50
 
-// Batch implements Trees. A new sandbox has nothing of the set-up before, so that a command
+// Batch implements Trees. A new sandbox may have nothing of the set-up before, so that a command
 // with set-up needs a run of its own.
 func (c *commits) Batch() int {
 	for _, g := range c.gates {
@@ -136,21 +138,38 @@ func (c *commits) once(plan proposal.Plan) proposal.Plan {
 }
 
 // Suggested implements Trees.
-func (c *commits) Suggested(ctx context.Context, f proposal.ReviewFinding, plan proposal.Plan) (r proposal.Report, err error) {
-	dir := c.path(SideSuggested)
-	if _, err := c.local.Write(ctx, c.head, dir, checkout.Limits{}); err != nil {
-		return r, err
+func (c *commits) Suggested(ctx context.Context, f proposal.ReviewFinding, plan proposal.Plan) (proposal.Report, error) {
+	if c.applied != f.ID {
+		if err := c.apply(ctx, f); err != nil {
+			return proposal.Report{}, err
+		}
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	return c.Run(ctx, SideSuggested, plan)
+}
+
+// apply writes the tree of head with the suggestion of f in place of that of another finding, and
+// makes its gate.
+func (c *commits) apply(ctx context.Context, f proposal.ReviewFinding) (err error) {
+	dir := c.path(SideSuggested)
+	if g := c.gates[SideSuggested]; g != nil {
+		delete(c.gates, SideSuggested)
+		err = g.Close()
+	}
+	if c.applied, err = "", errors.Join(err, os.RemoveAll(dir)); err != nil {
+		return err
+	}
+	if _, err := c.local.Write(ctx, c.head, dir, checkout.Limits{}); err != nil {
+		return err
+	}
 	if err := apply(dir, f); err != nil {
-		return r, &Unsuitable{"it cannot be applied: " + err.Error()}
+		return &Unsuitable{"it cannot be applied: " + err.Error()}
 	}
 	g, err := c.open(dir, c.path(proposal.SideBase))
 	if err != nil {
-		return r, err
+		return err
 	}
-	r, err = g.Run(ctx, c.once(plan))
-	return r, errors.Join(err, g.Close())
+	c.gates[SideSuggested], c.applied = g, f.ID
+	return nil
 }
 
 func (c *commits) close() (err error) {

@@ -71,7 +71,7 @@ func (c *conversation) run(ctx context.Context) error {
 		}
 		a, wrong := decodeAnswer(text, round, c.reviewer)
 		if wrong == nil {
-			c.found = c.redactor.Findings(a.findings)
+			wrong = c.accept(a.findings)
 		}
 		last := round >= c.setting.rounds
 		switch {
@@ -84,6 +84,19 @@ func (c *conversation) run(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// accept keeps findings, redacted. An id that would have to be redacted could become that of
+// another finding, and what was run for one would count for the other.
+func (c *conversation) accept(found proposal.ReviewFindings) error {
+	redacted := c.redactor.Findings(found)
+	for i, f := range redacted.Findings {
+		if f.ID != found.Findings[i].ID {
+			return fmt.Errorf("the id of finding %d contains what looks like a secret", i+1)
+		}
+	}
+	c.found = redacted
+	return nil
 }
 
 // next runs the commands of an answer, and says what came of them.

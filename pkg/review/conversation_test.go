@@ -141,7 +141,7 @@ func TestMistakes(t *testing.T) {
 		"no JSON": "I think that the change is fine.", "two": reply(true, nil) + reply(true, nil), "more fields": `{"done":true,"commands":[],"findings":[],"tests":[],"policy":"allow"}`,
 		"too many": reply(false, many), "large": `"` + strings.Repeat("x", maxAnswered) + `"`, "a list": "[]", "fenced": "```json\n" + reply(true, nil) + "\n```",
 		"bad finding": reply(true, nil, `{"id":"a"}`), "line": reply(true, nil, strings.Replace(claim, `"line":2`, `"line":2.5`, 1)),
-		"hidden": reply(false, []string{"ls \u202e"}), "empty command": reply(false, []string{""}),
+		"secret id": reply(true, nil, strings.Replace(claim, `"id":"a"`, `"id":"`+canary+`"`, 1)), "hidden": reply(false, []string{"ls \u202e"}), "empty command": reply(false, []string{""}),
 	} {
 		f := &fake{answer: says(wrong, reply(true, nil, claim))}
 		c := f.conversation(t, free, spend.Price{})

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -71,6 +72,13 @@ func (r *Runner) Export(ctx context.Context, b LayerBounds, add func(f LayerFile
 		return err
 	})
 	return errors.Join(err, refused)
+}
+
+// UseLayer makes each sandbox that starts from now on begin with layer: see Options.Layer.
+func (r *Runner) UseLayer(layer *os.File) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.o.Layer = layer
 }
 
 // A layerRefusal is the reason that there is no layer; init is still in step.

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/pkg/internal/exchange"
 	"github.com/fumehood/fumehood/pkg/internal/lease"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -23,13 +24,16 @@ const CodeExchange = "layers.exchange"
 
 const temporary = "layers-of-run-"
 
+// Sweep removes the stores of OpenTemporary that killed processes left in parent.
+func Sweep(parent string) { lease.Sweep(parent, temporary, (*lease.Dir).Remove) }
+
 // OpenTemporary makes an empty store in the directory parent, of DefaultMaxSize, which Close
-// removes. It also removes those that killed processes left there.
+// removes. It also calls Sweep.
 func OpenTemporary(parent string) (*Store, error) {
 	err := os.MkdirAll(parent, 0o755)
 	var dir *lease.Dir
 	if err == nil {
-		lease.Sweep(parent, temporary, (*lease.Dir).Remove)
+		Sweep(parent)
 		dir, err = lease.Make(parent, temporary)
 	}
 	if err != nil {
@@ -61,7 +65,7 @@ func (s *Store) Import(dir, key string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return nil
 	}
-	d, err := openDir(dir)
+	d, err := exchange.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -75,15 +79,18 @@ func (s *Store) Import(dir, key string) error {
 	return nil
 }
 
-func (s *Store) importFrom(d *os.File, key, path string) error {
-	from, err := openAt(d, filepath.Base(path), unix.O_RDONLY|unix.O_NONBLOCK)
+func (s *Store) importFrom(d *exchange.Dir, key, path string) error {
+	from, err := d.Open(filepath.Base(path))
 	if err != nil {
 		return err
 	}
 	defer from.Close()
 	i, err := readInfo(from)
-	if err == nil && i.Key != key {
-		err = errors.New("it was made for another set-up")
+	if err == nil && i.Private {
+		err = errPrivate
+	}
+	if err == nil {
+		err = i.fits(s, key)
 	}
 	if err == nil {
 		err = s.shrink(s.max - i.Size - block)
@@ -116,7 +123,7 @@ func (s *Store) copyIn(from *os.File, size int64, path string) error {
 }
 
 // copyAll copies size bytes, through a buffer that does not depend on from.
-func copyAll(into, from *os.File, size int64) error {
+func copyAll(into io.Writer, from *os.File, size int64) error {
 	n, err := io.Copy(into, io.NewSectionReader(from, 0, size))
 	if err == nil && n != size {
 		err = errors.New("it was truncated meanwhile")
@@ -135,51 +142,19 @@ func (s *Store) Export(key, dir string) error {
 	if l != nil {
 		defer l.File.Close()
 	}
-	var d *os.File
+	if err == nil && l.Private {
+		err = errPrivate
+	}
+	var d *exchange.Dir
 	if err == nil {
-		d, err = openDir(dir)
+		d, err = exchange.Open(dir)
 	}
 	if err == nil {
 		defer d.Close()
-		err = l.exportTo(d, filepath.Base(path))
+		err = d.Put(filepath.Base(path), func(w io.Writer) error { return copyAll(w, l.File, l.Size+block) })
 	}
 	if err != nil {
 		return cannotExchange("leave", dir, err)
 	}
 	return nil
-}
-
-func (l *Layer) exportTo(d *os.File, name string) error {
-	var owner unix.Stat_t
-	if err := unix.Fstat(int(d.Fd()), &owner); err != nil {
-		return err
-	}
-	fresh := name + ".new"
-	_ = unix.Unlinkat(int(d.Fd()), fresh, 0)
-	into, err := openAt(d, fresh, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(copyAll(into, l.File, l.Size+block), into.Chown(int(owner.Uid), int(owner.Gid)), into.Close())
-	if err == nil {
-		err = unix.Renameat(int(d.Fd()), fresh, int(d.Fd()), name)
-	}
-	if err != nil {
-		return errors.Join(err, unix.Unlinkat(int(d.Fd()), fresh, 0))
-	}
-	return nil
-}
-
-// openDir opens a directory, and not where a link of that name leads.
-func openDir(dir string) (*os.File, error) {
-	return os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-}
-
-// openAt opens the file name of the directory d, and not where a link leads.
-func openAt(d *os.File, name string, flags int) (*os.File, error) {
-	fd, err := unix.Openat(int(d.Fd()), name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
-	}
-	return os.NewFile(uintptr(fd), name), nil
 }

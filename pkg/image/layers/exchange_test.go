@@ -69,7 +69,7 @@ func TestExchange(t *testing.T) {
 	if left, err := os.ReadDir(parent); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
-	if err := l.verify(keyOf("a")); err != nil {
+	if err := l.verify(); err != nil {
 		t.Errorf("the layer in use: %v", err)
 	}
 }
@@ -189,5 +189,54 @@ func TestExportFollowsNothing(t *testing.T) {
 	}
 	if err := s.Export(made.Key, dir); code(err) != CodeExchange {
 		t.Errorf("a linked directory: %v", err)
+	}
+}
+
+// THREATS 81: a private layer is used by the temporary store that made it, and no other store
+// makes, takes, leaves or keeps one.
+func TestPrivateStays(t *testing.T) {
+	private := Info{Key: keyOf("a"), Run: "run-1", Private: true}
+	kept, dir := testStore(t, 0), t.TempDir()
+	if _, err := kept.Make(private); code(err) != CodeWrite {
+		t.Errorf("a kept store makes one: %v", err)
+	}
+	own, err := OpenTemporary(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	m, err := own.Make(private)
+	if err == nil {
+		_, err = m.Keep()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := mustGet(t, own, "a"); l == nil || !l.Private {
+		t.Fatalf("%+v", l)
+	}
+	if err := own.Export(keyOf("a"), dir); code(err) != CodeExchange {
+		t.Errorf("it was left: %v", err)
+	}
+	name := strings.TrimPrefix(keyOf("a"), "sha256:") + suffix
+	data, err := os.ReadFile(filepath.Join(own.dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []string{dir, kept.dir} {
+		if err := os.WriteFile(filepath.Join(to, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other, err := OpenTemporary(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := other.Import(dir, keyOf("a")); code(err) != CodeExchange || mustGet(t, other, "a") != nil {
+		t.Errorf("it was taken: %v", err)
+	}
+	if l, err := kept.Get(keyOf("a")); l != nil || code(err) != CodeInvalid {
+		t.Errorf("a kept store has it: %v", err)
 	}
 }

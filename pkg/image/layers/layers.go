@@ -13,7 +13,8 @@
 //
 //	{"schema":"fumehood.layer/v1","key":"sha256:…","digest":"sha256:…","size":8192,"run":"…","made":"…"}
 //
-// digest and size are the image's.
+// digest and size are the image's. "private":true is in the layers of a temporary store that no
+// other store may hold.
 //
 // # What it promises
 //
@@ -54,6 +55,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/image"
 	"github.com/fumehood/fumehood/pkg/internal/lease"
+	"github.com/fumehood/fumehood/pkg/internal/store"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -93,10 +95,10 @@ type Store struct {
 func Open(dir string, max int64) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
-		err = makeDir(dir)
+		err = os.MkdirAll(filepath.Dir(dir), 0o755)
 	}
 	if err == nil {
-		err = private(dir)
+		_, err = store.MakeDir(dir)
 	}
 	if err != nil {
 		return nil, &proposal.StopError{Code: CodeStore, Message: fmt.Sprintf("cannot use the directory %q for layers", dir),
@@ -104,30 +106,6 @@ func Open(dir string, max int64) (*Store, error) {
 	}
 	lease.Sweep(dir, making, (*lease.Dir).Remove)
 	return &Store{dir: dir, max: cmp.Or(max, DefaultMaxSize)}, nil
-}
-
-// makeDir makes dir for this user alone. What is above it may be for others, too.
-func makeDir(dir string) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o700); !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
-}
-
-// private returns an error unless dir is a directory that only this user can enter.
-func private(dir string) error {
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || !info.IsDir() || int(st.Uid) != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
-		return errors.New("it is not a directory of this user with mode 0700")
-	}
-	return nil
 }
 
 // An Info describes a layer.
@@ -138,6 +116,8 @@ type Info struct {
 	Size   int64     `json:"size"`   // of the image
 	Run    string    `json:"run"`    // the run that made it
 	Made   time.Time `json:"made"`
+	// Private means that only a temporary store may hold it.
+	Private bool `json:"private,omitempty"`
 }
 
 // A Layer is a layer that was verified and is in use until Close.
@@ -148,8 +128,13 @@ type Layer struct {
 	File *os.File
 }
 
-// Close ends the use of a layer.
-func (l *Layer) Close() error { return l.File.Close() }
+// Close ends the use of a layer. A nil Layer is not in use.
+func (l *Layer) Close() error {
+	if l == nil {
+		return nil
+	}
+	return l.File.Close()
+}
 
 func invalid(key, why string, err error) error {
 	return &proposal.StopError{Code: CodeInvalid, Message: fmt.Sprintf("the layer for %.19s… is not used: %s", key, why), Hint: "it was removed; a run with --layers write makes it again", Err: err}
@@ -164,15 +149,22 @@ func (s *Store) path(key string) (string, error) {
 	return filepath.Join(s.dir, digits+suffix), nil
 }
 
-// Get returns the layer for key, or nil if there is none. It reads the whole file.
+// Get returns the layer for key, or nil if there is none. It reads the whole file. A nil Store
+// has none.
 func (s *Store) Get(key string) (*Layer, error) {
+	if s == nil {
+		return nil, nil
+	}
 	path, err := s.path(key)
 	if err != nil {
 		return nil, err
 	}
 	l, err := open(path)
 	if err == nil {
-		err = l.verify(key)
+		err = l.fits(s, key)
+	}
+	if err == nil {
+		err = l.verify()
 	}
 	if err != nil && l != nil {
 		_ = l.File.Close()
@@ -250,11 +242,21 @@ func readInfo(file *os.File) (i Info, err error) {
 	return i, nil
 }
 
-// verify checks that the layer is for key and that its image is what it says.
-func (l *Layer) verify(key string) error {
-	if l.Key != key {
+// fits returns an error unless a layer for key in s can be the one that i describes.
+func (i Info) fits(s *Store, key string) error {
+	switch {
+	case i.Key != key:
 		return errors.New("it was made for another set-up")
+	case i.Private && s.temporary == nil:
+		return errPrivate
 	}
+	return nil
+}
+
+var errPrivate = errors.New("it is private to the run that made it")
+
+// verify checks that the image is what the layer says.
+func (l *Layer) verify() error {
 	sum := sha256.New()
 	if _, err := io.CopyBuffer(struct{ io.Writer }{sum}, io.NewSectionReader(l.File, 0, l.Size), make([]byte, 1<<20)); err != nil {
 		return err
@@ -273,16 +275,19 @@ type Maker struct {
 	writer *image.Writer
 }
 
-// Make begins the layer for key, which run makes.
-func (s *Store) Make(key, run string) (*Maker, error) {
-	if _, err := s.path(key); err != nil {
+// Make begins the layer with i's Key, Run and Private.
+func (s *Store) Make(i Info) (*Maker, error) {
+	if _, err := s.path(i.Key); err != nil {
 		return nil, err
+	}
+	if err := i.fits(s, i.Key); err != nil {
+		return nil, cannotWrite(err)
 	}
 	dir, err := lease.Make(s.dir, making)
 	if err != nil {
 		return nil, cannotWrite(err)
 	}
-	m := &Maker{store: s, dir: dir, info: Info{Schema: Version, Key: key, Run: run, Made: time.Now().UTC().Truncate(time.Second)}}
+	m := &Maker{store: s, dir: dir, info: Info{Schema: Version, Key: i.Key, Run: i.Run, Private: i.Private, Made: time.Now().UTC().Truncate(time.Second)}}
 	if m.writer, err = image.Create(m.file(), image.Options{MaxFiles: MaxFiles, MaxBytes: min(maxSize-block, s.max)}); err != nil {
 		return nil, errors.Join(err, m.Abort())
 	}

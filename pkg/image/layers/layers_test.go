@@ -60,7 +60,7 @@ func keyOf(name string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([
 
 // keep makes a layer with one file.
 func keep(s *Store, key, content string) (Info, error) {
-	m, err := s.Make(key, "run-1")
+	m, err := s.Make(Info{Key: key, Run: "run-1"})
 	if err != nil {
 		return Info{}, err
 	}

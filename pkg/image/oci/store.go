@@ -18,13 +18,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/pkg/image"
+	dirs "github.com/fumehood/fumehood/pkg/internal/store"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -110,16 +110,11 @@ type store struct {
 }
 
 func openStore(o Options) (store, error) {
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(o.Dir), 0o755); err != nil {
 		return store{}, onDisk(err)
 	}
-	info, err := os.Lstat(o.Dir)
-	if err != nil {
+	if _, err := dirs.MakeDir(o.Dir); err != nil {
 		return store{}, onDisk(err)
-	}
-	owner, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || !info.IsDir() || int(owner.Uid) != os.Geteuid() || info.Mode()&0o077 != 0 {
-		return store{}, onDisk(fmt.Errorf("%s is not a directory that only this user can use", o.Dir))
 	}
 	return store{o}, nil
 }

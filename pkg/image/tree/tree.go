@@ -4,7 +4,8 @@
 
 // Package tree reads the files in an image file of package image, without mounting it.
 //
-// Paths are those of package io/fs: relative to the image's root, without "..". Symbolic
+// Paths are those of package io/fs: relative to the image's root, without "..". Names need not
+// be UTF-8, so that each file that is listed can be read. Symbolic
 // links are followed as a process sees them whose root is the image: an absolute target
 // begins at the image's root, and ".." does not leave it. Nothing of the host is opened.
 //
@@ -68,7 +69,7 @@ func (f *FS) walk(op, name string, follow bool) (at string, inode erofs.Inode, e
 	fail := func(err error) (string, erofs.Inode, error) {
 		return "", erofs.Inode{}, &fs.PathError{Op: op, Path: name, Err: err}
 	}
-	if !fs.ValidPath(name) {
+	if !fs.ValidPath(strings.ToValidUTF8(name, "?")) {
 		return fail(fs.ErrInvalid)
 	}
 	root, err := f.image.Inode(f.image.RootNid())

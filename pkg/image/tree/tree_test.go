@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,7 +36,7 @@ func open(t *testing.T) *FS {
 		{Path: "bin", Mode: fs.ModeSymlink | 0o777, Link: "usr/bin"}, {Path: "abs", Mode: fs.ModeSymlink | 0o777, Link: "/bin/tool"},
 		{Path: "usr/up", Mode: fs.ModeSymlink | 0o777, Link: "../../../../etc/passwd"}, {Path: "etc/passwd", Mode: 0o644, Size: 4},
 		{Path: "loop", Mode: fs.ModeSymlink | 0o777, Link: "loop2"}, {Path: "loop2", Mode: fs.ModeSymlink | 0o777, Link: "loop"}, {Path: "gone", Mode: fs.ModeSymlink | 0o777, Link: "/nothing"},
-		{Path: "tmp", Mode: fs.ModeDir | fs.ModeSticky | 0o777},
+		{Path: "tmp", Mode: fs.ModeDir | fs.ModeSticky | 0o777}, {Path: "odd/\xe9/\xff", Mode: 0o644, Size: 4},
 	} {
 		must(t, w.Add(e, strings.NewReader("text"[:e.Size])))
 	}
@@ -65,6 +66,25 @@ func TestResolve(t *testing.T) {
 		if got, err := f.Resolve(name); !errors.Is(err, want) {
 			t.Errorf("%q leads to %q, %v; want %v", name, got, err, want)
 		}
+	}
+}
+
+// A name that is listed can be read, also one that is not UTF-8.
+func TestNotUTF8(t *testing.T) {
+	f := open(t)
+	var found []string
+	must(t, fs.WalkDir(f, "odd", func(path string, d fs.DirEntry, err error) error {
+		found = append(found, path)
+		return err
+	}))
+	if want := []string{"odd", "odd/\xe9", "odd/\xe9/\xff"}; !slices.Equal(found, want) {
+		t.Errorf("found %q, want %q", found, want)
+	}
+	if data, err := f.ReadFile("odd/\xe9/\xff"); err != nil || string(data) != "text" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if _, err := f.ReadFile("odd/\xe9/../../../etc/passwd"); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("a path with dots: %v", err)
 	}
 }
 

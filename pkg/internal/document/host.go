@@ -22,10 +22,11 @@ var (
 	numeric = regexp.MustCompile(`(^|\.)([0-9]+|0x[0-9a-f]*)$`)
 )
 
-// validHost returns what is wrong with an entry of network, or "". An entry has
+func validHost(n *Node) string { return InvalidHost(n.Value) }
+
+// InvalidHost returns what is wrong with an entry of network, or "". An entry has
 // only one spelling, so the text of a grant is exactly what is compared.
-func validHost(n *Node) string {
-	entry := n.Value
+func InvalidHost(entry string) string {
 	if name, ok := strings.CutPrefix(entry, "registry:"); ok {
 		if slices.Contains(Registries, name) {
 			return ""

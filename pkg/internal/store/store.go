@@ -63,9 +63,9 @@ type Entry struct {
 	Used time.Time
 }
 
-// Open opens the store in dir, whose entries have at most max bytes together. It creates dir,
-// but not its parents. It refuses a directory that other users can enter.
-func Open(dir string, max int64) (*Store, error) {
+// MakeDir makes dir, but not its parents, for this user alone. It refuses a directory that other
+// users can enter.
+func MakeDir(dir string) (fs.FileInfo, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
@@ -75,6 +75,16 @@ func Open(dir string, max int64) (*Store, error) {
 	}
 	if !info.IsDir() || !own(info) || info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("directory %q must belong to this user, with mode 0700", dir)
+	}
+	return info, nil
+}
+
+// Open opens the store in dir, whose entries have at most max bytes together, and calls MakeDir
+// for it.
+func Open(dir string, max int64) (*Store, error) {
+	info, err := MakeDir(dir)
+	if err != nil {
+		return nil, err
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {

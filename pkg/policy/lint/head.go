@@ -90,24 +90,30 @@ func (x *linter) head(m *ast.Module, r *ast.Rule, ids map[string]*said) {
 	x.suggestion(r)
 }
 
-// shape finds members that are never valid answers: a policy with one makes no decision. It
+// shape finds members that are never valid answers: such an answer denies what it is about. It
 // reports whether r's member is not an object.
 func (x *linter) shape(r *ast.Rule, set string) bool {
-	takes, known := module.MemberKeys(set)
-	if !known {
+	if set == "programs" {
 		return false
 	}
+	takes, known := module.MemberKeys(set)
+	if !known {
+		takes.Must = []string{"rule"}
+	}
 	keys := slices.Concat(takes.Must, takes.May)
-	switch v := r.Head.Key.Value.(type) {
-	case ast.String, ast.Number, ast.Boolean, ast.Null, *ast.Array, ast.Set:
-		x.say(r.Location, Wrong, lintShape, fmt.Sprintf("a member of %s must be an object, or there is no decision", set), "write "+set+" contains "+shapeOf(takes.Must)+" if {…}")
+	object, ok := r.Head.Key.Value.(ast.Object)
+	if !ok && literal(r.Head.Key.Value) {
+		x.say(r.Location, Wrong, lintShape, fmt.Sprintf("a member of %s must be an object, or it denies what it is about", set), "write "+set+" contains "+shapeOf(takes.Must)+" if {…}")
 		return true
-	case ast.Object:
-		for _, k := range v.Keys() {
-			name, constant := k.Value.(ast.String)
-			if constant && !slices.Contains(keys, string(name)) {
-				x.say(k.Location, Wrong, lintShape, fmt.Sprintf("%s must not have the key %q, or there is no decision", set, string(name)), module.Meant(string(name), keys))
-			}
+	}
+	if !ok {
+		return false
+	}
+	x.values(r, set, object)
+	for _, k := range object.Keys() {
+		name, constant := k.Value.(ast.String)
+		if known && constant && !slices.Contains(keys, string(name)) {
+			x.say(k.Location, Wrong, lintShape, fmt.Sprintf("%s must not have the key %q, or it denies what it is about", set, string(name)), module.Meant(string(name), keys))
 		}
 	}
 	return false
@@ -179,7 +185,7 @@ func (x *linter) suggestion(r *ast.Rule) {
 	for _, key := range takes.Must {
 		t := object.Get(ast.StringTerm(key))
 		if key != "rule" && (t == nil || t.Equal(ast.StringTerm(""))) {
-			x.say(r.Location, Wrong, lintSuggestion, fmt.Sprintf("%s needs %s, or there is no decision", module.RuleName(r), key), help[key])
+			x.say(r.Location, Wrong, lintSuggestion, fmt.Sprintf("%s needs %s, or it denies what it is about", module.RuleName(r), key), help[key])
 		}
 	}
 }

@@ -32,6 +32,7 @@ func RuleAt(layer string, r *ast.Rule) (Place, bool) {
 // A Listener receives OPA's trace events and calls Held with each rule that held.
 type Listener struct {
 	Layer string
+	Set   string // only rules of this set; "" for all
 	Held  func(Place)
 }
 
@@ -39,7 +40,7 @@ type Listener struct {
 func (l Listener) Enabled() bool               { return l.Held != nil }
 func (l Listener) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
 func (l Listener) TraceEvent(e topdown.Event) {
-	if r, ok := e.Node.(*ast.Rule); ok && e.Op == topdown.ExitOp {
+	if r, ok := e.Node.(*ast.Rule); ok && e.Op == topdown.ExitOp && (l.Set == "" || l.Set == RuleName(r)) {
 		if at, ok := RuleAt(l.Layer, r); ok {
 			l.Held(at)
 		}

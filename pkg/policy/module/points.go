@@ -60,6 +60,10 @@ var fieldsOf = map[string]Keys{
 	"redact":    {[]string{"rule"}, []string{"secret"}},
 }
 
+// LimitKeys are the keys of limits' objects besides rule. Their values are positive numbers, and
+// whole ones except for cpus.
+var LimitKeys = []string{"wall_ms", "cpus", "memory_bytes", "pids", "disk_bytes", "files", "output_bytes"}
+
 // PackageOf is the name of m's package, without data.
 func PackageOf(m *ast.Module) string {
 	return strings.TrimPrefix(m.Package.Path.String(), "data.")

@@ -118,6 +118,9 @@ func ending(r proposal.Result) string {
 		words += ", limit " + r.Limit
 	}
 	words += " in " + (time.Duration(r.WallMS) * time.Millisecond).String()
+	if l := r.Layer; l != nil {
+		words += fmt.Sprintf("; left %s %.19s", l.Kind(), l.Digest)
+	}
 	if o := r.Observations; o != nil {
 		words += fmt.Sprintf("; programs: %d started, %d refused", o.Counts.Execs, o.Counts.Refused)
 		if o.Counts.Watched > 0 {
