@@ -21,6 +21,7 @@ import (
 
 func (c *invocation) demoCommand() *cobra.Command {
 	var s runFlags
+	var asked bool
 	cmd := &cobra.Command{
 		Use:     "demo [flags]",
 		GroupID: groupSetup,
@@ -28,29 +29,27 @@ func (c *invocation) demoCommand() *cobra.Command {
 		Long: `Run the full pipeline on a sample pull request: some commands succeed, one fails, and policy
 denies some. --output markdown prints the comment as the GitHub Action would post it.
 
+With --review, a model reviews the pull request: its answers are recorded, its commands and the
+reproducers of its findings really run, and the review that it leads to is printed.
+
 If fumehood was built from source, the first run also builds fumehood-runsc.
 
 Exit codes: 0 the pipeline ran to its end, 3 it could not`,
 		Example: `  fumehood demo
   fumehood demo --output markdown
-  fumehood demo --json | jq .totals`,
+  fumehood demo --json | jq .totals
+  fumehood demo --review`,
 		Args: cli.NoArgs,
-		RunE: c.Run(func([]string) int { return c.runDemo(&s) }),
+		RunE: c.Run(func([]string) int { return c.runDemo(&s, asked) }),
 	}
+	cmd.Flags().BoolVar(&asked, "review", false, "review the pull request with a recorded model instead")
 	s.defineCommon(cmd)
 	return cmd
 }
 
 // runDemo returns exitOK if the pipeline ran to its end, although the demo's commands
 // include one that fails and some that are denied.
-func (c *invocation) runDemo(s *runFlags) int {
-	p, problems := plan.Decode(demo.Plan, "plan.yaml")
-	if len(problems) > 0 {
-		panic("demo: internal error: " + plan.Describe("plan.yaml", problems[0]))
-	}
-	say := progress.New(c.Stderr).Notice
-	say(fmt.Sprintf("a reviewer proposes %d commands on a small pull request; running them usually takes 5 to 15 s", len(p.Proposals)))
-	p.Proposals = demotools.Keep(p.Proposals, say)
+func (c *invocation) runDemo(s *runFlags, asked bool) int {
 	dir, err := os.MkdirTemp("", "fumehood-demo-")
 	if err != nil {
 		return c.Stop(err)
@@ -59,6 +58,16 @@ func (c *invocation) runDemo(s *runFlags) int {
 	if err := s.writeDemo(dir); err != nil {
 		return c.Stop(err)
 	}
+	if asked {
+		return c.demoReview(s, dir)
+	}
+	p, problems := plan.Decode(demo.Plan, "plan.yaml")
+	if len(problems) > 0 {
+		panic("demo: internal error: " + plan.Describe("plan.yaml", problems[0]))
+	}
+	say := progress.New(c.Stderr).Notice
+	say(fmt.Sprintf("a reviewer proposes %d commands on a small pull request; running them usually takes 5 to 15 s", len(p.Proposals)))
+	p.Proposals = demotools.Keep(p.Proposals, say)
 	if code := c.gate(s, p); code == exitStopped {
 		return code
 	}

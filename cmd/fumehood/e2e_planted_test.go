@@ -58,20 +58,53 @@ func checkPlanted(t *testing.T, file string, doc review.Document) {
 }
 
 // planted verifies the findings of an archive with the files of two commits.
-func (d desk) planted(t *testing.T, file string) (doc review.Document) {
+func (d desk) planted(t *testing.T, file string) review.Document {
+	t.Helper()
+	repo, findings := commitArchive(t, file)
+	return d.reviewed(t, nil, "--workspace", repo, "--base", "base", "--head", "head", "--findings", findings, "--config", "none")
+}
+
+// reviewed runs fumehood review with further variables.
+func (d desk) reviewed(t *testing.T, env []string, args ...string) (doc review.Document) {
+	t.Helper()
+	cmd := d.command(context.Background(), append([]string{"review", "--json"}, args...)...)
+	cmd.Env = append(cmd.Env, env...)
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || len(out) == 0) {
+		t.Fatalf("%v\n%s", err, exit.Stderr)
+	}
+	if err := json.Unmarshal(out, &doc); err != nil {
+		t.Fatal(err)
+	}
+	want := exitOK
+	switch {
+	case !doc.Reviewed:
+		want = exitStopped
+	case doc.Count(review.Verified) > 0:
+		want = exitRefused
+	}
+	if code := cmd.ProcessState.ExitCode(); code != want {
+		t.Errorf("exit code %d, want %d", code, want)
+	}
+	return doc
+}
+
+// commitArchive makes a repository of an archive, and returns it and the file of findings.
+func commitArchive(t *testing.T, file string) (repo, findings string) {
 	t.Helper()
 	archive, err := txtar.ParseFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	repo := t.TempDir()
+	repo = t.TempDir()
 	git := func(args ...string) {
 		cmd := exec.Command("git", append([]string{"-C", repo, "-c", "user.name=A", "-c", "user.email=a@example.invalid"}, args...)...)
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
 		output(t, cmd)
 	}
 	git("init", "-q", "-b", "main")
-	findings := filepath.Join(t.TempDir(), "findings.yaml")
+	findings = filepath.Join(t.TempDir(), "findings.yaml")
 	for _, side := range []string{"base", "head"} {
 		for _, f := range archive.Files {
 			path := findings
@@ -88,13 +121,5 @@ func (d desk) planted(t *testing.T, file string) (doc review.Document) {
 		git("add", "-A")
 		git("commit", "-q", "-m", side)
 	}
-	out, err := d.command(context.Background(), "review", "--workspace", repo, "--base", "base", "--head", "head", "--findings", findings, "--config", "none", "--json").Output()
-	var exit *exec.ExitError
-	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitRefused) {
-		t.Fatalf("%v\n%s", err, exit.Stderr)
-	}
-	if err := json.Unmarshal(out, &doc); err != nil {
-		t.Fatal(err)
-	}
-	return doc
+	return repo, findings
 }

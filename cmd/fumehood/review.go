@@ -7,6 +7,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -21,27 +22,42 @@ import (
 type reviewFlags struct {
 	runFlags
 	base, head, findings string
+	asked                modelFlags
+}
+
+// subject names what the limits of a pull request apply to.
+func (s *reviewFlags) subject() string {
+	dir, err := filepath.Abs(s.workspace)
+	if err != nil {
+		dir = s.workspace
+	}
+	return dir + "\n" + s.head
 }
 
 func (c *invocation) reviewCommand() *cobra.Command {
 	var s reviewFlags
 	cmd := &cobra.Command{
-		Use:     "review --findings FILE --base REF [--head REF] [flags]",
+		Use:     "review {--findings FILE | --provider NAME --model NAME} --base REF [--head REF] [flags]",
 		GroupID: groupRun,
-		Short:   "Verify the findings of a reviewer by running their reproducers",
+		Short:   "Verify the findings of a reviewer, or of a model, by running their reproducers",
 		Long: `Verify the findings of any reviewer, a person or a model. Each finding names a command that
 fails where its claim is true. It runs on the pull request's code (head) and on the code before
 it (the merge base), three times each, every time in a new sandbox and decided by policy. A
 finding whose command fails on head and succeeds on base is verified. A suggestion of a verified
 finding is applied to a copy of head and offered only if the command succeeds there.
 
+With --provider a model is asked for the findings. It proposes commands, policy decides them,
+they run in a sandbox without network, and it reads their output, for at most --max-rounds
+rounds and within a budget that is checked before each request. It changes nothing else.
+
 Configuration and policy are those of the base. The clone's work tree and settings have no effect.
 
 Exit codes: 0 no finding is verified, 1 a finding is verified, 2 the findings are invalid,
-3 the review did not end, or no reproducer ran`,
+3 the review did not end, or nothing ran`,
 		Example: `  fumehood review --findings findings.yaml --base origin/main
   fumehood review --findings - --base main --head feature --json < findings.json
-  fumehood review --findings findings.yaml --base main --output markdown`,
+  fumehood review --findings findings.yaml --base main --output markdown
+  fumehood review --provider anthropic --model claude-sonnet-4-6 --max-usd 1 --base main`,
 		Args: cli.NoArgs,
 		RunE: c.Run(func([]string) int { return c.review(&s) }),
 	}
@@ -50,6 +66,7 @@ Exit codes: 0 no finding is verified, 1 a finding is verified, 2 the findings ar
 	f.StringVar(&s.base, "base", "", "`REF` branch or commit that the pull request is for")
 	f.StringVar(&s.head, "head", "HEAD", "`REF` branch or commit with the pull request's code")
 	cli.NoFiles(cmd, "base", "head")
+	s.asked.define(cmd)
 	s.defineConfigured(cmd)
 	s.defineCommon(cmd)
 	s.defineInternal(f)
@@ -57,31 +74,43 @@ Exit codes: 0 no finding is verified, 1 a finding is verified, 2 the findings ar
 }
 
 func (c *invocation) review(s *reviewFlags) int {
-	if s.findings == "" || s.base == "" {
-		return c.Misuse("review needs --findings and --base")
+	if (s.findings == "") == (s.asked.Provider == "") || s.base == "" {
+		return c.Misuse("review needs --base, and either --findings or --provider")
 	}
 	if err := s.readMasks(c.Stdin); err != nil {
 		return c.Stop(err)
 	}
 	defer c.attach(s)()
-	findings, code, ok := c.readFindings(s.findings)
-	if !ok {
-		return code
-	}
-	if err := gate.Privileged(); err != nil {
-		return c.Stop(err)
-	}
 	local := review.Local{Repository: s.workspace, Base: s.base, Head: s.head, Open: func(dir, trusted string) (*gate.Gate, error) {
 		flags := s.runFlags
 		flags.workspace, flags.trusted, flags.repeated = dir, trusted, true
 		flags.artifacts = "" // each run has its own
 		return c.open(&flags)
 	}}
-	d, err := c.kept(s)(local.Verify(c.Ctx, findings))
+	var findings proposal.ReviewFindings
+	if s.findings != "" {
+		var code int
+		var ok bool
+		if findings, code, ok = c.readFindings(s.findings); !ok {
+			return code
+		}
+	}
+	if err := gate.Privileged(); err != nil {
+		return c.Stop(err)
+	}
+	if s.findings == "" {
+		return c.reviewed(s.format, func() (review.Document, error) { return c.kept(s)(c.ask(s, local)) })
+	}
+	return c.reviewed(s.format, func() (review.Document, error) { return c.kept(s)(local.Verify(c.Ctx, findings)) })
+}
+
+// reviewed prints the Document of a review, and returns its exit code.
+func (c *invocation) reviewed(format cli.Format, do func() (review.Document, error)) int {
+	d, err := do()
 	if d.Schema == "" {
 		return c.Stop(err)
 	}
-	if out := c.printVerified(s.format, d); out != nil {
+	if out := c.printVerified(format, d); out != nil {
 		return c.Stop(errors.Join(err, out))
 	}
 	switch {

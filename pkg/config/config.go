@@ -80,6 +80,7 @@ type Config struct {
 	Layers     bool              `json:"layers,omitempty"`  // keep what set-up leaves
 	Checkout   Checkout          `json:"checkout,omitzero"`
 	Comment    Comment           `json:"comment,omitzero"`
+	Review     Review            `json:"review,omitzero"`
 
 	// Digest is "sha256:" and the lower-case hex SHA-256 of the file, byte for byte.
 	Digest string `json:"-"`
@@ -164,6 +165,17 @@ type Comment struct {
 	Mention string `json:"mention,omitempty"`
 }
 
+// Review is guidance for a model that reviews: see pkg/review. It is text for a model, and
+// never widens policy, budget or network.
+type Review struct {
+	Paths      []string `json:"paths,omitempty"`    // patterns of files to review; all if empty
+	Ignore     []string `json:"ignore,omitempty"`   // patterns of files to leave out
+	Focus      []string `json:"focus,omitempty"`    // what to look at
+	Severity   string   `json:"severity,omitempty"` // the lowest that is reported; "" for all
+	Language   string   `json:"language,omitempty"` // of findings; "" for English
+	Transcript bool     `json:"transcript,omitempty"`
+}
+
 // The values of Comment.Detail.
 const (
 	DetailQuiet  = "quiet"  // what needs attention, without the output of commands
@@ -243,7 +255,7 @@ func configOf(root *document.Node) Config {
 		Rootfs: root.Text("rootfs"), Tools: root.Texts("tools"), Services: root.Texts("services"),
 		Limits: document.LimitsOf(root.Get("limits")), Timeout: document.DurationOf(root.Get("timeout")),
 		Policy: root.Text("policy"), Cache: cacheOf(root.Get("cache")), Results: root.Text("results"), Layers: isTrue(root.Get("layers")),
-		Checkout: checkoutOf(root.Get("checkout")), Comment: commentOf(root.Get("comment")),
+		Checkout: checkoutOf(root.Get("checkout")), Comment: commentOf(root.Get("comment")), Review: reviewOf(root.Get("review")),
 		lines: map[string]int{},
 	}
 	for _, m := range root.Members {
@@ -299,6 +311,13 @@ func checkoutOf(n *document.Node) Checkout {
 
 func commentOf(n *document.Node) Comment {
 	return Comment{Detail: n.Text("detail"), Length: document.IntOf(n.Get("length")), Mention: n.Text("mention")}
+}
+
+func reviewOf(n *document.Node) Review {
+	if n == nil {
+		return Review{}
+	}
+	return Review{Paths: n.Texts("paths"), Ignore: n.Texts("ignore"), Focus: n.Texts("focus"), Severity: n.Text("severity"), Language: n.Text("language"), Transcript: isTrue(n.Get("transcript"))}
 }
 
 func isTrue(n *document.Node) bool { return n != nil && n.Value == "true" }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // The words for setup and registries.
@@ -44,6 +45,7 @@ var configShape = document.Shape{
 		document.Optional("layers", &layersShape),
 		document.Optional("checkout", &checkoutShape),
 		document.Optional("comment", &commentShape),
+		document.Optional("review", &reviewShape),
 	},
 }
 
@@ -56,6 +58,29 @@ var commentShape = document.Shape{
 			Want: fmt.Sprintf("a number from %d to %d", MinComment, MaxComment), Doc: "The maximum length, in UTF-16 units."}),
 		document.Optional("mention", &document.Shape{Kind: document.Text, Max: 16, Choice: Mentions, Want: quoted(Mentions),
 			Doc: "none (the default) or requester (when a run ends, a new comment mentions the person whose comment requested it)."}),
+	},
+}
+
+var reviewShape = document.Shape{
+	Kind: document.Object, Want: "an object with paths, ignore, focus, severity, language and transcript", Doc: "Guidance for a model that fumehood review asks.",
+	Fields: []document.Field{
+		document.Optional("paths", document.ListOf(&patternShape, "Files and directories to review, by name, path or pattern (default all).")),
+		document.Optional("ignore", document.ListOf(&patternShape, "Files and directories to leave out.")),
+		document.Optional("focus", document.ListOf(&document.Shape{Kind: document.Text, Max: 500}, "What the model should look at, each in a sentence.")),
+		document.Optional("severity", &document.Shape{Kind: document.Text, Max: 16, Choice: proposal.Severities, Want: quoted(proposal.Severities),
+			Doc: "The lowest severity that is reported (default low)."}),
+		document.Optional("language", &document.Shape{Kind: document.Text, Max: 64, Doc: "The language of findings (default English)."}),
+		document.Optional("transcript", &document.Shape{Kind: document.Boolean, Doc: "Whether the texts of requests and answers, without secrets, are kept beside the review's log (default false)."}),
+	},
+}
+
+var patternShape = document.Shape{
+	Kind: document.Text, Max: document.MaxPath, Want: "a name, path or pattern",
+	Valid: func(n *document.Node) string {
+		if _, err := path.Match(n.Value, ""); err != nil {
+			return fmt.Sprintf("invalid pattern %s", document.Quote(n.Value))
+		}
+		return ""
 	},
 }
 

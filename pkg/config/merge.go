@@ -57,14 +57,14 @@ type Effective struct {
 // unset describes a field that has no value.
 var unset = map[string]string{
 	"setup": `"auto"`, "registries": `"auto"`, "rootfs": `"host"`, "cache": "true", "results": `"off"`, "layers": "false",
-	"checkout": "(the commit)", "comment": "(normal detail)", "tools": "(none)", "services": "(none)", "policy": "(none)", "timeout": "(not set)",
+	"checkout": "(the commit)", "comment": "(normal detail)", "review": "(no guidance)", "tools": "(none)", "services": "(none)", "policy": "(none)", "timeout": "(not set)",
 }
 
 const unsetLimit = "(set by policy)"
 
 // Merge applies overrides to file, in order, and explains each value in force.
 //
-// An override replaces the field, except for limits and comment, whose parts are replaced one by one. Its
+// An override replaces the field, except for limits, comment and review, whose parts are replaced one by one. Its
 // value is written as follows:
 //
 //	setup                             auto, none, or one shell text
@@ -72,6 +72,7 @@ const unsetLimit = "(set by policy)"
 //	                                  also auto and none for registries
 //	checkout                          submodules=true, lfs=true
 //	comment                           detail=quiet, length=20000
+//	review                            severity=high, language=German, transcript=true
 //	limits                            memory=4GiB, pids=512, wall=5m
 //	cache, layers                     true or false
 //	rootfs, timeout, policy, results  the value itself
@@ -135,7 +136,7 @@ func nodeOf(field, value string) *document.Node {
 	switch {
 	case (field == "cache" || field == "layers") && (value == "true" || value == "false"):
 		return &document.Node{Kind: document.Boolean, At: at, Value: value}
-	case field == "limits", field == "checkout", field == "comment":
+	case field == "limits", field == "checkout", field == "comment", field == "review":
 		n := &document.Node{Kind: document.Object, At: at}
 		for _, part := range split(value) {
 			name, amount, _ := strings.Cut(part, "=")
@@ -143,7 +144,7 @@ func nodeOf(field, value string) *document.Node {
 			switch {
 			case document.IsNumber(v.Value):
 				v.Kind = document.Number
-			case field == "checkout" && (v.Value == "true" || v.Value == "false"):
+			case (field == "checkout" || field == "review") && (v.Value == "true" || v.Value == "false"):
 				v.Kind = document.Boolean
 			}
 			n.Members = append(n.Members, document.Member{Name: strings.TrimSpace(name), At: at, Value: v})
@@ -206,6 +207,9 @@ func apply(c *Config, field string, given Config) {
 	case "comment":
 		c.Comment = Comment{Detail: cmp.Or(given.Comment.Detail, c.Comment.Detail), Length: cmp.Or(given.Comment.Length, c.Comment.Length),
 			Mention: cmp.Or(given.Comment.Mention, c.Comment.Mention)}
+	case "review":
+		c.Review = Review{Paths: c.Review.Paths, Ignore: c.Review.Ignore, Focus: c.Review.Focus, Severity: cmp.Or(given.Review.Severity, c.Review.Severity),
+			Language: cmp.Or(given.Review.Language, c.Review.Language), Transcript: given.Review.Transcript || c.Review.Transcript}
 	default:
 		panic("config: internal error: no field " + field)
 	}

@@ -27,7 +27,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("%v\n%s", problems, m[1])
 		}
 	}
-	for head, shape := range map[string]*document.Shape{"field": &configShape, "field of a command": &commandShape, "field of checkout": &checkoutShape, "field of comment": &commentShape, "limit": limitsShape()} {
+	for head, shape := range map[string]*document.Shape{"field": &configShape, "field of a command": &commandShape, "field of checkout": &checkoutShape, "field of comment": &commentShape, "field of review": &reviewShape, "limit": limitsShape()} {
 		_, table, found := strings.Cut(page, "| "+head+" |")
 		table, _, _ = strings.Cut(table, "\n\n")
 		if !found {

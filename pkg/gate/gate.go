@@ -191,6 +191,12 @@ func (g *Gate) usable() error {
 	return nil
 }
 
+// Toolchains returns the toolchains that commands find.
+func (g *Gate) Toolchains() []proposal.Toolchain { return slices.Clone(g.tools) }
+
+// PolicyDigest returns the digest of the policy that decides every command of g.
+func (g *Gate) PolicyDigest() string { return g.engine.Digest() }
+
 // HasSetup reports whether set-up precedes the commands of each plan.
 func (g *Gate) HasSetup() bool { return len(g.o.Setup.Steps)+len(g.o.Setup.Services) > 0 }
 

@@ -111,6 +111,13 @@ func bound(redacted, r proposal.Run) proposal.Run {
 	return redacted
 }
 
+// Findings returns f, which a model or a person wrote, redacted.
+func (u *Redactor) Findings(f proposal.ReviewFindings) proposal.ReviewFindings {
+	redacted, _ := clean(u, f)
+	redacted.Schema, redacted.Digest = f.Schema, f.Digest
+	return redacted
+}
+
 // Failure is Run for the reason that a run stopped.
 func (u *Redactor) Failure(f *proposal.Failure) *proposal.Failure {
 	f, _ = clean(u, f)

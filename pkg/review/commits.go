@@ -27,7 +27,16 @@ type Local struct {
 }
 
 // Verify verifies findings about l. A Document without Schema means that nothing ran.
-func (l Local) Verify(ctx context.Context, findings proposal.ReviewFindings) (d Document, err error) {
+func (l Local) Verify(ctx context.Context, findings proposal.ReviewFindings) (Document, error) {
+	return l.within(ctx, func(c *commits, diff *Diff) (Document, error) {
+		d, err := Verify(ctx, c, diff, findings)
+		d.Base, d.Head = c.base, c.head
+		return d, err
+	})
+}
+
+// within calls f with the trees of l, which are removed afterwards.
+func (l Local) within(ctx context.Context, f func(*commits, *Diff) (Document, error)) (d Document, err error) {
 	repository, err := checkout.OpenLocal(ctx, l.Repository)
 	if err != nil {
 		return d, err
@@ -44,9 +53,7 @@ func (l Local) Verify(ctx context.Context, findings proposal.ReviewFindings) (d 
 	if err != nil {
 		return d, err
 	}
-	d, err = Verify(ctx, c, diff, findings)
-	d.Base, d.Head = c.base, c.head
-	return d, err
+	return f(c, diff)
 }
 
 // commits are the Trees of two commits. Each side is written once, and has a Gate of its own.
@@ -56,6 +63,7 @@ type commits struct {
 	dir        string
 	open       func(dir, trusted string) (*gate.Gate, error)
 	gates      map[string]*gate.Gate // by side
+	diff       []byte                // from base to head
 	applied    string                // the finding whose suggestion is on SideSuggested
 }
 
@@ -64,11 +72,11 @@ func (c *commits) prepare(ctx context.Context, l Local) (*Diff, error) {
 	if err := c.resolve(ctx, l); err != nil {
 		return nil, err
 	}
-	data, err := c.local.Diff(ctx, c.base, c.head)
-	if err != nil {
+	var err error
+	if c.diff, err = c.local.Diff(ctx, c.base, c.head); err != nil {
 		return nil, err
 	}
-	diff, err := ParseDiff(data)
+	diff, err := ParseDiff(c.diff)
 	if err != nil {
 		return nil, err
 	}

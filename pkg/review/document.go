@@ -24,10 +24,14 @@ type Document struct {
 	// Reviewed reports that the review ended normally and that a reproducer really ran, or that
 	// there was no finding. Otherwise Reason says why not, and nothing may be concluded from the
 	// absence of verified findings.
-	Reviewed bool     `json:"reviewed"`
-	Reason   string   `json:"reason,omitempty"`
-	Results  []Result `json:"results"`
-	Runs     []Run    `json:"runs"`
+	Reviewed bool   `json:"reviewed"`
+	Reason   string `json:"reason,omitempty"`
+	// Partial says that the model did not finish, and Results are of what it had found.
+	Partial bool     `json:"partial,omitempty"`
+	Results []Result `json:"results"`
+	Runs    []Run    `json:"runs"`
+	// Model is set if a model was asked.
+	Model *ModelUse `json:"model,omitempty"`
 }
 
 // A Result is one finding with its verdict.

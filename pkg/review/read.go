@@ -73,6 +73,8 @@ func (d Document) wrong() string {
 		return "it has too many findings or runs"
 	case d.Since != "" && !fullSHA.MatchString(d.Since):
 		return "the commit that was reviewed before is malformed"
+	case d.Model != nil || d.Partial:
+		return "it is of a model that was asked where the code ran"
 	case d.Reviewed == (d.Reason != ""):
 		return "it has a reason and was reviewed, or neither"
 	case d.Reviewed && len(d.Results) > 0 && d.Count(NotRun) == len(d.Results):

@@ -65,6 +65,8 @@ func TestRead(t *testing.T) {
 		"an unverified offer": func(d *Document) { d.Results[1].Suggestion = d.Results[0].Suggestion },
 		"no reason":           func(d *Document) { d.Reviewed = false },
 		"nothing ran":         func(d *Document) { d.Results = d.Results[3:4] },
+		"a model":             func(d *Document) { d.Model = &ModelUse{} },
+		"a part":              func(d *Document) { d.Partial = true },
 		"too many":            func(d *Document) { d.Results = slicesRepeat(d.Results, 21) },
 	} {
 		d := sampleDocument()

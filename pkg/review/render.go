@@ -28,6 +28,8 @@ var headings = []struct {
 // Headline returns the result in one line of plain text.
 func (d Document) Headline() string {
 	switch n := d.Count(Verified); {
+	case d.Partial:
+		return fmt.Sprintf("Incomplete review, %s so far: %s", counted(n, "verified finding", "verified findings"), d.Reason)
 	case !d.Reviewed:
 		return "Not reviewed: " + d.Reason
 	case len(d.Results) == 0:
@@ -79,6 +81,12 @@ func (d Document) Text() string {
 		}
 	}
 	b.WriteString("\n")
+	if d.Model != nil {
+		fmt.Fprintf(&b, "%s\nmodel: log %s\n", terminal.Line(d.Model.words()), terminal.Line(d.Model.Log.Log))
+		if s := d.Model.Session; s != nil {
+			fmt.Fprintf(&b, "commands of the model: run %s, log %s\n", terminal.Line(s.ID), terminal.Line(s.Log))
+		}
+	}
 	for _, run := range d.Runs {
 		fmt.Fprintf(&b, "%s: run %s, log %s\n", terminal.Line(run.Side), terminal.Line(run.ID), terminal.Line(run.Log))
 	}
@@ -147,6 +155,9 @@ func (d Document) markdown(s Shown, cell int) string {
 	fmt.Fprintf(&b, "Reproducers ran on `%s` and on `%s`, in sandboxes of their own. A verdict says what they did, not that a claim is true.\n", short(d.Head), short(d.Base))
 	if d.Since != "" {
 		fmt.Fprintf(&b, "\nThe commit `%s` was reviewed before: new comments are only on lines that have changed since, and near them.\n", short(d.Since))
+	}
+	if d.Model != nil {
+		fmt.Fprintf(&b, "\nThe findings are a model's, which does not decide anything: %s.\n", code(d.Model.words()))
 	}
 	for _, h := range headings {
 		list := d.with(h.verdict)

@@ -26,7 +26,7 @@ var hostileTexts = []string{
 func TestHostileText(t *testing.T) {
 	for _, hostile := range hostileTexts {
 		f := proposal.ReviewFinding{ID: hostile, File: hostile, Line: 1, Severity: hostile, Claim: hostile, Reproducer: &proposal.Proposal{Run: hostile, Code: hostile}}
-		d := Document{Reason: hostile, Base: hostile, Head: hostile, Runs: []Run{{ID: hostile, Side: hostile, Log: hostile}}}
+		d := Document{Reason: hostile, Base: hostile, Head: hostile, Runs: []Run{{ID: hostile, Side: hostile, Log: hostile}}, Model: &ModelUse{Provider: hostile, Model: hostile, Left: 1, Log: Run{Log: hostile}, Session: &Run{ID: hostile, Log: hostile}}}
 		for _, h := range headings {
 			d.Results = append(d.Results, Result{Finding: f, Verdict: h.verdict, Why: hostile, Suggestion: &Suggestion{Why: hostile}})
 		}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/report/progress"
+	"github.com/fumehood/fumehood/pkg/review"
+	"github.com/fumehood/fumehood/testdata/demo"
+)
+
+// demoReview reviews the sample pull request in dir with a recorded conversation.
+func (c *invocation) demoReview(s *runFlags, dir string) int {
+	progress.New(c.Stderr).Notice("a model reviews a small pull request: its part is recorded, so no key is needed and no model is asked; commands and reproducers really run, which takes 15 to 60 s")
+	clone := filepath.Join(dir, "clone")
+	if err := demo.WriteRepository(c.Ctx, clone); err != nil {
+		return c.Stop(err)
+	}
+	r, err := review.Replay(demo.Answers(), filepath.Join(dir, "spend"))
+	if err != nil {
+		return c.Stop(err)
+	}
+	if r.Redactor, err = gate.NewRedactor(gate.Options{}); err != nil {
+		return c.Stop(err)
+	}
+	r.Guidance = func(string) (review.Guidance, error) { return review.Guidance{}, nil }
+	local := review.Local{Repository: clone, Base: "base", Head: "head", Open: func(tree, trusted string) (*gate.Gate, error) {
+		flags := *s
+		flags.workspace, flags.trusted, flags.repeated = tree, trusted, true
+		return c.open(&flags)
+	}}
+	code := c.reviewed(s.format, func() (review.Document, error) { return local.Review(c.Ctx, r) })
+	if code == exitStopped {
+		return code
+	}
+	return exitOK
+}

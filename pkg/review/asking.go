@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package review
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/redact"
+	"github.com/fumehood/fumehood/pkg/review/model"
+	"github.com/fumehood/fumehood/pkg/review/spend"
+)
+
+// Asking is how an operator describes a Reviewer.
+type Asking struct {
+	Provider, Model string
+	Command         string   // program of the provider command
+	Env             []string // names of its variables
+	Getenv          func(string) string
+	Rounds          int
+	MaxOutput       int64
+	Timeout         time.Duration // DefaultTimeout if 0
+	// Review, PR and Day are the limits of this review, of all reviews of Subject, and of all of
+	// one day.
+	Review, PR, Day Cap
+	Subject         string
+	Prices          string // file with a table of prices; spend.Shipped if empty
+}
+
+// A Cap is a limit as an operator writes it.
+type Cap struct {
+	USD    string // dollars, such as 0.50; "" for none
+	Tokens int64  // of input and output; negative for none
+}
+
+// DefaultUSD is Asking.Review.USD of a model whose price is known.
+const DefaultUSD = "2"
+
+// Prepare returns the Reviewer that a describes, without Redactor, Signer and Guidance, and the values to
+// redact from everything. It sends nothing. The error is a *proposal.StopError.
+func (a Asking) Prepare(ctx context.Context) (r Reviewer, masks []redact.Mask, err error) {
+	if a.Model == "" || a.Rounds < 1 || a.Rounds > MaxRounds || a.MaxOutput < 1 || a.MaxOutput > DefaultMaxOutput {
+		return r, nil, &proposal.StopError{Code: "model.options", Message: "invalid options for a model", Hint: fmt.Sprintf("name a model, 1 to %d rounds and 1 to %d tokens of output", MaxRounds, DefaultMaxOutput)}
+	}
+	r = Reviewer{Name: a.Provider, Model: a.Model, Rounds: a.Rounds, MaxOutput: a.MaxOutput, Timeout: cmp.Or(a.Timeout, DefaultTimeout)}
+	var values []string
+	if r.Provider, values, err = model.New(ctx, model.Options{Provider: a.Provider, Getenv: a.Getenv, Command: a.Command, Env: a.Env}); err != nil {
+		return r, nil, err
+	}
+	for i, value := range values {
+		if len(value) >= redact.MinMask {
+			masks = append(masks, redact.Mask{Name: fmt.Sprintf("MODEL_KEY_%d", i+1), Value: value})
+		}
+	}
+	r.Budget, r.Prices, err = a.budget()
+	return r, masks, err
+}
+
+// Replay returns a Reviewer that repeats recorded answers, without the parts that Prepare's lacks.
+// Its ledger is in dir.
+func Replay(answers []string, dir string) (r Reviewer, err error) {
+	ledger, err := spend.OpenLedger(dir)
+	free := spend.Limits{Review: spend.Unlimited, Subject: spend.Unlimited, Day: spend.Unlimited}
+	return Reviewer{Provider: model.Recorded(answers), Name: "recorded", Model: "conversation", Rounds: DefaultRounds, MaxOutput: DefaultMaxOutput, Timeout: DefaultTimeout,
+		Budget: spend.NewBudget(free, spend.Price{}, "demo", ledger)}, err
+}
+
+// budget returns the budget, and the digest of the prices if the model has one there.
+func (a Asking) budget() (*spend.Budget, string, error) {
+	prices, err := a.prices()
+	if err != nil {
+		return nil, "", err
+	}
+	price, priced := prices.Of(a.Model)
+	if err := a.enforceable(priced); err != nil {
+		return nil, "", err
+	}
+	if priced && a.Review.USD == "" {
+		a.Review.USD = DefaultUSD
+	}
+	var limits spend.Limits
+	for _, c := range []struct {
+		given Cap
+		limit *spend.Amount
+	}{{a.Review, &limits.Review}, {a.PR, &limits.Subject}, {a.Day, &limits.Day}} {
+		if *c.limit, err = c.given.amount(); err != nil {
+			return nil, "", err
+		}
+	}
+	state, err := gate.StateHome()
+	if err != nil {
+		return nil, "", err
+	}
+	ledger, err := spend.OpenLedger(filepath.Join(state, "fumehood", "reviews"))
+	if err != nil || !priced {
+		prices.Digest = ""
+	}
+	return spend.NewBudget(limits, price, digestOf([]byte(a.Subject)), ledger), prices.Digest, err
+}
+
+// enforceable refuses limits that cannot be kept.
+func (a Asking) enforceable(priced bool) error {
+	switch {
+	case priced:
+		return nil
+	case a.Review.Tokens < 0:
+		return &proposal.StopError{Code: "model.price", Message: fmt.Sprintf("the price of the model %q is not known", a.Model), Hint: "set --max-tokens, or name a table with its price with --prices"}
+	case a.Review.USD != "" || a.PR.USD != "" || a.Day.USD != "":
+		return &proposal.StopError{Code: "model.price", Message: fmt.Sprintf("the price of the model %q is not known, so that a limit in dollars has no effect", a.Model), Hint: "set limits in tokens only, or name a table with its price with --prices"}
+	}
+	return nil
+}
+
+func (a Asking) prices() (spend.Prices, error) {
+	if a.Prices == "" {
+		return spend.ReadPrices(spend.Shipped)
+	}
+	data, err := os.ReadFile(a.Prices)
+	if err != nil {
+		return spend.Prices{}, &proposal.StopError{Code: "model.prices", Message: "cannot read the table of prices", Hint: "check --prices", Err: err}
+	}
+	return spend.ReadPrices(data)
+}
+
+func (c Cap) amount() (spend.Amount, error) {
+	limit := spend.Unlimited
+	if c.Tokens >= 0 {
+		limit.Tokens = c.Tokens
+	}
+	if c.USD == "" {
+		return limit, nil
+	}
+	usd, err := spend.ParseUSD(c.USD)
+	if err != nil {
+		return limit, &proposal.StopError{Code: "model.options", Message: "invalid limit: " + err.Error(), Hint: "write dollars, such as 0.50"}
+	}
+	limit.USD = usd
+	return limit, nil
+}
