@@ -44,12 +44,15 @@ func (f Finding) String() string {
 	return f.Summary.String()
 }
 
-// MarshalJSON writes the Summary, with the fault as "error".
+// MarshalJSON writes the Summary, with the fault as "error" and where it is as "fault".
 func (f Finding) MarshalJSON() ([]byte, error) {
+	var at *VerifyError
+	errors.As(f.Fault, &at)
 	return json.Marshal(struct {
 		Summary
-		Error string `json:"error,omitempty"`
-	}{f.Summary, f.Message()})
+		Error string       `json:"error,omitempty"`
+		Fault *VerifyError `json:"fault,omitempty"`
+	}{f.Summary, f.Message(), at})
 }
 
 // Message is the fault's message, or "".

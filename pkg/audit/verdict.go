@@ -105,11 +105,11 @@ const (
 
 // A VerifyError describes the first thing that is wrong in a log, and where it is.
 type VerifyError struct {
-	Code    string
-	Line    int64 // from 1
-	Entry   int64 // number of the affected entry, -1 for none
-	Offset  int64 // of the line's first byte
-	Message string
+	Code    string `json:"code"`
+	Line    int64  `json:"line"`  // from 1
+	Entry   int64  `json:"entry"` // number of the affected entry, -1 for none
+	Offset  int64  `json:"byte"`  // of the line's first byte
+	Message string `json:"message"`
 }
 
 func (e *VerifyError) Error() string {
