@@ -156,7 +156,7 @@ func result(t *testing.T, r proposal.Report) *proposal.Result {
 // traces returns the places outside a desk where a run has files while it lasts.
 func traces() map[string]bool {
 	found := map[string]bool{}
-	for _, pattern := range []string{"/sys/fs/cgroup/fumehood-*", "/sys/fs/cgroup/*/fumehood-*", "/run/fumehood-*", "/tmp/fumehood-*"} {
+	for _, pattern := range []string{"/sys/fs/cgroup/fumehood-*", "/sys/fs/cgroup/*/fumehood-*", "/run/fumehood-*", "/tmp/fumehood-[0-9a-f][0-9a-f]*"} {
 		paths, _ := filepath.Glob(pattern)
 		for _, path := range paths {
 			found[path] = true
