@@ -50,7 +50,7 @@ func (c *invocation) showConfig(s *configFlags, args []string) int {
 	if len(args) > 1 {
 		return c.Misuse("config takes one directory")
 	}
-	if s.setup != "" && s.setup != "auto" && s.setup != "none" {
+	if invalidSetup(s.setup) {
 		return c.Misuse("--setup must be auto or none")
 	}
 	dir := append(args, ".")[0]

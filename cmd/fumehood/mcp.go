@@ -72,7 +72,7 @@ func (s *mcpFlags) misuse() string {
 	switch {
 	case s.approver != "none" && s.approver != "elicit":
 		return "--approver must be none or elicit"
-	case s.setup != "" && s.setup != "auto" && s.setup != "none":
+	case invalidSetup(s.setup):
 		return "--setup must be auto or none"
 	case (s.http == "") != (s.tokens == ""):
 		return "--http needs --token-file, and --token-file needs --http"

@@ -7,7 +7,6 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
 
 	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/review"
@@ -34,26 +33,10 @@ func (c *invocation) attach(s *reviewFlags) (done func()) {
 // kept returns a function that keeps what a review has shown.
 func (c *invocation) kept(s *reviewFlags) func(review.Document, error) (review.Document, error) {
 	return func(d review.Document, err error) (review.Document, error) {
-		if d.Schema != "" {
-			err = errors.Join(err, c.keep(s, &d))
+		owner, wrong := process.ParseOwner(s.owner)
+		if d.Schema != "" && wrong == nil {
+			wrong = d.Keep(review.Files{Logs: s.artifacts, Document: s.report, Owner: owner}, s.early.Text)
 		}
-		return d, err
+		return d, errors.Join(err, wrong)
 	}
-}
-
-// keep writes the files that --artifacts and --report name: the logs of the runs, and d.
-func (c *invocation) keep(s *reviewFlags, d *review.Document) error {
-	owner, err := process.ParseOwner(s.owner)
-	if err == nil && s.artifacts != "" {
-		err = d.KeepLogs(s.artifacts)
-	}
-	if err != nil || s.report == "" {
-		return errors.Join(err, owner.Take(s.artifacts))
-	}
-	clean := d.Redacted(s.early.Text)
-	data, err := clean.JSON()
-	if err == nil {
-		err = os.WriteFile(s.report, data, 0o600)
-	}
-	return errors.Join(err, owner.Take(s.artifacts, s.report))
 }

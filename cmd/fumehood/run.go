@@ -50,7 +50,7 @@ func (c *invocation) runPlan(s *runFlags) int {
 	if (s.parentPipe || s.maskStdin) && s.plan == "-" {
 		return c.Misuse("--lifeline or --mask-stdin and --plan - both need standard input")
 	}
-	if s.setup != "" && s.setup != "auto" && s.setup != "none" {
+	if invalidSetup(s.setup) {
 		return c.Misuse("--setup must be auto or none")
 	}
 	if err := s.export.check(); err != nil {

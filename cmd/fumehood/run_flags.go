@@ -319,3 +319,6 @@ func (s *runFlags) left(g *gate.Gate) []string {
 	}
 	return paths
 }
+
+// invalidSetup reports whether a value of --setup is an unknown mode.
+func invalidSetup(mode string) bool { return mode != "" && mode != "auto" && mode != "none" }

@@ -67,7 +67,7 @@ func (s *serveFlags) misuse() string {
 		return "serve needs --e2b and --keys-file"
 	case s.drain < 0:
 		return "--drain must not be negative"
-	case s.setup != "" && s.setup != "auto" && s.setup != "none":
+	case invalidSetup(s.setup):
 		return "--setup must be auto or none"
 	case s.artifacts+s.auditFile+s.report+s.markdown+s.export.decisions != "":
 		return "serve has many sandboxes: --artifacts, --audit, --report, --markdown and --decisions name one"

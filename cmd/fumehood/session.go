@@ -77,7 +77,7 @@ Exit codes: 0 the session is ready, 2 a flag is invalid, 3 it could not start`,
 
 func (s *sessionFlags) misuse() string {
 	switch {
-	case s.setup != "" && s.setup != "auto" && s.setup != "none":
+	case invalidSetup(s.setup):
 		return "--setup must be auto or none"
 	case s.idle <= 0 || s.lifetime <= 0:
 		return "--idle and --lifetime must be more than 0"

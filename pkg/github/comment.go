@@ -3,10 +3,8 @@
 package github
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	gh "github.com/google/go-github/v62/github"
@@ -28,22 +26,7 @@ func (c *Client) Comments(ctx context.Context, number int) ([]Comment, error) {
 	// For the comments of one issue, GitHub documents neither sort nor direction
 	// and ignores both: a request for the newest first would return the oldest.
 	path := c.path(fmt.Sprintf("issues/%d/comments", number))
-	var comments []Comment
-	err := pages(ctx, c, listComments, path, nil, func(page []*gh.IssueComment) error {
-		for _, item := range page {
-			comment, err := commentOf(item)
-			if err != nil {
-				return err
-			}
-			comments = append(comments, comment)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(comments, func(a, b Comment) int { return cmp.Compare(a.ID, b.ID) })
-	return unique(comments, func(c Comment) int64 { return c.ID }), nil
+	return listAll(ctx, c, listComments, path, commentOf, func(c Comment) int64 { return c.ID })
 }
 
 // Comment reads one comment of the repository.

@@ -32,7 +32,6 @@ var (
 	updateComment  = operation{"update a comment", "{pull-requests: write}", sets}
 	deleteComment  = operation{"delete a comment", "{pull-requests: write}", sets}
 	react          = operation{"react to a comment", "{pull-requests: write}", sets} // GitHub keeps one per kind and person
-	listReviews    = operation{"list the pull request's reviews", "{pull-requests: read}", reads}
 	createReview   = operation{"create a review", "{pull-requests: write}", adds}
 
 	listReviewComments  = operation{"list the comments of the pull request's reviews", "{pull-requests: read}", reads}

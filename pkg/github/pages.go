@@ -3,10 +3,12 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,6 +67,26 @@ func pages[P any](ctx context.Context, c *Client, op operation, path string, que
 		}
 	}
 	return malformed("the list has more than %d items", maxItems).stop(op)
+}
+
+// listAll reads a list by ascending ID, each item once.
+func listAll[P, T any](ctx context.Context, c *Client, op operation, path string, of func(P) (T, error), id func(T) int64) ([]T, error) {
+	var all []T
+	err := pages(ctx, c, op, path, nil, func(page []P) error {
+		for _, item := range page {
+			read, err := of(item)
+			if err != nil {
+				return err
+			}
+			all = append(all, read)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(all, func(a, b T) int { return cmp.Compare(id(a), id(b)) })
+	return unique(all, id), nil
 }
 
 func onePage[P any](ctx context.Context, p *patience, path string, query url.Values, n, size int) (P, *gh.Response, error) {

@@ -86,45 +86,10 @@ func (c *Client) CreateReview(ctx context.Context, number int, r NewReview) (Rev
 	})
 }
 
-// Reviews lists the reviews of a pull request by ascending ID.
-func (c *Client) Reviews(ctx context.Context, number int) ([]Review, error) {
-	var list []Review
-	err := pages(ctx, c, listReviews, c.path(fmt.Sprintf("pulls/%d/reviews", number)), nil, func(page []*gh.PullRequestReview) error {
-		for _, item := range page {
-			r, err := reviewOf(item)
-			if err != nil {
-				return err
-			}
-			list = append(list, r)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(list, func(a, b Review) int { return cmp.Compare(a.ID, b.ID) })
-	return unique(list, func(r Review) int64 { return r.ID }), nil
-}
-
 // ReviewComments lists the comments of all submitted reviews of a pull request by ascending ID,
 // each once.
 func (c *Client) ReviewComments(ctx context.Context, number int) ([]ReviewComment, error) {
-	var list []ReviewComment
-	err := pages(ctx, c, listReviewComments, c.path(fmt.Sprintf("pulls/%d/comments", number)), nil, func(page []*gh.PullRequestComment) error {
-		for _, item := range page {
-			comment, err := reviewCommentOf(item)
-			if err != nil {
-				return err
-			}
-			list = append(list, comment)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(list, func(a, b ReviewComment) int { return cmp.Compare(a.ID, b.ID) })
-	return unique(list, func(c ReviewComment) int64 { return c.ID }), nil
+	return listAll(ctx, c, listReviewComments, c.path(fmt.Sprintf("pulls/%d/comments", number)), reviewCommentOf, func(c ReviewComment) int64 { return c.ID })
 }
 
 // UpdateReviewComment replaces the body of a comment of a review.

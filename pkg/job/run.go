@@ -242,10 +242,14 @@ func (r Run) childArgs(ctx context.Context, p prepared, l PlanRun, planned Plann
 
 // flags are the flags of fumehood run that come from the inputs, and where it writes.
 func (r Run) flags(l PlanRun) []string {
-	j := r.Job
+	return append(r.Job.childFlags(l.files, filepath.Join(l.dir, reportName)), "--audit", filepath.Join(l.dir, auditName))
+}
+
+// childFlags are the flags of fumehood run and of fumehood review that come from the inputs, and
+// where they write.
+func (j *Job) childFlags(artifacts, report string) []string {
 	flags := []string{
-		"--tools", j.options.Getenv("PATH"), "--artifacts", l.files,
-		"--audit", filepath.Join(l.dir, auditName), "--report", filepath.Join(l.dir, reportName),
+		"--tools", j.options.Getenv("PATH"), "--artifacts", artifacts, "--report", report,
 		"--owner", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--json", "--lifeline", "--mask-stdin",
 	}
 	if j.runner.Environment == "github-hosted" {

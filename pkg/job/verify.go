@@ -184,7 +184,7 @@ func (v Verify) prepare(ctx context.Context, run Run, findings []byte) ([]string
 	if err != nil {
 		return nil, err
 	}
-	args := slices.Concat([]string{"--findings", findingsFile, "--workspace", w.dir, "--base", q.Base, "--head", q.Head, "--about", aboutFile}, configured.flags(j.in), v.flags())
+	args := slices.Concat([]string{"--findings", findingsFile, "--workspace", w.dir, "--base", q.Base, "--head", q.Head, "--about", aboutFile}, configured.flags(j.in), j.childFlags(filepath.Join(j.artifactDir(), logsName), filepath.Join(j.artifactDir(), documentName)))
 	found, err := gate.FindSetup(configured.config, w.dir, j.options.Getenv("PATH"))
 	if err != nil {
 		return nil, err
@@ -197,23 +197,6 @@ func (v Verify) prepare(ctx context.Context, run Run, findings []byte) ([]string
 		args = append(args, "--registries", registries)
 	}
 	return append(args, policies...), nil
-}
-
-// flags are the flags of fumehood review that come from the inputs, and where it writes.
-func (v Verify) flags() []string {
-	j := v.Job
-	flags := []string{"--tools", j.options.Getenv("PATH"), "--artifacts", filepath.Join(j.artifactDir(), logsName), "--report", filepath.Join(j.artifactDir(), documentName),
-		"--owner", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--json", "--lifeline", "--mask-stdin"}
-	if j.runner.Environment == "github-hosted" {
-		flags = append(flags, "--cache", "false") // the machine is thrown away after the job
-	}
-	if j.in.Timeout > 0 {
-		flags = append(flags, "--timeout", j.in.Timeout.String())
-	}
-	if j.in.Mode == action.ModeObserve {
-		flags = append(flags, "--observe")
-	}
-	return flags
 }
 
 // readBack reads the document that the child left, which must be about the commit.

@@ -67,24 +67,32 @@ func (d *Diff) Position(f proposal.ReviewFinding) (*Position, string) {
 		p.StartLine = f.Start
 	}
 	for _, hunk := range file.TextFragments {
-		if within(hunk, p) {
+		if p.Within(hunkOf(hunk)) {
 			return p, ""
 		}
 	}
 	return nil, fmt.Sprintf("line %d is not in the diff", f.Line)
 }
 
-// within reports whether a hunk has all lines of p.
-func within(hunk *gitdiff.TextFragment, p *Position) bool {
-	first, count := hunk.NewPosition, hunk.NewLines
+// A Hunk is the lines of a file that a diff shows together, by their first number and their count
+// before (Old) and after (New).
+type Hunk struct{ Old, OldLines, New, NewLines int }
+
+// Within reports whether a hunk has all lines of p. Lines are counted from 1.
+func (p *Position) Within(h Hunk) bool {
+	first, count := h.New, h.NewLines
 	if p.Side == "LEFT" {
-		first, count = hunk.OldPosition, hunk.OldLines
+		first, count = h.Old, h.OldLines
 	}
 	start := p.Line
 	if p.StartLine > 0 {
 		start = p.StartLine
 	}
-	return int64(start) >= first && int64(p.Line) < first+count
+	return start >= first && p.Line < first+count
+}
+
+func hunkOf(f *gitdiff.TextFragment) Hunk {
+	return Hunk{Old: int(f.OldPosition), OldLines: int(f.OldLines), New: int(f.NewPosition), NewLines: int(f.NewLines)}
 }
 
 // Suggestible reports whether a suggestion for f can be applied by GitHub: its lines are those

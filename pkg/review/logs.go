@@ -9,12 +9,38 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// KeepLogs copies the audit log of each run to dir, which it makes, and names the copies in d
+// Files say where Keep writes. An empty field is not written.
+type Files struct {
+	Logs     string // directory for the audit logs
+	Document string
+	Owner    *process.Owner // of both; nil for this user
+}
+
+// Keep copies the logs of the runs as keepLogs does, and writes d as JSON with each text passed
+// through redact.
+func (d *Document) Keep(f Files, redact func(string) string) error {
+	if f.Logs != "" {
+		if err := d.keepLogs(f.Logs); err != nil {
+			return err
+		}
+	}
+	if f.Document == "" {
+		return f.Owner.Take(f.Logs)
+	}
+	data, err := d.Redacted(redact).JSON()
+	if err == nil {
+		err = os.WriteFile(f.Document, data, 0o600)
+	}
+	return errors.Join(err, f.Owner.Take(f.Logs, f.Document))
+}
+
+// keepLogs copies the audit log of each run to dir, which it makes, and names the copies in d
 // relative to dir: 1.jsonl and so on, in the order of Runs.
-func (d *Document) KeepLogs(dir string) error {
+func (d *Document) keepLogs(dir string) error {
 	err := os.MkdirAll(dir, 0o700)
 	for i := range d.Runs {
 		if err != nil {

@@ -38,7 +38,6 @@ var operations = map[string]operation{
 	"pulls/list-files":   {"read", []string{"pull_requests"}, (*Server).listFiles},
 	"pulls/list-commits": {"read", []string{"pull_requests"}, (*Server).listPullCommits},
 
-	"pulls/list-reviews":          {"read", []string{"pull_requests"}, (*Server).listReviews},
 	"pulls/create-review":         {"write", []string{"pull_requests"}, (*Server).createReview},
 	"pulls/list-review-comments":  {"read", []string{"pull_requests"}, (*Server).listReviewComments},
 	"pulls/update-review-comment": {"write", []string{"pull_requests"}, (*Server).updateReviewComment},

@@ -62,7 +62,6 @@ func TestOperations(t *testing.T) {
 		{"pulls/list-commits", "GET", home + "/pulls/2/commits", "", 200, head},
 
 		{"pulls/create-review", "POST", home + "/pulls/2/reviews", `{"event":"COMMENT","body":"b","commit_id":"` + head + `","comments":[{"path":"b.go","line":1,"side":"RIGHT","body":"c"}]}`, 200, `"COMMENTED"`},
-		{"pulls/list-reviews", "GET", home + "/pulls/2/reviews", "", 200, head},
 		{"pulls/list-review-comments", "GET", home + "/pulls/2/comments", "", 200, `"line":1`},
 		{"pulls/update-review-comment", "PATCH", home + "/pulls/comments/" + remark, field("body", "because"), 200, "because"},
 		{"pulls/delete-review-comment", "DELETE", home + "/pulls/comments/" + remark, "", 204, ""},

@@ -243,20 +243,6 @@ func (s *Server) addReview(c *call, pr *PR, commit, event, body string, comments
 	return review
 }
 
-func (s *Server) listReviews(c *call) reply {
-	pr := c.pull()
-	if pr == nil {
-		return notFound
-	}
-	var list []any
-	for _, r := range c.repo.reviews {
-		if r.Number == pr.Number && (r.State != "PENDING" || r.Author == c.token.Login) {
-			list = append(list, s.reviewShape(c.repo, r))
-		}
-	}
-	return reply{list: list, listed: true}
-}
-
 // listReviewComments lists by ascending id. Those of a pending review are not listed.
 func (s *Server) listReviewComments(c *call) reply {
 	pr := c.pull()

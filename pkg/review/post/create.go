@@ -94,7 +94,7 @@ func (v *visit) accepted(ctx context.Context, list []review.Result, refused erro
 		return nil, err
 	}
 	for _, r := range list {
-		if slices.ContainsFunc(hunks[r.Position.Path], func(h github.Hunk) bool { return has(h, r.Position) }) {
+		if slices.ContainsFunc(hunks[r.Position.Path], func(h github.Hunk) bool { return r.Position.Within(review.Hunk(h)) }) {
 			kept = append(kept, r)
 		}
 	}
@@ -104,17 +104,4 @@ func (v *visit) accepted(ctx context.Context, list []review.Result, refused erro
 	}
 	v.note("GitHub accepts no comment on the lines of %s: see below.", counted(len(list)-len(kept)))
 	return kept, nil
-}
-
-// has reports whether a hunk has all lines of p.
-func has(h github.Hunk, p *review.Position) bool {
-	first, count := h.New, h.NewLines
-	if p.Side == "LEFT" {
-		first, count = h.Old, h.OldLines
-	}
-	start := p.Line
-	if p.StartLine > 0 {
-		start = p.StartLine
-	}
-	return start >= first && p.Line < first+count
 }
