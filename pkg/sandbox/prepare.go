@@ -31,7 +31,9 @@ func (s *instance) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	go reap()
+	reaped := make(chan struct{})
+	go func() { defer close(reaped); reap() }()
+	s.onClose(func() error { <-reaped; return nil }) // a short run must not leave half of it
 	var err error
 	if s.cgroup, err = newCgroup(cgroupMount, "fumehood-"+s.id); err != nil {
 		return noCgroup(err)
