@@ -44,7 +44,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asFumehood) != "" || isGateway(os.Args[1:]) { // the gateway runs with an empty environment
 		main()
 	}
-	testscript.Main(allTests{m}, map[string]func(){"fumehood": func() { settle = 150 * time.Millisecond; main() }})
+	// Within this time a job reads the comment and writes it, on a host that does much else.
+	testscript.Main(allTests{m}, map[string]func(){"fumehood": func() { settle = 500 * time.Millisecond; main() }})
 }
 
 // allTests makes and removes the shared directory.
