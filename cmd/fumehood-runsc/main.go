@@ -5,10 +5,11 @@
 // runsc itself starts, and the commands that doctor and the tests use.
 //
 // Its subcommands behave like upstream's, with the same flags, files and exit
-// statuses, except for four differences: the seccomp programs of the sentry and the
+// statuses, except for five differences: the seccomp programs of the sentry and the
 // gofer are precompiled (package filter), fumehood's own sink is linked in, the 47
-// MB of embedded sidecar binaries are not, and a sandbox presents the bundle's
-// limits as its hardware (package machine). It therefore needs
+// MB of embedded sidecar binaries are not, a sandbox presents the bundle's
+// limits as its hardware (package machine), and the sentry collects its garbage less
+// often (package heap). It therefore needs
 // "gvisor-bin/gvisor_sentry" in its directory, which may be a hard link to itself;
 // package install sets up both.
 //
@@ -34,12 +35,14 @@ import (
 	"gvisor.dev/gvisor/runsc/cmd/util"
 
 	"github.com/fumehood/fumehood/cmd/fumehood-runsc/internal/filter"
+	"github.com/fumehood/fumehood/cmd/fumehood-runsc/internal/heap"
 	"github.com/fumehood/fumehood/cmd/fumehood-runsc/internal/machine"
 	_ "github.com/fumehood/fumehood/pkg/monitor/sentry" // registers the sink
 )
 
 func main() {
 	os.Args = machine.Args(os.Args, runtime.NumCPU())
+	heap.Reserve(os.Args)
 	filter.Register(os.Args[1:])
 	cli.Run(nil, commands(), []subcommands.Command{})
 }
