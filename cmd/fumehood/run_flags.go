@@ -159,7 +159,7 @@ func (s *runFlags) defineSandbox(f *pflag.FlagSet) {
 	f.StringVar(&s.tools, "tools", os.Getenv("PATH"), "`DIR:DIR` host directories with tools to show inside (default: your PATH)")
 	f.Var(&s.mounts, "mount", "`SRC[:DST]` host directory to show inside, such as a module cache; writes to it are discarded; may be repeated")
 	f.Var(&s.resolvers, "resolver", "`ADDRESS` name server for hosts that policy grants (default: the host's); may be repeated")
-	f.Var(&s.credentials, "credential", "`NAME@HOST` add the value of the variable NAME to requests to a host that policy grants: NAME@HOST[/PATH]; inside, the variable has a placeholder; may be repeated")
+	f.Var(&s.credentials, "credential", "`NAME@HOST` send the value of the variable NAME to a host that policy grants: NAME@HOST[/PATH][;header=X-Api-Key]; inside, the variable has a placeholder, which is replaced in this header (default Authorization); may be repeated")
 	f.StringVar(&s.runsc, "runsc", "", "`FILE` use this fumehood-runsc")
 }
 

@@ -77,6 +77,8 @@ func (c Credential) check() error {
 	switch {
 	case !credentialName.MatchString(c.Name) || !credentialHost.MatchString(c.Host) || c.Path != "" && c.Path[0] != '/':
 		return &proposal.StopError{Code: code, Message: "invalid name, host or path of a credential", Hint: hint}
+	case c.Header != "" && !credentialHeader(c.Header):
+		return &proposal.StopError{Code: code, Message: fmt.Sprintf("invalid header %q of a credential", c.Header), Hint: "use for example Authorization, X-Api-Key or Cookie"}
 	case c.Value == "" || strings.ContainsFunc(c.Value, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return &proposal.StopError{Code: code, Message: "the value of a credential is empty or has a control character", Hint: hint}
 	}

@@ -6,9 +6,13 @@ package gate
 
 import (
 	"fmt"
+	"net/http"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
+
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -19,13 +23,14 @@ var (
 	credentialPlace = regexp.MustCompile(`^[A-Za-z0-9._-]+(:[0-9]{1,5})?(/[^?#@ ]*)?$`)
 )
 
-// ParseCredential reads NAME@HOST[:PORT][/PATH]. The value is that of the variable NAME,
+// ParseCredential reads NAME@HOST[:PORT][/PATH][;header=HEADER]. The value is that of the variable NAME,
 // never the command line's, which every process can read; so an error repeats nothing that
 // may be a value. It is a *proposal.StopError.
 func ParseCredential(text string, getenv func(string) string) (Credential, error) {
 	name, place, ok := strings.Cut(text, "@")
-	if !ok || !variableName.MatchString(name) || !credentialPlace.MatchString(place) {
-		return Credential{}, credentialError("invalid --credential: want VARIABLE@HOST[:PORT][/PATH], with the name of a variable and no scheme")
+	place, header, other := strings.Cut(place, ";header=")
+	if !ok || !variableName.MatchString(name) || !credentialPlace.MatchString(place) || other && !credentialHeader(header) {
+		return Credential{}, credentialError("invalid --credential: want VARIABLE@HOST[:PORT][/PATH][;header=HEADER], with the name of a variable, no scheme, and a header such as X-Api-Key")
 	}
 	value := getenv(name)
 	switch {
@@ -35,7 +40,16 @@ func ParseCredential(text string, getenv func(string) string) (Credential, error
 		return Credential{}, credentialError("the variable of --credential for requests to " + place + " contains a line break or another control character")
 	}
 	host, path, _ := strings.Cut(place, "/")
-	return Credential{Name: name, Host: host, Path: "/" + path, Value: value}, nil
+	return Credential{Name: name, Host: host, Path: "/" + path, Header: header, Value: value}, nil
+}
+
+// framing are the headers that the gateway itself needs, besides those that begin with Proxy-.
+var framing = []string{"Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+
+// credentialHeader reports whether a credential may be in the header.
+func credentialHeader(name string) bool {
+	canonical := http.CanonicalHeaderKey(name)
+	return httpguts.ValidHeaderFieldName(name) && !slices.Contains(framing, canonical) && !strings.HasPrefix(canonical, "Proxy-")
 }
 
 func credentialError(message string) error {

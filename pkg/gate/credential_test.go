@@ -11,7 +11,8 @@ import (
 
 func TestParseCredential(t *testing.T) {
 	getenv := func(name string) string { return map[string]string{"TOKEN": "secret", "LINES": "a\nsecret"}[name] }
-	for _, text := range []string{"", "TOKEN", "TOKEN@", "TOKEN@https://h.example", "secret@x y", "NONE@h.example", "LINES@h.example", "1@h.example", "TOKEN@h.example/?q"} {
+	for _, text := range []string{"", "TOKEN", "TOKEN@", "TOKEN@https://h.example", "secret@x y", "NONE@h.example", "LINES@h.example", "1@h.example", "TOKEN@h.example/?q",
+		"TOKEN@h.example;header=", "TOKEN@h.example;header=Host", "TOKEN@h.example;header=transfer-encoding", "TOKEN@h.example;header=proxy-authorization", "TOKEN@h.example;header=X:Y", "TOKEN@h.example;header=X-Key;header=X-Key"} {
 		if c, err := ParseCredential(text, getenv); err == nil {
 			t.Errorf("%q is %+v", text, c)
 		} else if strings.Contains(err.Error(), "secret") {
@@ -21,6 +22,14 @@ func TestParseCredential(t *testing.T) {
 	c, err := ParseCredential("TOKEN@h.example:8443/a/b", getenv)
 	if want := (Credential{Name: "TOKEN", Host: "h.example:8443", Path: "/a/b", Value: "secret"}); err != nil || c != want {
 		t.Errorf("%+v, %v", c, err)
+	}
+	c, err = ParseCredential("TOKEN@h.example;header=x-api-key", getenv)
+	if want := (Credential{Name: "TOKEN", Host: "h.example", Path: "/", Header: "x-api-key", Value: "secret"}); err != nil || c != want || c.check() != nil {
+		t.Errorf("%+v, %v", c, err)
+	}
+	c.Header = "Content-Length"
+	if err := c.check(); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("header %s: %v", c.Header, err)
 	}
 }
 

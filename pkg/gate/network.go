@@ -5,6 +5,7 @@
 package gate
 
 import (
+	"cmp"
 	"bytes"
 	"context"
 	"crypto/rand"
@@ -248,7 +249,7 @@ func (o Options) credentialsFor(registries []registry.Registry, env map[string]s
 func (c Credential) wire() wire.Credential {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // crypto/rand never fails
-	return wire.Credential{Name: c.Name, Host: strings.ToLower(c.Host), Scheme: "https", PathPrefix: "/" + strings.TrimPrefix(c.Path, "/"), Header: "Authorization",
+	return wire.Credential{Name: c.Name, Host: strings.ToLower(c.Host), Scheme: "https", PathPrefix: "/" + strings.TrimPrefix(c.Path, "/"), Header: cmp.Or(c.Header, "Authorization"),
 		Placeholder: "fumehood-" + hex.EncodeToString(b[:]), Value: c.Value}
 }
 

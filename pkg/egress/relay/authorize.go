@@ -25,6 +25,9 @@ func (x *exchange) authorize(out *http.Request) {
 			x.put = append(x.put, secret{value, c.shown()})
 		}
 	}
+	if len(x.put) > 0 {
+		out.Header.Set("Accept-Encoding", "identity") // see unecho
+	}
 }
 
 // credentialed reports whether c is for the session's host and port.

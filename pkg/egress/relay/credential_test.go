@@ -25,6 +25,8 @@ func TestCredential(t *testing.T) {
 		Placeholder: placeholder, Header: "Authorization", Value: value}
 	always := token
 	always.Placeholder, always.Value = "", "Bearer "+value
+	keyed := token
+	keyed.Header = "x-api-key"
 	other := token
 	other.Host = "other.example"
 	port := token
@@ -46,6 +48,7 @@ func TestCredential(t *testing.T) {
 		{"not by an encoded slash", token, "https", "/mine%2fx", "Bearer " + placeholder, "Bearer " + placeholder},
 		{"not for another host", other, "https", "/mine/x", "Bearer " + placeholder, "Bearer " + placeholder},
 		{"not for another port", port, "https", "/mine/x", "Bearer " + placeholder, "Bearer " + placeholder},
+		{"another header", keyed, "https", "/mine/x", "Bearer " + placeholder, "Bearer " + placeholder},
 		{"nothing to replace", token, "https", "/mine/x", "Bearer own", "Bearer own"},
 	}
 	for _, test := range tests {

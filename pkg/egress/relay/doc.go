@@ -19,8 +19,9 @@
 //
 // It does not see into TLS that is not intercepted: there a program can ask a server with many
 // names for a name other than the hello's (domain fronting); intercept such hosts. Nor does it
-// inspect raw connections, where a TLS hello may name any server at the address. It does not search
-// response bodies for credentials: a server that echoes them in a body gives them to the program.
+// inspect raw connections, where a TLS hello may name any server at the address. In the answer to a
+// request with a credential it masks that, in headers and in bodies without an encoding: a server
+// that compresses it, or spells it in a way that mask.go does not know, gives it to the program.
 // The search for secrets covers only the first part of a body; trailers of a searched request are
 // not sent.
 package relay

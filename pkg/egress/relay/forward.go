@@ -28,12 +28,13 @@ func (x *exchange) forward() {
 	}
 	defer x.aborted()
 	(&httputil.ReverseProxy{
-		Rewrite:       x.rewrite,
-		Transport:     x.proxy.transport,
-		FlushInterval: -1,
-		BufferPool:    buffers{},
-		ErrorLog:      silent,
-		ErrorHandler:  func(_ http.ResponseWriter, _ *http.Request, err error) { x.fail(err) },
+		Rewrite:        x.rewrite,
+		Transport:      x.proxy.transport,
+		ModifyResponse: x.unecho,
+		FlushInterval:  -1,
+		BufferPool:     buffers{},
+		ErrorLog:       silent,
+		ErrorHandler:   func(_ http.ResponseWriter, _ *http.Request, err error) { x.fail(err) },
 	}).ServeHTTP(x.w, r)
 	x.hide(x.w.Header()) // trailers
 }

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// maskBuffer is how much of a body is searched at once.
+const maskBuffer = 32 << 10
+
+// unecho makes a server's answer to a request with credentials safe to pass on: a server that
+// repeats what it was sent, as many debugging pages do, must not give them to the program. Only
+// bodies without an encoding are searched, so authorize has asked for such.
+func (x *exchange) unecho(res *http.Response) error {
+	if len(x.put) == 0 || res.Header.Get("Content-Encoding") != "" {
+		return nil
+	}
+	var patterns [][]byte
+	for _, p := range x.put {
+		patterns = append(patterns, spellings(p.value)...)
+	}
+	if len(patterns) > 0 {
+		res.Body = &masked{ReadCloser: res.Body, patterns: patterns}
+	}
+	return nil
+}
+
+// spellings are the ways to write a value that programs use, and two that a person would. A
+// short value occurs by chance, so it has none.
+func spellings(value string) [][]byte {
+	if len(value) < minForm {
+		return nil
+	}
+	quoted, _ := json.Marshal(value) // of a string there is no error
+	backwards := []byte(value)
+	slices.Reverse(backwards)
+	spelled := strings.TrimSuffix(strings.ReplaceAll(value, "", " ")[1:], " ")
+	digits := hex.EncodeToString([]byte(value))
+	all := [][]byte{[]byte(value), bytes.Trim(quoted, `"`), backwards, []byte(spelled), []byte(digits), []byte(strings.ToUpper(digits)),
+		[]byte(strings.ReplaceAll(value, "/", `\/`)), []byte(url.QueryEscape(value)), []byte(url.PathEscape(value)), []byte(base64.StdEncoding.EncodeToString([]byte(value)))}
+	slices.SortFunc(all, bytes.Compare)
+	return slices.CompactFunc(all, bytes.Equal)
+}
+
+// masked is a body in which stars replace the patterns, byte by byte, so that its length and the
+// positions of everything else stay. It holds back only what may be the beginning of a pattern, so
+// that events of a stream are not late.
+type masked struct {
+	io.ReadCloser
+	patterns [][]byte
+	raw      []byte // read, not yet passed on
+	within   int    // how many bytes at the beginning of raw belong to a pattern that began before
+	out      []byte // ready to be passed on
+	err      error
+}
+
+// Read implements io.Reader.
+func (m *masked) Read(p []byte) (int, error) {
+	for len(m.out) == 0 {
+		if m.err != nil {
+			return 0, m.err
+		}
+		m.fill()
+	}
+	n := copy(p, m.out)
+	m.out = m.out[n:]
+	return n, nil
+}
+
+// fill reads once, and makes what cannot be the beginning of a pattern ready.
+func (m *masked) fill() {
+	begun := len(m.raw)
+	m.raw = slices.Grow(m.raw, maskBuffer)[:begun+maskBuffer]
+	n, err := m.ReadCloser.Read(m.raw[begun:])
+	m.raw, m.err = m.raw[:begun+n], err
+	ready := len(m.raw)
+	if err == nil {
+		ready -= m.held()
+	}
+	hidden := m.find()
+	m.out = bytes.Clone(m.raw[:ready])
+	for i := range m.out {
+		if hidden[i] {
+			m.out[i] = '*'
+		}
+	}
+	m.within = 0
+	for i := ready; i < len(m.raw) && hidden[i]; i++ {
+		m.within++
+	}
+	m.raw = append(m.raw[:0], m.raw[ready:]...)
+}
+
+// held is the length of the longest end of raw that is the beginning of a pattern.
+func (m *masked) held() int {
+	held := 0
+	for _, pattern := range m.patterns {
+		for n := min(len(pattern)-1, len(m.raw)); n > held; n-- {
+			if bytes.HasSuffix(m.raw, pattern[:n]) {
+				held = n
+			}
+		}
+	}
+	return held
+}
+
+// find tells for each byte of raw whether it belongs to a pattern.
+func (m *masked) find() []bool {
+	hidden := make([]bool, len(m.raw))
+	for i := range m.within {
+		hidden[i] = true
+	}
+	for _, pattern := range m.patterns {
+		for from := 0; ; from++ {
+			at := bytes.Index(m.raw[from:], pattern)
+			if at < 0 {
+				break
+			}
+			from += at
+			for i := range pattern {
+				hidden[from+i] = true
+			}
+		}
+	}
+	return hidden
+}
