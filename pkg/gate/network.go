@@ -37,6 +37,7 @@ type network struct {
 	observer *observe.Observer
 	sandbox  *sandbox.Options
 
+	notes   notes
 	gateway *egress.Gateway
 	dir     string // the part of it that the sandbox sees
 }
@@ -87,6 +88,7 @@ func (n *network) options(ctx context.Context, registries []registry.Registry, c
 	return egress.Options{
 		Decide: func(_ context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
 			d, err := n.engine.Egress(ctx, x)
+			n.notes.refused(x, d)
 			d.Intercept = d.Intercept || x.Kind == proposal.EgressConnect && credited(credentials, x)
 			return d, err
 		},
@@ -98,6 +100,7 @@ func (n *network) options(ctx context.Context, registries []registry.Registry, c
 
 // Begin opens network access for one command.
 func (n *network) Begin(ctx context.Context, x proposal.Execution) error {
+	n.notes.begin(x.Notes)
 	return n.gateway.Begin(ctx, x)
 }
 

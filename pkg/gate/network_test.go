@@ -27,7 +27,14 @@ proposals:
   - {id: without, run: cat /etc/resolv.conf}
   - {id: granted, run: cat /etc/resolv.conf, network: [api.example]}
   - {id: variable, run: make -s token, network: [api.example]}
+  - {id: refused, run: make -s lookup, network: [api.example]}
+  - {id: refused-too, run: make -s lookup}
 `
+
+// refused is what the error output says about hosts that policy refused.
+const refused = `begun
+fumehood: the network policy refused evil.example (egress.host): evil.example was not granted to this command; use only granted hosts, or request this one in the proposal's network
+fumehood: the network policy refused evil1.example (`
 
 // The gateway is this program in a separate process, which the line in TestMain
 // makes possible. Inside, a credential is a placeholder, and its value is nowhere.
@@ -52,6 +59,12 @@ func TestNetwork(t *testing.T) {
 		r := report.Records[i]
 		if r.Result == nil || r.Result.Status != proposal.Exited || !strings.HasPrefix(string(r.Result.Stdout.Head), want) {
 			t.Errorf("%s: %s, %+v", r.Proposal.ID, r.Decision.Effect, r.Result)
+		}
+	}
+	for _, r := range report.Records[3:] {
+		said := string(r.Result.Stderr.Head)
+		if !strings.HasPrefix(said, refused) || strings.Count(said, "\n") != 10 || !strings.HasSuffix(said, "\nfumehood: the network policy refused further hosts\n") {
+			t.Errorf("%s: the error output is\n%s", r.Proposal.ID, said)
 		}
 	}
 	if origin := report.Run.Policies[1]; origin.Spec != "hosts" || origin.Role != "opens" || origin.Digest == "" {

@@ -42,6 +42,7 @@ func (h *Hood) within(ctx context.Context, runner Runner, x proposal.Execution) 
 		result, runErr = runner.Run(ctx, x)
 		return result, runErr, nil
 	}
+	x.Notes = new(proposal.Notes)
 	if err := h.p.Network.Begin(ctx, x); err != nil {
 		never := notStarted("the gateway did not accept it")
 		if ctx.Err() != nil {

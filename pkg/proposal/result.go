@@ -40,6 +40,9 @@ type Execution struct {
 	// Output, if set, receives what the command prints, as it comes and not redacted. It must
 	// not block, keeps nothing of a Chunk's Data, and may be called concurrently.
 	Output func(Chunk)
+
+	// Notes, if set, are lines for the command's error output that are not its own.
+	Notes *Notes
 }
 
 // A Process is a command that runs in the background.

@@ -40,14 +40,16 @@ type drain struct {
 	over    func()         // called once when total exceeds maximum
 	live    func(p []byte) // receives everything as it comes; may be nil
 
-	sum    hash.Hash
-	bytes  int64
-	head   []byte
-	tail   ring
-	file   *os.File
-	inFile int64
-	full   bool // a write failed: the file ends here
-	path   string
+	mu      sync.Mutex // of what follows, until the stream has ended
+	midLine bool       // what was taken ends within a line
+	sum     hash.Hash
+	bytes   int64
+	head    []byte
+	tail    ring
+	file    *os.File
+	inFile  int64
+	full    bool // a write failed: the file ends here
+	path    string
 }
 
 func newDrain(path string, total *atomic.Int64, maximum int64, over func()) (*drain, error) {
@@ -83,6 +85,9 @@ func (d *drain) take(p []byte) {
 	if len(p) == 0 {
 		return
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.midLine = p[len(p)-1] != '\n'
 	if d.live != nil {
 		d.live(p)
 	}
@@ -99,6 +104,17 @@ func (d *drain) take(p []byte) {
 	if d.total.Add(int64(len(p))) > d.maximum && d.over != nil {
 		d.over()
 	}
+}
+
+// note adds a line of fumehood's own to the stream, after the line that the command has begun.
+func (d *drain) note(line string) {
+	d.mu.Lock()
+	begun := d.midLine
+	d.mu.Unlock()
+	if begun {
+		line = "\n" + line
+	}
+	d.take([]byte(line + "\n"))
 }
 
 // store writes to the file up to its limit. If the file cannot be written, as on a full

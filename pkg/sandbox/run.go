@@ -67,6 +67,7 @@ func (s *instance) run(ctx context.Context, x proposal.Execution) (proposal.Resu
 		return failed(err), s.describe(err)
 	}
 	defer c.conn.Close()
+	defer c.x.Notes.Show(nil)
 	err := s.gate.begin(c)
 	if err == nil {
 		err = s.resume(x)
@@ -125,6 +126,7 @@ func (c *command) open() error {
 	if c.x.Cell == nil { // show passes on what a cell prints, in order with its displays
 		c.stdout.live, c.stderr.live = c.printed(proposal.ChunkStdout), c.printed(proposal.ChunkStderr)
 	}
+	c.x.Notes.Show(c.stderr.note)
 	return c.s.limit(c.x.Grant.Limits)
 }
 
@@ -379,6 +381,7 @@ func (c *command) finish(ctx context.Context, status syscall.WaitStatus, waitErr
 	r.CPUMS = (after.cpu - c.before.cpu).Milliseconds()
 	r.PeakMem = c.s.cgroup.peak()
 	c.s.heavy = r.PeakMem-c.held > heavyGrowth
+	c.x.Notes.Show(nil)
 	r.Stdout, r.Stderr = c.stdout.finish(drainGrace), c.stderr.finish(drainGrace)
 	r.Displays, r.DisplaysOmitted, r.Exception = c.displays, c.displaysOmitted, c.exception
 	r.Changes = proposal.Changes{Files: []proposal.Change{}}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// maxNotes is how many destinations the notes of one command name.
+const maxNotes = 8
+
+// notes says in a command's error output which hosts policy refused it, each once. To the
+// program a refused host does not exist, and clients explain that as a failure of DNS.
+type notes struct {
+	mu   sync.Mutex
+	to   *proposal.Notes
+	said map[string]bool
+}
+
+// begin makes to the notes of the command that runs.
+func (n *notes) begin(to *proposal.Notes) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.to, n.said = to, map[string]bool{}
+}
+
+// refused notes a refusal. Requests have an answer that explains it, and a question for
+// another type than an address is no attempt to connect.
+func (n *notes) refused(x proposal.Egress, d proposal.EgressDecision) {
+	lookup := x.Kind == proposal.EgressLookup
+	if d.Effect == proposal.Allow || d.Reason == nil || x.Kind == proposal.EgressRequest || lookup && x.Type != "A" && x.Type != "AAAA" {
+		return
+	}
+	where := x.Destination()
+	if lookup {
+		where = x.Name
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.said[where] || len(n.said) > maxNotes {
+		return
+	}
+	n.said[where] = true
+	if len(n.said) > maxNotes {
+		n.to.Add("fumehood: the network policy refused further hosts")
+		return
+	}
+	n.to.Add(printable(fmt.Sprintf("fumehood: the network policy refused %s (%s): %s; %s", where, d.Reason.Rule, d.Reason.Message, d.Reason.Suggestion)))
+}
+
+// printable keeps what a terminal shows as it is, without a final separator.
+func printable(line string) string {
+	line = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, line)
+	return strings.TrimSuffix(line, "; ")
+}
