@@ -179,7 +179,7 @@ func (g *Gateway) stop(err error) {
 var hints = map[string]string{
 	"gateway.start":    "run fumehood doctor, which shows what this host lacks",
 	"gateway.gone":     "check whether the host has free memory; if it has, report this with the text above",
-	"gateway.slow":     "check what the policy does for each connection, and whether the host is overloaded",
+	"gateway.slow":     "run less at once on this host, or use one with more processors; if no decision came, shorten the rules of fumehood.egress that the policy has",
 	"gateway.protocol": "report this: the gateway's process may have been taken over",
 	"gateway.flood":    "let the command make fewer connections, or split it",
 	"gateway.policy":   "check the rules of fumehood.egress with fumehood policy test",

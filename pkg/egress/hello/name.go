@@ -8,9 +8,10 @@ import (
 )
 
 // hostName returns name in lower case, or an error if it is not a plain host name:
-// letters, digits, hyphens and underscores in labels of at most 63 bytes, no final
-// dot, not an address.
+// letters, digits, hyphens and underscores in labels of at most 63 bytes, not an address.
+// A final dot, which some clients send against RFC 6066, is not part of the result.
 func hostName(name string) (string, error) {
+	name = strings.TrimSuffix(name, ".")
 	if len(name) == 0 || len(name) > 253 {
 		return "", invalid("server name of %d bytes", len(name))
 	}

@@ -31,6 +31,7 @@ type exchange struct {
 
 // serve asks policy about the request, and forwards or refuses it.
 func (x *exchange) serve() {
+	dotless(x.in.URL)
 	x.describe()
 	if why := x.shape(); why != nil {
 		x.refuse(*why)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"testing"
 )
 
@@ -67,11 +68,20 @@ func FuzzStrict(f *testing.F) {
 // FuzzPath: a path that is not refused is the path that policy was asked about, except
 // for repeated slashes.
 func FuzzPath(f *testing.F) {
-	for _, p := range []string{"/", "/a/../b", "/a//b/", "/%2e", "/..;x", "/.a", "/a\\b"} {
+	for _, p := range []string{"/", "/a/../b", "/a//b/", "/%2e", "/..;x", "/.a", "/a\\b", "/a/./b", "/././/./", "/%2e/./x"} {
 		f.Add(p)
 	}
 	f.Fuzz(func(t *testing.T, p string) {
-		if p == "" || p[0] != '/' || pathShape(p) != "" {
+		if p == "" || p[0] != '/' {
+			return
+		}
+		if u, err := url.ParseRequestURI(p); err == nil {
+			dotless(u)
+			if again, err := url.ParseRequestURI(u.EscapedPath()); err != nil || again.Path != u.Path {
+				t.Fatalf("%q is sent as %q, which is another path than %q: %v", p, u.EscapedPath(), u.Path, err)
+			}
+		}
+		if pathShape(p) != "" {
 			return
 		}
 		squeezed := string(bytes.ReplaceAll([]byte(p), []byte("//"), []byte("/")))

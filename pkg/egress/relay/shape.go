@@ -5,6 +5,7 @@ package relay
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"path"
 	"strconv"
 	"strings"
@@ -57,6 +58,19 @@ func shapeOf(r *http.Request) string {
 		return "the request names two hosts"
 	}
 	return pathShape(r.URL.Path)
+}
+
+// dotless removes segments that are a plain dot, as in /debian/./Packages, which apt requests of
+// flat repositories: for every server they mean nothing. What hides a dot in an encoding stays,
+// and is refused.
+func dotless(u *url.URL) {
+	escaped := u.EscapedPath()
+	for strings.Contains(escaped, "/./") {
+		escaped = strings.ReplaceAll(escaped, "/./", "/")
+	}
+	if plain, err := url.PathUnescape(escaped); err == nil && escaped != u.EscapedPath() {
+		u.Path, u.RawPath = plain, escaped
+	}
 }
 
 // upgrades reports whether the request asks for another protocol. A mere offer of
