@@ -38,6 +38,7 @@ type network struct {
 	sandbox  *sandbox.Options
 
 	notes   notes
+	names   namesBelow
 	gateway *egress.Gateway
 	dir     string // the part of it that the sandbox sees
 }
@@ -88,6 +89,7 @@ func (n *network) options(ctx context.Context, registries []registry.Registry, c
 	return egress.Options{
 		Decide: func(_ context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
 			d, err := n.engine.Egress(ctx, x)
+			d = n.names.bound(x, d)
 			n.notes.refused(x, d)
 			d.Intercept = d.Intercept || x.Kind == proposal.EgressConnect && credited(credentials, x)
 			return d, err

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -53,10 +54,15 @@ type egressInput struct {
 func (e *Engine) Egress(ctx context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
 	return inTime(ctx, e, func(ctx context.Context) (proposal.EgressDecision, error) {
 		m := newMerger(e)
-		if err := e.ask(ctx, m, module.PointEgress, termOf(reflect.ValueOf(egressInputOf(x))).Value, whole, reached(x)); err != nil {
+		in := egressInputOf(x)
+		if err := e.ask(ctx, m, module.PointEgress, termOf(reflect.ValueOf(in)).Value, whole, reached(x)); err != nil {
 			return proposal.EgressDecision{}, err
 		}
-		return m.egressDecision(x), nil
+		d := m.egressDecision(x)
+		if d.Effect == proposal.Allow && !m.given.many {
+			d.Below = below(in)
+		}
+		return d, nil
 	})
 }
 
@@ -76,6 +82,20 @@ func egressInputOf(x proposal.Egress) egressInput {
 	return in
 }
 
+// below is the widest suffix whose grant alone allows a lookup, "" if something else does.
+func below(in egressInput) string {
+	if in.Kind != proposal.EgressLookup || in.Exact || in.Registry {
+		return ""
+	}
+	widest := ""
+	for _, n := range in.Naming {
+		if suffix := strings.TrimPrefix(in.Name, n.Below); n.Kind == kindSuffix && (widest == "" || len(suffix) < len(widest)) {
+			widest = suffix
+		}
+	}
+	return widest
+}
+
 // reached names x in a reason: "example.com:443", "lookup of example.com".
 func reached(x proposal.Egress) string {
 	host := x.Name
@@ -90,15 +110,15 @@ func reached(x proposal.Egress) string {
 
 // given is what layers say about a connection besides its effect.
 type given struct {
-	intercept, private, raw, filter, redact bool
-	most                                    proposal.Bytes
+	intercept, many, private, raw, filter, redact bool
+	most                                          proposal.Bytes
 }
 
 // flag reads one member of a set that turns something on. A flag that makes the answer
 // stricter counts from every layer that is not only observed; a flag that gives something
 // counts only from layers that may grant hosts.
 func (m *merger) flag(l *layer, set, rule string) {
-	if set == "private" || set == "raw" || set == "redact" {
+	if set == "many_names" || set == "private" || set == "raw" || set == "redact" {
 		if !l.may(Opens) {
 			m.engine.warn(fmt.Sprintf("policy.ignored-allow: layer %q must not set %s; its rule %q is ignored", l.name, set, rule))
 			return
@@ -111,6 +131,8 @@ func (m *merger) flag(l *layer, set, rule string) {
 	switch set {
 	case "intercept":
 		m.given.intercept = true
+	case "many_names":
+		m.given.many = true
 	case "private":
 		m.given.private = true
 	case "raw":

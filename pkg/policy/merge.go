@@ -145,7 +145,7 @@ func (m *merger) member(l *layer, set string, member any, command int, text stri
 		m.grant(l, m.env, fields["name"])
 	case "network":
 		m.open(l, fields["host"])
-	case "intercept", "private", "raw", "filter", "redact":
+	case "intercept", "many_names", "private", "raw", "filter", "redact":
 		if m.replaced != nil {
 			m.replace(l, fields)
 			break

@@ -317,3 +317,39 @@ func TestHostileStaysRefusedWithHosts(t *testing.T) {
 
 // freeing are the rules that refuse for want of a network.
 var freeing = []string{"network.client", "code.package", "code.url", "go.verb", "git.verb", "judged.verb"}
+
+// TestBelow: a look-up that only the grant of a suffix allows is one of a bounded number,
+// unless a layer that may grant hosts says that there are many names.
+func TestBelow(t *testing.T) {
+	lookup := func(name string, grants ...string) proposal.Egress {
+		x := plainEgress()
+		x.Kind, x.Name, x.Grants, x.Address, x.Port, x.Protocol = proposal.EgressLookup, name, grants, "", 0, "udp"
+		return x
+	}
+	plain := opening(t, false)
+	for _, c := range []struct {
+		x    proposal.Egress
+		want string
+	}{
+		{lookup("a.example.org", "*.example.org"), ".example.org"},
+		{lookup("a.example.org", "*.example.org:8443"), ".example.org"},
+		{lookup("b.a.example.org", "*.a.example.org", "*.example.org"), ".example.org"},
+		{lookup("a.example.org", "*.example.org", "a.example.org"), ""},
+		{lookup("api.example.com", "api.example.com"), ""},
+		{plainEgress(), ""},
+	} {
+		if d := pass(t, plain, c.x); d.Effect != proposal.Allow || d.Below != c.want {
+			t.Errorf("%s of %v: %+v, want below %q", c.x.Name, c.x.Grants, d, c.want)
+		}
+	}
+	many := folder(t, "a.rego", egressHead+`many_names contains {"rule": "s.m"} if endswith(input.name, ".example.org")
+`)
+	for _, test := range []struct {
+		engine *policy.Engine
+		want   string
+	}{{opening(t, false, many), ""}, {with(t, many), ".example.org"}} {
+		if d := pass(t, test.engine, lookup("a.example.org", "*.example.org")); d.Effect != proposal.Allow || d.Below != test.want {
+			t.Errorf("%+v, want below %q", d, test.want)
+		}
+	}
+}

@@ -83,9 +83,16 @@ type EgressDecision struct {
 	Redact bool `json:"redact,omitempty"`
 	// Most is how many bytes may be sent to the name in the whole run; 0 means only the
 	// gateway's own limit.
-	Most     Bytes `json:"most,omitempty"`
-	Observed bool  `json:"observed,omitempty"` // it would have been refused
+	Most Bytes `json:"most,omitempty"`
+	// Below is the suffix, ".example.org", whose grant alone allows a lookup, if policy does not
+	// say that there are many names below it: a run may look up MaxNamesBelow of them.
+	Below    string `json:"below,omitempty"`
+	Observed bool   `json:"observed,omitempty"` // it would have been refused
 }
+
+// MaxNamesBelow is how many names below one granted suffix a run may look up. Each name is
+// information for whoever owns the suffix, and the names of real hosts are few.
+const MaxNamesBelow = 64
 
 // A Flow is the outcome of one lookup, connection or request.
 type Flow struct {

@@ -76,7 +76,7 @@ const (
 
 // needs is the flag for each set that needs one.
 var needs = map[string]string{
-	"network": flagOpens, "private": flagOpens, "raw": flagOpens, "redact": flagOpens,
+	"many_names": flagOpens, "network": flagOpens, "private": flagOpens, "raw": flagOpens, "redact": flagOpens,
 	"allow": flagAllows, "cache": flagAllows, "env": flagAllows, "exec": flagAllows, "programs": flagAllows,
 }
 

@@ -22,7 +22,7 @@ const (
 func (u use) flipped() use { return u&narrows<<1 | u&widens>>1 }
 
 // widening are the sets of which each member allows more.
-var widening = []string{"allow", "cache", "env", "exec", "network", "private", "programs", "raw", "redact"}
+var widening = []string{"allow", "cache", "env", "exec", "many_names", "network", "private", "programs", "raw", "redact"}
 
 // uses finds all rules that the sets of decision points reach, with their uses.
 func (x *linter) uses() map[string]use {

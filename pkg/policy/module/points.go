@@ -27,7 +27,7 @@ var points = []string{PointCommand, PointEgress, PointEvent, PointExec, PointOut
 // sets are the rule names with a meaning at each point.
 var sets = map[string][]string{
 	PointCommand:  {"allow", "ask", "cache", "deny", "exec", "limits"},
-	PointEgress:   {"allow", "budget", "deny", "filter", "intercept", "private", "raw", "redact"},
+	PointEgress:   {"allow", "budget", "deny", "filter", "intercept", "many_names", "private", "raw", "redact"},
 	PointEvent:    {"note"},
 	PointExec:     {"allow", "ask", "deny"},
 	PointOutput:   {"deny", "redact"},
@@ -53,11 +53,12 @@ var fieldsOf = map[string]Keys{
 	"cache":   {[]string{"rule"}, nil},
 	"note":    {[]string{"rule", "message"}, nil},
 
-	"intercept": {[]string{"rule"}, nil},
-	"private":   {[]string{"rule"}, nil},
-	"raw":       {[]string{"rule"}, nil},
-	"filter":    {[]string{"rule"}, nil},
-	"redact":    {[]string{"rule"}, []string{"secret"}},
+	"intercept":  {[]string{"rule"}, nil},
+	"many_names": {[]string{"rule"}, nil},
+	"private":    {[]string{"rule"}, nil},
+	"raw":        {[]string{"rule"}, nil},
+	"filter":     {[]string{"rule"}, nil},
+	"redact":     {[]string{"rule"}, []string{"secret"}},
 }
 
 // LimitKeys are the keys of limits' objects besides rule. Their values are positive numbers, and

@@ -17,5 +17,9 @@ deny contains {"rule": "org.read-only", "message": sprintf("%s must not be calle
 private contains {"rule": "org.private"} if input.name == "git.corp.example"
 
 # METADATA
+# title: A content delivery network has more than 64 names
+many_names contains {"rule": "org.many-names"} if endswith(input.name, ".cdn.example.com")
+
+# METADATA
 # title: A secret in a request to the API is redacted instead of denied
 redact contains {"rule": "org.redact"} if input.name == "api.example.com"
