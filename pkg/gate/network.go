@@ -5,8 +5,8 @@
 package gate
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"

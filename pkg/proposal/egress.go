@@ -91,7 +91,7 @@ type EgressDecision struct {
 }
 
 // MaxNamesBelow is how many names below one granted suffix a run may look up. Each name is
-// information for whoever owns the suffix, and the names of real hosts are few.
+// information for the owner of the suffix, and real hosts have few names.
 const MaxNamesBelow = 64
 
 // A Flow is the outcome of one lookup, connection or request.
