@@ -12,13 +12,12 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/net/http/httpguts"
-
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	headerName   = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 	// credentialPlace is HOST[:PORT][/PATH], without the scheme of a URL.
 	credentialPlace = regexp.MustCompile(`^[A-Za-z0-9._-]+(:[0-9]{1,5})?(/[^?#@ ]*)?$`)
 )
@@ -49,7 +48,7 @@ var framing = []string{"Accept-Encoding", "Connection", "Content-Encoding", "Con
 // credentialHeader reports whether a credential may be in the header.
 func credentialHeader(name string) bool {
 	canonical := http.CanonicalHeaderKey(name)
-	return httpguts.ValidHeaderFieldName(name) && !slices.Contains(framing, canonical) && !strings.HasPrefix(canonical, "Proxy-")
+	return headerName.MatchString(name) && !slices.Contains(framing, canonical) && !strings.HasPrefix(canonical, "Proxy-")
 }
 
 func credentialError(message string) error {
