@@ -37,6 +37,8 @@ var (
 	listReviewComments  = operation{"list the comments of the pull request's reviews", "{pull-requests: read}", reads}
 	updateReviewComment = operation{"update a comment of a review", "{pull-requests: write}", sets}
 	deleteReviewComment = operation{"delete a comment of a review", "{pull-requests: write}", sets}
+	listThreads         = operation{"list the threads of the pull request's reviews", "{pull-requests: read}", reads}
+	resolveThread       = operation{"resolve a thread of a review", "{contents: write, pull-requests: write}", sets}
 
 	readPermission = operation{"read a user's permission", "", reads}
 	readRun        = operation{"read a workflow run", "{actions: read}", reads}

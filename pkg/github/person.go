@@ -103,30 +103,15 @@ func (c *Client) user(ctx context.Context) (Author, error) {
 
 // viewer asks the GraphQL API for the account of an app's token.
 func (c *Client) viewer(ctx context.Context) (Author, error) {
-	path := "graphql"
-	if strings.HasSuffix(c.wire.base.Path, "/v3/") {
-		path = "../graphql"
+	type answer struct {
+		Viewer user `json:"viewer"`
 	}
-	return call(ctx, c, whoAmI, func(ctx context.Context) (Author, error) {
-		req, err := c.gh.NewRequest(http.MethodPost, path, map[string]string{"query": "{viewer{login databaseId}}"})
-		if err != nil {
-			return Author{}, err
-		}
-		var answer struct {
-			Data struct {
-				Viewer struct {
-					Login string `json:"login"`
-					ID    int64  `json:"databaseId"`
-				} `json:"viewer"`
-			} `json:"data"`
-		}
-		_, err = c.gh.Do(ctx, req, &answer)
-		v := answer.Data.Viewer
-		if err == nil && (v.ID <= 0 || !strings.HasSuffix(v.Login, "[bot]")) {
-			err = &Error{Kind: Invalid, Message: "an app's token without a bot"}
-		}
-		return Author{Login: v.Login, ID: v.ID, Type: "Bot"}, err
-	})
+	got, err := query[answer](ctx, c.patience(whoAmI), "{viewer{login databaseId}}", nil)
+	v := got.Viewer
+	if err == nil && (v.ID <= 0 || !strings.HasSuffix(v.Login, "[bot]")) {
+		err = (&Error{Kind: Invalid, Message: "an app's token without a bot"}).stop(whoAmI)
+	}
+	return Author{Login: v.Login, ID: v.ID, Type: "Bot"}, err
 }
 
 // workflowID returns the id of WorkflowLogin on github.com, or 0: every GHES has its own.

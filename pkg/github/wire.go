@@ -64,6 +64,11 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := check(req.Method, resp, body); err != nil {
 		return nil, err
 	}
+	if isGraphQL(req) && resp.StatusCode == http.StatusOK {
+		if err := graphQLRefusal(resp, body); err != nil {
+			return nil, err
+		}
+	}
 	if req.Method == http.MethodGet && resp.StatusCode == http.StatusOK {
 		w.cache.put(key, entry{resp.Header.Get("ETag"), resp.Header.Clone(), body})
 	}

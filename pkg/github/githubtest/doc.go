@@ -16,7 +16,9 @@
 // requests, pages with Link headers, and redirects to a blob store that accepts no
 // token. It can also be made to misbehave: see [Fault].
 //
-// Of the GraphQL API it serves one query: who the token writes as.
+// Of the GraphQL API it serves exactly the documents that the client sends: who the token writes
+// as, the threads of reviews, and resolving them. Others are a Violation. Faults and hooks for
+// them have the Op "graphql".
 //
 // Operations that it does not implement are a violation and return 501. It does not
 // model branch protection, organizations, SAML, webhooks or workflow execution, and

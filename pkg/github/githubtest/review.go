@@ -33,7 +33,8 @@ type ReviewComment struct {
 	Line, StartLine  int
 	Commit           string
 	Created, Updated time.Time
-	Edits            int // number of updates by requests
+	Edits            int    // number of updates by requests
+	ResolvedBy       string // login of who resolved the comment's thread; "" if it is not resolved
 }
 
 // Reviews returns the reviews of a pull request, oldest first.

@@ -19,6 +19,8 @@ const (
 	jsonType = "application/json; charset=utf-8"
 	// maxRequest is far above what any operation accepts.
 	maxRequest = 16 << 20
+	// graphQL is the operation of all requests to the GraphQL API.
+	graphQL = "graphql"
 )
 
 // ServeHTTP implements [http.Handler].
@@ -30,10 +32,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if err != nil {
 		return // the client went away
-	}
-	if r.URL.Path == strings.TrimSuffix(s.options.Prefix, "/v3")+"/graphql" {
-		s.serveGraphQL(w, r, body)
-		return
 	}
 	r, c := s.route(r, body)
 	answered := s.record(r, c.op, r.URL.Path, body)
@@ -72,6 +70,9 @@ func (s *Server) misanswer(c *call, fault *Fault) *answer {
 // description: without the prefix, and with the repository's name if a Link header
 // used its number.
 func (s *Server) route(r *http.Request, body []byte) (*http.Request, *call) {
+	if r.URL.Path == s.graphQLPath() {
+		return r, &call{op: graphQL, r: r, body: body}
+	}
 	r = r.Clone(r.Context())
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.URL.Path = s.byName(strings.TrimPrefix(r.URL.Path, s.options.Prefix))
@@ -108,6 +109,9 @@ func (s *Server) byName(path string) string {
 
 // answer handles one request and checks the request and the response.
 func (s *Server) answer(c *call, fault *Fault) answer {
+	if c.op == graphQL {
+		return s.answerGraphQL(c)
+	}
 	op, implemented := operations[c.op]
 	if !implemented {
 		s.violate("route", c.r.Method+" "+c.r.URL.Path, "no operation that this fake serves")

@@ -73,7 +73,7 @@ func (v *visit) send(ctx context.Context, list []review.Result) error {
 	r := github.NewReview{Commit: v.doc.Head, Body: fmt.Sprintf("fumehood verified %s on `%.12s`. The summary is in its comment on this pull request.", counted(len(list)), v.doc.Head)}
 	for _, x := range list {
 		p := x.Position
-		r.Comments = append(r.Comments, github.NewReviewComment{Path: p.Path, Line: p.Line, StartLine: p.StartLine, Side: p.Side, Body: body(v.doc, x, "")})
+		r.Comments = append(r.Comments, github.NewReviewComment{Path: p.Path, Line: p.Line, StartLine: p.StartLine, Side: p.Side, Body: body(v.doc, x, false, "")})
 	}
 	_, err := v.Client.CreateReview(ctx, v.PR, r)
 	return err

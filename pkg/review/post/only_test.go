@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,11 +16,12 @@ import (
 
 // No code of fumehood can approve a pull request, request changes, merge, or submit, dismiss or
 // change a review: it names no such event, and none of go-github's methods that do that. Only one
-// place creates a review, with a constant event.
+// place creates a review, with a constant event. The only mutations of the GraphQL API resolve a
+// thread or unresolve it.
 func TestOnlyComments(t *testing.T) {
 	events := map[string]bool{"APPROVE": true, "REQUEST_CHANGES": true}
 	methods := map[string]bool{"SubmitReview": true, "DismissReview": true, "UpdateReview": true, "Merge": true, "UpdateBranch": true, "EnableAutoMerge": true}
-	files, constant := 0, 0
+	files, constant, mutations := 0, 0, 0
 	err := filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() && d.Name() == "githubtest" {
 			return errOrSkip(err)
@@ -37,6 +39,11 @@ func TestOnlyComments(t *testing.T) {
 			case *ast.BasicLit:
 				if s, err := strconv.Unquote(n.Value); err == nil && events[s] {
 					t.Errorf("%s names the event %s", path, s)
+				} else if strings.HasPrefix(strings.TrimSpace(s), "mutation(") {
+					mutations++
+					if !threadMutation.MatchString(s) {
+						t.Errorf("%s has the mutation %s", path, s)
+					}
 				}
 			case *ast.SelectorExpr:
 				if of, ok := n.X.(*ast.SelectorExpr); ok && of.Sel.Name == "PullRequests" && (methods[n.Sel.Name] || n.Sel.Name == "CreateReview") {
@@ -51,10 +58,12 @@ func TestOnlyComments(t *testing.T) {
 		})
 		return nil
 	})
-	if err != nil || files < 300 || constant != 2 {
-		t.Errorf("%d files, %d uses of the event: %v", files, constant, err)
+	if err != nil || files < 300 || constant != 2 || mutations != 2 {
+		t.Errorf("%d files, %d uses of the event, %d mutations: %v", files, constant, mutations, err)
 	}
 }
+
+var threadMutation = regexp.MustCompile(`^mutation\(\$id: ID!\) \{ result: (un)?resolveReviewThread\(input: \{threadId: \$id\}\) \{ thread \{ isResolved \} \} \}$`)
 
 func errOrSkip(err error) error {
 	if err != nil {

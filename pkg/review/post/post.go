@@ -22,6 +22,8 @@ type Client interface {
 	CreateReview(ctx context.Context, number int, r github.NewReview) (github.Review, error)
 	UpdateReviewComment(ctx context.Context, id int64, body string) error
 	DeleteReviewComment(ctx context.Context, id int64) error
+	ReviewThreads(ctx context.Context, number int) ([]github.ReviewThread, error)
+	ResolveThread(ctx context.Context, id string, resolved bool) error
 }
 
 // Options say on which pull request comments are kept.
@@ -44,6 +46,7 @@ const MaxComments = 50
 type Outcome struct {
 	Created int // comments, all in one review
 	Updated int
+	Threads int // resolved or unresolved
 	// Comments are the addresses of the findings' comments, by review.Result.Key.
 	Comments map[string]string
 	Notes    []string          // for people: what was not posted, and why
@@ -88,6 +91,8 @@ type visit struct {
 	doc  review.Document
 	ours map[string][]posted // by key, by ascending id
 	out  Outcome
+
+	threads threadList
 }
 
 func (v *visit) all(ctx context.Context) error {

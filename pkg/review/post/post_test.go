@@ -268,14 +268,15 @@ func TestMisbehaviour(t *testing.T) {
 		{Kind: githubtest.Cut}, {Kind: githubtest.SecondaryLimit, Delay: time.Second}, {Kind: githubtest.PrimaryLimit, Delay: 10 * time.Second},
 		{Kind: githubtest.ResetBefore, Count: 3}, {Kind: githubtest.PrimaryLimit, Delay: time.Hour},
 	} {
-		for _, op := range []string{"pulls/create-review", "pulls/list-review-comments", "pulls/update-review-comment", "pulls/get"} {
+		for _, op := range []string{"pulls/create-review", "pulls/list-review-comments", "pulls/update-review-comment", "pulls/get", "graphql"} {
 			w := small(t)
+			w.mayResolve()
 			d := w.document(finding(10), finding(11))
 			gone := d
 			gone.Results = append([]review.Result{}, d.Results...)
 			gone.Results[1].Verdict = review.NotReproduced
 			f.Op = op
-			if op == "pulls/update-review-comment" {
+			if op == "pulls/update-review-comment" || op == "graphql" {
 				w.post(d)
 				d = gone
 			}
@@ -290,6 +291,9 @@ func TestMisbehaviour(t *testing.T) {
 			if again.Failure != nil || len(w.Reviews(number)) != 1 || o.Failure == nil && again.Created+again.Updated != 0 {
 				t.Errorf("%+v: %+v, then %+v, %d reviews", f, o, again, len(w.Reviews(number)))
 			}
+			if c := w.ReviewComments(number)[1]; (d.Results[1].Verdict == review.NotReproduced) != (c.ResolvedBy != "") || strings.Contains(c.Body, "pending") {
+				t.Errorf("%+v: %+v", f, c)
+			}
 		}
 	}
 }
@@ -297,9 +301,10 @@ func TestMisbehaviour(t *testing.T) {
 // A job that is killed before or after any of its requests leaves a whole review or none, and the
 // next run completes it.
 func TestKilled(t *testing.T) {
-	for after := range 8 {
+	for after := range 10 {
 		for _, done := range []bool{false, true} {
 			w := small(t)
+			w.mayResolve()
 			d := w.document(finding(10), finding(11))
 			w.post(w.document(finding(11)))
 			d.Results[1].Verdict = review.NotReproduced
@@ -310,7 +315,7 @@ func TestKilled(t *testing.T) {
 				t.Errorf("after %d: %+v", after, o)
 			}
 			w.once(d)
-			if last := w.ReviewComments(number)[0]; !strings.Contains(last.Body, "No longer") || len(w.Reviews(number)) != 2 {
+			if last := w.ReviewComments(number)[0]; !strings.Contains(last.Body, "No longer") || last.ResolvedBy == "" || len(w.Reviews(number)) != 2 {
 				t.Errorf("after %d: %+v, %d reviews", after, last, len(w.Reviews(number)))
 			}
 		}
@@ -338,11 +343,14 @@ func (k *killer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, context.Canceled
 }
 
-// Jobs that post at the same time leave one comment for each finding.
+// Jobs that post at the same time leave one comment for each finding, and its thread resolved.
 func TestTogether(t *testing.T) {
 	for range 5 {
 		w := small(t)
-		d := w.document(finding(10), finding(11))
+		w.mayResolve()
+		d := w.document(finding(10), finding(11), finding(12))
+		w.post(w.document(finding(12)))
+		d.Results[2].Verdict = review.NotReproduced
 		var jobs sync.WaitGroup
 		for range 3 {
 			jobs.Go(func() {
@@ -355,6 +363,9 @@ func TestTogether(t *testing.T) {
 		}
 		jobs.Wait()
 		w.once(d)
+		if c := w.ReviewComments(number)[0]; c.ResolvedBy == "" {
+			t.Errorf("%+v", c)
+		}
 	}
 }
 

@@ -17,19 +17,24 @@ import (
 type posted struct {
 	github.ReviewComment
 	key, head, state string
+	pending          bool
 }
 
 // marker is the first line of our comments: what they are about, the head that they were last
-// written for, and what they say about it.
-var marker = pattern.New(`^<!-- fumehood:finding v1 ([0-9a-f]{32}) ([0-9a-f]{40}|[0-9a-f]{64}) (verified|gone|older) -->$`)
+// written for, what they say about it, and whether their thread could not be turned.
+var marker = pattern.New(`^<!-- fumehood:finding v1 ([0-9a-f]{32}) ([0-9a-f]{40}|[0-9a-f]{64}) (verified|gone|older)( pending)? -->$`)
 
 // states are what a comment can say. A verdict without one does not change a comment: it shows
 // nothing.
 var states = map[review.Verdict]string{review.Verified: "verified", review.NotReproduced: "gone", review.PreExisting: "older"}
 
 // body renders a comment. now says where its lines are now, if that has changed.
-func body(d review.Document, r review.Result, now string) string {
-	return fmt.Sprintf("<!-- fumehood:finding v1 %s %s %s -->\n%s%s", r.Key(), d.Head, states[r.Verdict], now, d.Remark(r))
+func body(d review.Document, r review.Result, pending bool, now string) string {
+	state := states[r.Verdict]
+	if pending {
+		state += " pending"
+	}
+	return fmt.Sprintf("<!-- fumehood:finding v1 %s %s %s -->\n%s%s", r.Key(), d.Head, state, now, d.Remark(r))
 }
 
 // list reads our comments.
@@ -42,7 +47,7 @@ func (v *visit) list(ctx context.Context) error {
 	for _, c := range all {
 		line, _, _ := strings.Cut(strings.ReplaceAll(c.Body, "\r\n", "\n"), "\n")
 		if m := marker.FindStringSubmatch(line); m != nil && v.isOurs(c.Author) {
-			v.ours[m[1]] = append(v.ours[m[1]], posted{c, m[1], m[2], m[3]})
+			v.ours[m[1]] = append(v.ours[m[1]], posted{c, m[1], m[2], m[3], m[4] != ""})
 		}
 	}
 	return nil
@@ -77,21 +82,28 @@ func (v *visit) clear(ctx context.Context) (err error) {
 	return err
 }
 
-// update writes to our comments what d shows now. One that was deleted meanwhile stays deleted.
+// update writes to our comments what d shows now. One that was deleted meanwhile stays deleted. A
+// thread is turned before its comment: a job that was killed between the two does both again.
 func (v *visit) update(ctx context.Context) (err error) {
 	for _, r := range v.doc.Results {
-		all := v.ours[r.Key()]
-		if len(all) == 0 || !v.differs(all[0], r) {
-			continue
+		if all := v.ours[r.Key()]; len(all) > 0 && v.differs(all[0], r) {
+			err = errors.Join(err, v.rewrite(ctx, &all[0], r))
 		}
-		failed := v.Client.UpdateReviewComment(ctx, all[0].ID, body(v.doc, r, v.moved(all[0], r)))
-		switch {
-		case failed == nil:
-			v.out.Updated++
-			all[0].state, all[0].head = states[r.Verdict], v.doc.Head // a finding that is there twice
-		case github.KindOf(failed) != github.NotFound:
-			err = errors.Join(err, failed)
-		}
+	}
+	return errors.Join(err, v.threads.failed)
+}
+
+// rewrite makes a comment say what r shows. Its marker says whether its thread is left to the next
+// run.
+func (v *visit) rewrite(ctx context.Context, c *posted, r review.Result) error {
+	pending := !v.turn(ctx, *c, states[r.Verdict])
+	err := v.Client.UpdateReviewComment(ctx, c.ID, body(v.doc, r, pending, v.moved(*c, r)))
+	switch {
+	case err == nil:
+		v.out.Updated++
+		c.state, c.head, c.pending = states[r.Verdict], v.doc.Head, pending // a finding that is there twice
+	case github.KindOf(err) == github.NotFound:
+		return nil
 	}
 	return err
 }
@@ -100,7 +112,7 @@ func (v *visit) update(ctx context.Context) (err error) {
 // stays if it is still true and still on its lines.
 func (v *visit) differs(c posted, r review.Result) bool {
 	state := states[r.Verdict]
-	return state != "" && (c.state != state || state == states[review.Verified] && c.Line == 0 && c.head != v.doc.Head)
+	return state != "" && (c.state != state || c.pending || state == states[review.Verified] && c.Line == 0 && c.head != v.doc.Head)
 }
 
 // moved says where the lines of an outdated comment are. A path is shown as code.
