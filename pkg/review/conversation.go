@@ -62,7 +62,9 @@ func (i *incomplete) Error() string { return i.why }
 // run asks until the model is done or the rounds are over. An *incomplete error means that
 // found has what there is; any other that nothing may be concluded.
 func (c *conversation) run(ctx context.Context) error {
-	c.say(false, c.setting.opening())
+	opening, whole := c.setting.opening()
+	c.use.Whole = whole
+	c.say(false, opening)
 	for round := 1; ; round++ {
 		c.use.Rounds = round
 		text, err := c.ask(ctx)

@@ -64,8 +64,11 @@ func (f *fake) conversation(t *testing.T, limits spend.Limits, price spend.Price
 		t.Fatal(err)
 	}
 	return &conversation{provider: f, reviewer: "fake/m", budget: spend.NewBudget(limits, price, "s", ledger), redactor: u, do: f.do, log: f, keep: func(string, string) error { return nil }, wait: time.Millisecond,
-		request: model.Request{Model: "m", System: system, Schema: answerSchema, MaxOutput: 1000}, setting: setting{rounds: 3, diff: []byte(smallDiff)}}
+		request: model.Request{Model: "m", System: system, Schema: answerSchema, MaxOutput: 1000}, setting: setting{rounds: 3, diff: []byte(smallDiff), head: none}}
 }
+
+// none has no file on head.
+func none(string) []byte { return nil }
 
 const smallDiff = "diff --git a/a.go b/a.go\nindex 1..2 100644\n--- a/a.go\n+++ b/a.go\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n"
 
@@ -215,12 +218,12 @@ func TestChangeIsBounded(t *testing.T) {
 	for i := range 3000 {
 		fmt.Fprintf(&diff, "diff --git a/f%d b/f%d\nindex 1..2 100644\n--- a/f%d\n+++ b/f%d\n@@ -1 +1 @@\n-a\n+%s\n", i, i, i, i, strings.Repeat("b", 300))
 	}
-	s := setting{rounds: 3, diff: []byte(diff.String())}
-	if said := s.opening(); len(said) > maxDiffShown*3/2 || !strings.Contains(said, "more files are too large") || strings.Count(said, "\n") > 20_000 {
+	s := setting{rounds: 3, diff: []byte(diff.String()), head: func(string) []byte { return []byte("whole") }, room: maxWholeFiles}
+	if said, whole := s.opening(); whole.Files > 0 || !strings.Contains(said, "not shown whole, because the diff is large") || len(said) > maxDiffShown*3/2 || !strings.Contains(said, "more files are too large") || strings.Count(said, "\n") > 20_000 {
 		t.Errorf("%d bytes", len(said))
 	}
 	s.guidance = Guidance{Paths: []string{"f7"}, Focus: []string{"locks"}, Severity: "high", Language: "German"}
-	if said := s.opening(); strings.Count(said, "diff --git") != 1 || !strings.Contains(said, "Look at: locks") || !strings.Contains(said, "German") {
+	if said, whole := s.opening(); whole.Files != 1 || strings.Count(said, "diff --git") != 1 || !strings.Contains(said, "Look at: locks") || !strings.Contains(said, "German") {
 		t.Error(said)
 	}
 }

@@ -103,10 +103,12 @@ type setting struct {
 	tools    []proposal.Toolchain
 	setup    []proposal.Record
 	diff     []byte
+	head     func(name string) []byte // reads a changed file; nil if it is not one to show
+	room     int                      // bytes for whole files
 }
 
-// opening is the first message.
-func (s setting) opening() string {
+// opening is the first message, and the whole files in it.
+func (s setting) opening() (string, WholeFiles) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n%sTools in the sandbox:", s.round(1), s.guidance.words())
 	for _, t := range s.tools {
@@ -117,8 +119,13 @@ func (s setting) opening() string {
 		fmt.Fprintf(&b, "Set-up: %s\n", report(r))
 	}
 	b.WriteString("\nThe change, as data:\n")
-	s.change(&b)
-	return b.String()
+	left, complete := s.change(&b)
+	if !complete {
+		b.WriteString("\nThe changed files are not shown whole, because the diff is large.\n")
+		return b.String(), WholeFiles{}
+	}
+	whole := s.whole(&b, min(left, s.room))
+	return b.String(), whole
 }
 
 // round says which round it is.
@@ -129,15 +136,17 @@ func (s setting) round(n int) string {
 	return fmt.Sprintf("Round %d of %d.", n, s.rounds)
 }
 
-// change writes the diff of the files that are to be reviewed, and the names of others.
-func (s setting) change(b *strings.Builder) {
-	left := maxDiffShown
+// change writes the diff of the files that are to be reviewed, and the names of others. It returns
+// what is left of maxDiffShown, and whether the whole diff is shown.
+func (s setting) change(b *strings.Builder) (left int, complete bool) {
+	left, complete = maxDiffShown, true
 	var omitted []string
 	for _, section := range sections(s.diff) {
 		if !s.guidance.Covers(section.name) {
 			continue
 		}
 		shown := text.Excerpt(section.data, nil, int64(len(section.data)), maxFileShown)
+		complete = complete && shown.Omitted == 0
 		if shown.Units > left {
 			omitted = append(omitted, section.name)
 			continue
@@ -146,7 +155,7 @@ func (s setting) change(b *strings.Builder) {
 		b.WriteString(fence("diff", shown.Text))
 	}
 	if len(omitted) == 0 {
-		return
+		return left, complete
 	}
 	fmt.Fprintf(b, "The diffs of %d more files are too large to be shown here:\n", len(omitted))
 	var names strings.Builder
@@ -154,12 +163,14 @@ func (s setting) change(b *strings.Builder) {
 		fmt.Fprintln(&names, text.Inline(name, 200))
 	}
 	b.WriteString(fence("text", names.String()))
+	return left, false
 }
 
 // A section is the diff of one file.
 type section struct {
-	name string // on head, or on base if it was deleted
-	data []byte
+	name   string // on head, or on base if it was deleted
+	data   []byte
+	edited bool // text that base has, too
 }
 
 // sections splits a diff. No line of a hunk begins with the words of a header.
@@ -172,11 +183,12 @@ func sections(diff []byte) (list []section) {
 		}
 		files, _, err := gitdiff.Parse(bytes.NewReader(diff[:end]))
 		if err == nil && len(files) == 1 {
-			name := files[0].NewName
-			if files[0].IsDelete {
-				name = files[0].OldName
+			f := files[0]
+			name := f.NewName
+			if f.IsDelete {
+				name = f.OldName
 			}
-			list = append(list, section{name, diff[:end]})
+			list = append(list, section{name, diff[:end], len(f.TextFragments) > 0 && !f.IsNew && !f.IsDelete})
 		}
 		diff = diff[end:]
 	}

@@ -31,6 +31,10 @@ const (
 	DefaultTimeout   = 30 * time.Minute
 )
 
+// wholeShare is the part of each limit, one in so many, that whole files can take: they are sent
+// with every request.
+const wholeShare = 4
+
 // A Reviewer is a model that is asked about a change, with everything that is fixed before the
 // first request. No text of the pull request, a command or the model changes any of it.
 type Reviewer struct {
@@ -149,7 +153,8 @@ func (m *modelReview) ask(ctx context.Context) (err error) {
 		return err
 	}
 	m.talk.do = session.Do
-	m.talk.setting = setting{rounds: m.Rounds, guidance: m.guidance, tools: g.Toolchains(), diff: m.commits.diff}
+	m.talk.setting = setting{rounds: m.Rounds, guidance: m.guidance, tools: g.Toolchains(), diff: m.commits.diff, head: readWithin(m.commits.path(proposal.SideHead)),
+		room: int(min(maxWholeFiles, m.Budget.Input(wholeShare)/int64(m.Rounds)))}
 	err = session.SetUp(ctx, func(r proposal.Record) { m.talk.setting.setup = append(m.talk.setting.setup, r) })
 	if err == nil {
 		err = m.talk.run(ctx)

@@ -15,6 +15,7 @@ type ModelUse struct {
 	Rounds    int          `json:"rounds"`
 	Requests  int          `json:"requests"` // with those that failed
 	SentBytes int64        `json:"sent_bytes"`
+	Whole     WholeFiles   `json:"whole_files"`
 	Spent     spend.Amount `json:"spent"` // what counts against the budget
 	Priced    bool         `json:"priced"`
 	Commands  int          `json:"commands"` // that the model proposed
@@ -30,8 +31,8 @@ func (u ModelUse) words() string {
 	if u.Priced {
 		cost = u.Spent.USD.String()
 	}
-	line := fmt.Sprintf("%s %s: %s, %s, %d tokens, %d bytes sent, %s; %d of %s ran", u.Provider, u.Model, counted(u.Rounds, "round", "rounds"), counted(u.Requests, "request", "requests"),
-		u.Spent.Tokens, u.SentBytes, cost, u.Ran, counted(u.Commands, "command", "commands"))
+	line := fmt.Sprintf("%s %s: %s, %s, %d tokens, %d bytes sent, %s (%d bytes) besides the diff, %s; %d of %s ran", u.Provider, u.Model, counted(u.Rounds, "round", "rounds"), counted(u.Requests, "request", "requests"),
+		u.Spent.Tokens, u.SentBytes, counted(u.Whole.Files, "whole file", "whole files"), u.Whole.Bytes, cost, u.Ran, counted(u.Commands, "command", "commands"))
 	if u.Left > 0 {
 		line += "; " + counted(u.Left, "finding is", "findings are") + " left out by the configuration"
 	}

@@ -143,5 +143,17 @@ func (b *Budget) Spent() Amount {
 	return b.spent
 }
 
+// Input returns how many tokens of input one part of so many of the smallest limit allows.
+func (b *Budget) Input(parts int64) int64 {
+	n := int64(maxTokens)
+	for _, l := range []Amount{b.limits.Review, b.limits.Subject, b.limits.Day} {
+		n = min(n, l.Tokens/parts)
+		if b.price.Input > 0 {
+			n = min(n, int64(l.USD/b.price.Input)/parts)
+		}
+	}
+	return n
+}
+
 // Limits returns the limits.
 func (b *Budget) Limits() Limits { return b.limits }
