@@ -2,7 +2,8 @@
 
 // Package github is a REST client for the parts of GitHub that fumehood uses: pull
 // requests, their comments, check runs, workflow runs and artifacts. It uses
-// go-github and returns plain values of its own types.
+// go-github and returns plain values of its own types. The GraphQL API is used for what REST
+// lacks: the threads of reviews, and the account of an app's token.
 //
 // It promises:
 //   - The token goes only to the API's own scheme and host: not along a redirect,

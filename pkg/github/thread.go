@@ -9,7 +9,7 @@ type ReviewThread struct {
 	ID       string // of the GraphQL API
 	Comment  int64  // the ID of its first ReviewComment
 	Resolved bool
-	// ResolvedBy is who resolved it, without Type; zero if GitHub names nobody: a deleted account,
+	// ResolvedBy is who resolved it, without Type; zero if GitHub names no account: a deleted one,
 	// or a bot, since the field is one for a person.
 	ResolvedBy Author
 }

@@ -15,11 +15,15 @@
 //     was killed at any point can be run again. Of two comments on one finding, which two jobs
 //     created at once, the one with the higher id is deleted;
 //   - comments that stay true. One whose finding is no longer reproduced, or fails before the pull
-//     request too, says so. One that GitHub calls outdated says where its lines are now.
+//     request too, says so. One that GitHub calls outdated says where its lines are now;
+//   - threads that follow. The thread of a comment is resolved when its finding is no longer
+//     reproduced, and unresolved when it is verified again: once for each such change, and not if a
+//     person has resolved it. That GitHub refuses this is no failure. If it does not answer, the
+//     marker says that it is pending, and the next run does it.
 //
 // # What it does not protect against
 //
 // Markers are not signed: everything that writes as the same account can write one, and then a
-// finding counts as posted. Threads are not resolved, because the REST API cannot do that. A
-// comment whose finding is not in the Document stays as it is: its reproducer did not run.
+// finding counts as posted. A comment whose finding is not in the Document stays as it is: its
+// reproducer did not run.
 package post
