@@ -246,8 +246,8 @@ func TestReviewKilled(t *testing.T) {
 		return modeltest.Said{Text: modelAnswer(t, n == 2, []string{"ls"}[:2-n])}
 	})
 	doc := d.reviewed(t, next.Env("anthropic"), args[2:]...)
-	if !doc.Reviewed || len(doc.Results) != 0 {
-		t.Errorf("%+v", doc)
+	if !doc.Reviewed || len(doc.Results) != 0 || doc.Model.Whole.Files != 1 {
+		t.Errorf("%+v, %+v", doc, doc.Model)
 	}
 }
 
