@@ -29,15 +29,17 @@ const threadsQuery = `query($owner: String!, $name: String!, $number: Int!, $aft
 type threadPage struct {
 	Repository struct {
 		PullRequest struct {
-			ReviewThreads struct {
-				PageInfo struct {
-					HasNextPage bool   `json:"hasNextPage"`
-					EndCursor   string `json:"endCursor"`
-				} `json:"pageInfo"`
-				Nodes []threadNode `json:"nodes"`
-			} `json:"reviewThreads"`
+			ReviewThreads *threadList `json:"reviewThreads"`
 		} `json:"pullRequest"`
 	} `json:"repository"`
+}
+
+type threadList struct {
+	PageInfo struct {
+		HasNextPage bool   `json:"hasNextPage"`
+		EndCursor   string `json:"endCursor"`
+	} `json:"pageInfo"`
+	Nodes []threadNode `json:"nodes"`
 }
 
 type threadNode struct {
@@ -62,6 +64,9 @@ func (c *Client) ReviewThreads(ctx context.Context, number int) ([]ReviewThread,
 			return nil, err
 		}
 		page := got.Repository.PullRequest.ReviewThreads
+		if page == nil {
+			return nil, malformed("a pull request without a list of threads").stop(listThreads)
+		}
 		for _, n := range page.Nodes {
 			all = append(all, threadOf(n))
 		}

@@ -47,10 +47,10 @@ func TestReviewThreads(t *testing.T) {
 	}
 }
 
-// A list of threads without end, or with pages of nothing, ends with an error.
+// A list of threads without end, with pages of nothing, or that is not there, is an error.
 func TestReviewThreadsWithoutEnd(t *testing.T) {
 	ids := make([]int, 100)
-	for page, most := range map[string]int{threadsJSON("more"): 1, threadsJSON("more", ids...): maxItems / 100} {
+	for page, most := range map[string]int{`{"data":{"repository":null}}`: 1, `{"data":{"repository":{"pullRequest":{"reviewThreads":null}}}}`: 1, threadsJSON("more"): 1, threadsJSON("more", ids...): maxItems / 100} {
 		s := play(t, say(200, page))
 		c, _ := client(t, s.URL)
 		if _, err := c.ReviewThreads(t.Context(), 2); KindOf(err) != Malformed || len(s.requests()) != most {

@@ -66,7 +66,7 @@ func (r Report) postLines(ctx context.Context, d review.Document, shown *review.
 	}
 	o := post.Post(ctx, post.Options{Client: j.gh, Author: author, PR: r.Outcome.Request.PR, Settle: j.options.Settle}, d)
 	shown.Comments, shown.Notes = o.Comments, append(shown.Notes, o.Notes...)
-	j.console.Progress("review: %d comments created, %d updated", o.Created, o.Updated)
+	j.console.Progress("review: %d comments created, %d updated, %d threads resolved or unresolved", o.Created, o.Updated, o.Threads)
 	switch {
 	case o.Failure == nil:
 		return false, nil
