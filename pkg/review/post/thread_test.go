@@ -88,6 +88,20 @@ func TestResolveByHand(t *testing.T) {
 	}
 }
 
+// A comment that only says where its lines are now leaves its thread, whoever resolved it.
+func TestResolveMoved(t *testing.T) {
+	w := small(t)
+	w.mayResolve()
+	w.post(w.document(finding(11)))
+	w.SetResolved(w.ReviewComments(number)[0].ID, "other[bot]")
+	w.push(smallFiles("zero\nten\nELEVEN\n"))
+	d := w.document(finding(11))
+	w.shows(d, review.Verified, true, 0)
+	if c := w.ReviewComments(number)[0]; c.Edits != 1 || len(w.RequestsFor("graphql")) != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
 // The token of a person may be named as who resolved a thread: that is still us.
 func TestResolveAsPerson(t *testing.T) {
 	w := small(t)
