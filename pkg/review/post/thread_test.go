@@ -88,7 +88,7 @@ func TestResolveByHand(t *testing.T) {
 	}
 }
 
-// A comment that only says where its lines are now leaves its thread, whoever resolved it.
+// A comment that only says where its lines are now leaves its thread as it is.
 func TestResolveMoved(t *testing.T) {
 	w := small(t)
 	w.mayResolve()
