@@ -23,7 +23,7 @@ func Canonical(data []byte) ([]byte, error) {
 	return c.all(make([]byte, 0, len(data)))
 }
 
-// encode returns v's canonical JSON.
+// encode returns v's canonical JSON as an entry's body, which is one level deep in the entry.
 func encode(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -31,7 +31,8 @@ func encode(v any) ([]byte, error) {
 	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}
-	return Canonical(buf.Bytes())
+	c := canonicaler{in: buf.Bytes(), depth: 1}
+	return c.all(make([]byte, 0, buf.Len()))
 }
 
 // A canonicaler reads one JSON text and appends its canonical form.

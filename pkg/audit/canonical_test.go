@@ -123,3 +123,19 @@ func FuzzCanonical(f *testing.F) {
 		}
 	})
 }
+
+// TestAppendDepth: what Append accepts, Verify accepts: the entry is one level around the body.
+func TestAppendDepth(t *testing.T) {
+	nested := func(deep int) json.RawMessage {
+		return json.RawMessage(strings.Repeat("[", deep) + strings.Repeat("]", deep))
+	}
+	l := create(t)
+	if _, err := l.Append("decision", nested(maxDepth-1)); err != nil {
+		t.Fatal(err)
+	}
+	if sum, err := Verify(bytes.NewReader(read(t, l.Path())), Trust{Key: l.Key()}); err != nil || sum.Entries != 1 {
+		t.Errorf("%+v, %v", sum, err)
+	}
+	_, err := l.Append("decision", nested(maxDepth))
+	wantStop(t, err, "audit.entry")
+}

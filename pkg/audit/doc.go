@@ -6,8 +6,8 @@
 // # Format fumehood.audit/v1
 //
 // A log is one file of JSON lines. Each line ends in one newline (U+000A), is at
-// most MaxEntry + 1024 bytes long and holds one canonical JSON object; there are no
-// blank lines and no other bytes. The lines are, in this order:
+// most 8,389,632 bytes long with it (MaxEntry + 1024) and holds one canonical JSON object;
+// there are no blank lines and no other bytes. The lines are, in this order:
 //
 //	{"key":"K","origin":"O","schema":"fumehood.audit/v1"}      header
 //	{"checkpoint":"N"}                                         for 0 entries
@@ -15,14 +15,21 @@
 //	{"checkpoint":"N"}                                         its checkpoint; repeated
 //	{"checkpoint":"N"}                                         the seal, and the end
 //
-// K is a verifier key as golang.org/x/mod/sumdb/note writes it (Ed25519). O is the
-// origin: 1 to 200 characters out of A-Z a-z 0-9 and ._~:/@%-, as is the key's name.
-// n counts from 0 without gaps. D is a lower-case letter followed by at most 63 of
-// a-z 0-9 . and -. T is UTC as 2006-01-02T15:04:05.000Z. B is any JSON value.
+// O is the origin: 1 to 200 characters out of A-Z a-z 0-9 and ._~:/@%-. n counts from 0
+// without gaps. D is a lower-case letter followed by at most 63 of a-z 0-9 . and -. T is
+// UTC as 2006-01-02T15:04:05.000Z. B is any JSON value. The text of the "entry" member,
+// from its opening to its closing brace, is at most 8,388,608 bytes long (MaxEntry).
+// Base64 is everywhere that of RFC 4648, section 4: the standard alphabet, with padding,
+// and with zeros in the bits that are not used. Decimal numbers have no leading zero.
 //
-// A leaf of the Merkle tree (RFC 6962, SHA-256) is the text of the "entry" member,
-// from its opening to its closing brace. N is a signed note with exactly one
-// signature, by K, whose text is a C2SP tlog-checkpoint with one or two extensions:
+// K is the verifier key, as golang.org/x/mod/sumdb/note writes it: NAME+HASH+DATA. NAME
+// has the characters and length of an origin. DATA is the base64 of the byte 1 and the 32
+// bytes of an Ed25519 public key (RFC 8032). HASH is eight lower-case hexadecimal digits:
+// the first four bytes of the SHA-256 of NAME, a newline and those 33 bytes.
+//
+// N is a signed note: a text, an empty line and one signature line by K. Its newlines
+// are written as \n in the line of the log; nothing else in it needs an escape, and
+// nothing else is escaped. The text is a C2SP tlog-checkpoint with one or two extensions:
 //
 //	O
 //	size of the tree, decimal
@@ -30,8 +37,43 @@
 //	bytes P H
 //	sealed
 //
+//	— NAME SIGNATURE
+//
 // P is the number of bytes of the file before this checkpoint's line, H the base64
-// SHA-256 of those bytes. Only the seal has the last text line.
+// SHA-256 of those bytes. Only the seal has the line "sealed". The signature line begins
+// with an em dash (U+2014) and a space. SIGNATURE is the base64 of the four bytes of HASH
+// and the 64 bytes of an Ed25519 signature of the text, including the newline that ends
+// its last line and without the empty line. The signature is checked without cofactor.
+//
+// The leaves of the Merkle tree (RFC 6962, SHA-256) are the texts of the "entry" members.
+// The hash of a leaf is the SHA-256 of the byte 0 and the leaf, that of a node of the byte
+// 1 and the hashes of its two parts, and the root of no entries is the SHA-256 of nothing.
+//
+// # Which line is wrong
+//
+// The first wrong line of a log is the first line that is not one of the above, has
+// another number than belongs there, or is a checkpoint that is not signed by K. It is the
+// line before a checkpoint that is signed, is of this place (its size and origin, and
+// whether it is a seal) and has another root, P or H: its signature shows that an earlier
+// line was changed. Bytes after the seal are wrong themselves. A log that lacks a known
+// checkpoint is wrong behind its last whole line.
+//
+// # Proofs
+//
+// A proof that an entry is in a log (Prove, CheckProof) is a C2SP tlog-proof, at most
+// 16,779,264 bytes long, with these lines:
+//
+//	c2sp.org/tlog-proof@v1
+//	extra L
+//	index n
+//	a hash, base64             any number of times
+//	                           an empty line
+//	N                          with its newlines
+//
+// L ("extra") is the base64 of the leaf itself, the text of the "entry" member, so that the
+// proof needs no log. n is its number. The hashes are the inclusion proof of RFC 6962,
+// section 2.1.1: from the leaf's sibling upwards. N is the last checkpoint of the log,
+// signed by K, of a tree with more than n entries whose root the leaf and the hashes give.
 //
 // # Canonical JSON
 //
@@ -39,8 +81,8 @@
 // units of their names; strings in valid UTF-8 with only \" \\ \b \f \n \r \t and
 // \u00xx (lower case, other characters below U+0020) escaped; numbers as ECMAScript
 // prints them. It is narrower in four ways: a number without fraction and exponent
-// lies within ±(2⁵³−1), member names do not repeat, nesting is at most 100 deep, and
-// lone surrogates are invalid. Because control characters are always escaped, no entry
+// lies within ±(2⁵³−1), member names do not repeat, arrays and objects are at most 100
+// deep (an entry's own object is the first), and lone surrogates are invalid. Because control characters are always escaped, no entry
 // can contain or forge a line end.
 //
 // Append encodes Go values with encoding/json, which writes U+FFFD for invalid UTF-8.

@@ -232,30 +232,64 @@ func sealInstead(t testing.TB, keyName, origin string, ls [][]byte) []byte {
 	return append(out, more...)
 }
 
-// TestVectors regenerates every vector and compares it with the file byte for byte, then
-// checks that each file gets the verdict in the manifest.
-func TestVectors(t *testing.T) {
-	made := vectors(t)
-	manifest, err := json.MarshalIndent(made, "", "  ")
+// proofVectors are proofs of entries of the vectors' logs.
+func proofVectors(t testing.TB) []vector {
+	const keyName = "vectors.example/key"
+	const origin = "vectors.example/log"
+	key := testSigner(t, keyName).Key()
+	four := memoryLog(t, keyName, origin, vectorBodies(), true)
+	hundred := memoryLog(t, keyName, origin, make([]any, 100), true)
+	prove := func(log []byte, n int64) []byte {
+		proof, err := Prove(bytes.NewReader(log), Trust{Key: key}, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return proof
+	}
+	seal := noteOf(t, rows(four)[10])
+	one, two := prove(four, 1), prove(four, 2)
+	proof := func(file, about, verdict string, entries int64, data []byte) vector {
+		return vector{File: file, About: about, Key: key, Verdict: verdict, Entries: entries, data: data}
+	}
+	known := func(v vector, checkpoint string) vector {
+		v.Checkpoint = checkpoint
+		return v
+	}
+	replace := func(old, new string) []byte { return bytes.Replace(one, []byte(old), []byte(new), 1) }
+	return []vector{
+		proof("entry-1.tlog-proof", "entry 1 of sealed.log", "proved", 4, one),
+		known(proof("entry-1-known.tlog-proof", "the same, and its checkpoint is known", "proved", 4, one), seal),
+		proof("entry-97.tlog-proof", "entry 97 of sealed-100.log", "proved", 100, prove(hundred, 97)),
+		proof("only-entry.tlog-proof", "the only entry of a log that is not sealed", "proved", 1, prove(memoryLog(t, keyName, origin, vectorBodies()[:1], false), 0)),
+		known(proof("checkpoint-other.tlog-proof", "another checkpoint is known", "invalid", 0, prove(hundred, 1)), seal),
+		proof("index.tlog-proof", "the number of the entry changed", "invalid", 0, replace("index 1", "index 2")),
+		proof("index-large.tlog-proof", "a number that the log does not have", "invalid", 0, replace("index 1", "index 4")),
+		proof("entry-other.tlog-proof", "another entry of the same log", "invalid", 0, bytes.Join([][]byte{rows(one)[0], rows(two)[1], bytes.Join(rows(one)[2:], nil)}, nil)),
+		proof("hash-removed.tlog-proof", "the last hash removed", "invalid", 0, bytes.Join(append(rows(one)[:4:4], rows(one)[5:]...), nil)),
+		proof("hash-added.tlog-proof", "the last hash repeated", "invalid", 0, bytes.Join(append(rows(one)[:5:5], rows(one)[4:]...), nil)),
+		proof("line-end.tlog-proof", "lines end in CR LF", "invalid", 0, bytes.ReplaceAll(one, []byte("\n"), []byte("\r\n"))),
+		{File: "thief.tlog-proof", About: "signed by another key", Key: key, Verdict: "invalid", data: thiefProof(t)},
+	}
+}
+
+func thiefProof(t testing.TB) []byte {
+	const thief = "vectors.example/thief"
+	log := memoryLog(t, thief, "vectors.example/log", vectorBodies(), true)
+	proof, err := Prove(bytes.NewReader(log), Trust{Key: testSigner(t, thief).Key()}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest = append(manifest, '\n')
-	if *update {
-		for _, v := range made {
-			if err := os.WriteFile(filepath.Join(vectorDir, v.File), v.data, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := os.WriteFile(filepath.Join(vectorDir, "vectors.json"), manifest, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if diff := cmp.Diff(string(manifest), string(read(t, filepath.Join(vectorDir, "vectors.json")))); diff != "" {
-		t.Errorf("vectors.json (-made +file):\n%s", diff)
-	}
-	listed := map[string]bool{".gitattributes": true, "README.md": true, "vectors.json": true}
-	for _, v := range made {
+	return proof
+}
+
+// TestVectors regenerates every vector and compares it with the file byte for byte, then
+// checks that each file gets the verdict in the manifest.
+func TestVectors(t *testing.T) {
+	logs, proofs := vectors(t), proofVectors(t)
+	sameManifest(t, "vectors.json", logs)
+	sameManifest(t, "proofs.json", proofs)
+	listed := map[string]bool{".gitattributes": true, "README.md": true, "vectors.json": true, "proofs.json": true, "verify.py": true}
+	for _, v := range append(logs, proofs...) {
 		listed[v.File] = true
 		t.Run(v.File, func(t *testing.T) {
 			data := read(t, filepath.Join(vectorDir, v.File))
@@ -271,12 +305,38 @@ func TestVectors(t *testing.T) {
 	}
 	for _, f := range files {
 		if !listed[f.Name()] {
-			t.Errorf("%s is not in the manifest", f.Name())
+			t.Errorf("%s is not in a manifest", f.Name())
 		}
 	}
 }
 
+// sameManifest compares made with the manifest; with -update it writes both.
+func sameManifest(t *testing.T, name string, made []vector) {
+	t.Helper()
+	manifest, err := json.MarshalIndent(made, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest = append(manifest, '\n')
+	if *update {
+		for _, v := range append(made, vector{File: name, data: manifest}) {
+			if err := os.WriteFile(filepath.Join(vectorDir, v.File), v.data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if diff := cmp.Diff(string(manifest), string(read(t, filepath.Join(vectorDir, name)))); diff != "" {
+		t.Errorf("%s (-made +file):\n%s", name, diff)
+	}
+}
+
 func checkVector(t *testing.T, v vector, data []byte) {
+	if v.Verdict == "proved" || v.Verdict == "invalid" {
+		if got := goVerdict(data, Trust{Key: v.Key, Checkpoint: v.Checkpoint}); got.Verdict != v.Verdict || got.Entries != v.Entries {
+			t.Errorf("%+v, want %s", got, v.Verdict)
+		}
+		return
+	}
 	sum, err := Verify(bytes.NewReader(data), Trust{Key: v.Key, Checkpoint: v.Checkpoint})
 	if v.Line > 0 {
 		entry := int64(-1)

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// pythonVerdict is a line of what testdata/vectors/verify.py prints for a manifest.
+type pythonVerdict struct {
+	Verdict   string `json:"verdict"` // a state's name, proved or invalid
+	Line      int64  `json:"line"`
+	Entries   int64  `json:"entries"`
+	Unsigned  int64  `json:"unsigned_entries"`
+	TornBytes int64  `json:"torn_bytes"`
+	About     string `json:"about"`
+}
+
+// python returns the verdicts of the verifier that was written from the documentation.
+func python(t *testing.T, manifest string) []pythonVerdict {
+	t.Helper()
+	cmd := exec.Command("python3", filepath.Join(vectorDir, "verify.py"), manifest)
+	var failed bytes.Buffer
+	cmd.Stderr = &failed
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, failed.Bytes())
+	}
+	var found []pythonVerdict
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var v pythonVerdict
+		if err := d.Decode(&v); err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, v)
+	}
+	return found
+}
+
+// goVerdict is the same by Verify or CheckProof.
+func goVerdict(data []byte, trust Trust) pythonVerdict {
+	if bytes.HasPrefix(data, []byte("c2sp.org/")) {
+		if p, err := CheckProof(data, trust); err == nil {
+			return pythonVerdict{Verdict: "proved", Entries: p.Size}
+		}
+		return pythonVerdict{Verdict: "invalid"}
+	}
+	sum, err := Verify(bytes.NewReader(data), trust)
+	if fault := new(VerifyError); errors.As(err, &fault) {
+		return pythonVerdict{Verdict: "invalid", Line: fault.Line}
+	}
+	return pythonVerdict{Verdict: sum.State.String(), Entries: sum.Entries, Unsigned: sum.Unsigned, TornBytes: sum.TornBytes}
+}
+
+// samePython checks that both verifiers come to the same verdict, at the same line.
+func samePython(t *testing.T, dir string, list []vector) map[string]int {
+	t.Helper()
+	manifest, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range list {
+		if err := os.WriteFile(filepath.Join(dir, v.File), v.data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	name := filepath.Join(dir, "manifest.json")
+	if err := os.WriteFile(name, manifest, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	theirs, verdicts := python(t, name), map[string]int{}
+	if len(theirs) != len(list) {
+		t.Fatalf("%d verdicts for %d files", len(theirs), len(list))
+	}
+	for i, v := range list {
+		ours, about := goVerdict(v.data, Trust{Key: v.Key, Checkpoint: v.Checkpoint}), theirs[i].About
+		theirs[i].About = ""
+		if ours != theirs[i] {
+			t.Errorf("%s (%s): Go %+v, Python %+v (%s)\n%.300q", v.File, v.About, ours, theirs[i], about, v.data)
+		}
+		verdicts[ours.Verdict]++
+	}
+	return verdicts
+}
+
+// TestPythonVectors: the verifier in Python has at most 150 lines and agrees about every vector.
+func TestPythonVectors(t *testing.T) {
+	t.Parallel()
+	script := read(t, filepath.Join(vectorDir, "verify.py"))
+	if n := bytes.Count(script, []byte("\n")); n > 150 {
+		t.Errorf("verify.py has %d lines", n)
+	}
+	found := samePython(t, t.TempDir(), append(vectors(t), proofVectors(t)...))
+	if found["sealed"] == 0 || found["torn"] == 0 || found["invalid"] < 40 || found["proved"] == 0 {
+		t.Errorf("verdicts: %v", found)
+	}
+}
+
+// TestPythonChanged changes, removes and repeats bytes of a sealed log and of a proof anywhere.
+func TestPythonChanged(t *testing.T) {
+	t.Parallel()
+	const keyName = "vectors.example/key"
+	key := testSigner(t, keyName).Key()
+	sealed := memoryLog(t, keyName, "vectors.example/log", vectorBodies(), true)
+	proof, err := Prove(bytes.NewReader(sealed), Trust{Key: key}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	var list []vector
+	for i := range 150 {
+		data := sealed
+		if i%3 == 0 {
+			data = proof
+		}
+		list = append(list, vector{File: fmt.Sprint(i), Key: key, data: changed(random, data)})
+	}
+	if found := samePython(t, t.TempDir(), list); found["invalid"] < 75 {
+		t.Errorf("verdicts: %v", found)
+	}
+}
+
+func changed(random *rand.Rand, data []byte) []byte {
+	at := random.IntN(len(data))
+	head, rest := data[:at:at], data[at:]
+	switch random.IntN(6) {
+	case 0:
+		return append(append(head, rest[0]^byte(1<<random.IntN(8))), rest[1:]...)
+	case 1:
+		return append(head, rest[1:]...)
+	case 2:
+		return append(append(head, rest[0]), rest...)
+	case 3:
+		return append(append(head, " \n\t\r\x00\xff\"\\=0,}"[random.IntN(12)]), rest...)
+	case 4:
+		return head
+	}
+	return append(head, data[random.IntN(len(data)):]...)
+}
+
+// signedRaw is a sealed log whose one entry's body has this text, whatever it is.
+func signedRaw(t *testing.T, text string) []byte {
+	t.Helper()
+	l, err := newLog("unused", Options{Origin: "o", Signer: testSigner(t, "k"), Now: clock()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []byte
+	put := func(lines []byte, after tree, sealed bool) {
+		all, _, err := l.sign(lines, after, sealed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, all...)
+		l.tree, l.size = after, int64(len(out))
+	}
+	put(l.head(), tree{}, false)
+	leaf := leafOf("decision", l.now(), []byte(text))
+	after := tree{}
+	after.add(tlog.RecordHash(leaf))
+	put(append(entryLine(0, leaf), '\n'), after, false)
+	put(nil, after, true)
+	return out
+}
+
+// TestPythonCanonical compares what both accept as canonical JSON, in logs that are signed
+// whatever they hold.
+func TestPythonCanonical(t *testing.T) {
+	t.Parallel()
+	texts := []string{`{}`, `[]`, `""`, `true`, `nul`, `NaN`, `Infinity`, `-`, `1.`, `.5`, `01`, `+1`, `-0`, `0.0`, `-0.0`, `1e5`, `1E-7`, `1e-07`, `1e999`, `-1e400`,
+		`9007199254740991`, `9007199254740992`, `9007199254740993.5`, `123456789012345680000`, `1e+20`, `1e20`, `4.5e+22`, `2e-400`,
+		`{"a":1,"a":2}`, `{"b":1,"a":2}`, `{"a":1,"b":{"d":1,"c":2}}`, `{"\ud83d\ude00":1,"\ufb33":2}`, "{\"\U0001f600\":1,\"\ufb33\":2}", "{\"\ufb33\":1,\"\U0001f600\":2}",
+		`"\ud800"`, `"\u2028"`, "\"\u2028\"", "\"\x7f\"", `"\u007f"`, `"\/"`, `"\u000a"`, `"\u001f"`, `"\u001F"`, `"\b"`, `"\u0008"`, "\"\t\"", "\"\xff\"", "\"\xed\xa0\x80\"", "\ufeff1",
+		`[1 ,2]`, `[1,]`, `1,"kind":"x"`, `1,"kind":"x","time":"2026-01-02T03:04:05.001Z"},"n":0}`, `[1`, ``,
+		strings.Repeat("[", maxDepth-1) + strings.Repeat("]", maxDepth-1), strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth), strings.Repeat("[", 5000)}
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 40 {
+		texts = append(texts, fmt.Sprint(random.NormFloat64()), fmt.Sprintf("%d.%de%d", random.IntN(10), random.IntN(1000), random.IntN(60)-30))
+		if text, ok := canonicalNumber([]byte(fmt.Sprintf("%d.%de%d", random.IntN(10), random.IntN(100), random.IntN(60)-30))); ok {
+			texts = append(texts, text)
+		}
+	}
+	key := testSigner(t, "k").Key()
+	var list []vector
+	for i, text := range texts {
+		list = append(list, vector{File: fmt.Sprint(i), About: text, Key: key, data: signedRaw(t, text)})
+	}
+	if found := samePython(t, t.TempDir(), list); found["sealed"] < 60 || found["invalid"] < 50 {
+		t.Errorf("verdicts: %v", found)
+	}
+}
