@@ -91,7 +91,8 @@ func TestActionOrganisation(t *testing.T) {
 	a := newAcme(t)
 	own := "package fumehood.command\n\ndeny contains {\"rule\": \"own.curl\", \"message\": \"m\", \"suggestion\": \"s\"} if input.command.program == \"curl\"\n"
 	w := newWorld(t, true, map[string]string{".github/fumehood/a.rego": own}, map[string]string{".github/fumehood/a.rego": "package fumehood.command\nallow contains {\"rule\": \"x.all\"} if true\n"})
-	inputs := []string{"INPUT_ORGANIZATION=" + a.spec, "INPUT_POLICY_KEY=" + a.key, "INPUT_MINIMUM_REVISION=3"}
+	keys := newAcme(t).key + "\n" + a.key // any one of them signs
+	inputs := []string{"INPUT_ORGANIZATION=" + a.spec, "INPUT_POLICY_KEY=" + keys, "INPUT_MINIMUM_REVISION=3"}
 	w.permit("contents:read", "pull_requests:read")
 	s := w.act("pull_request", w.event("pull_request.opened.fork", nil), inputs...)
 	want(t, "summary", s.summary, "acme.grep", "own.curl", "revision 3", "signed by sha256:", "git:master:.github/fumehood at "+w.base[:12])
@@ -120,6 +121,7 @@ func TestActionOrganisationRefused(t *testing.T) {
 		code   string
 	}{
 		"another key":        {[]string{"INPUT_ORGANIZATION=" + a.spec, "INPUT_POLICY_KEY=" + b.key}, "policy.signature"},
+		"neither of two":     {[]string{"INPUT_ORGANIZATION=" + a.spec, "INPUT_POLICY_KEY=" + b.key + "\n" + newAcme(t).key}, "policy.signature"},
 		"an old one":         {[]string{"INPUT_ORGANIZATION=" + a.spec, "INPUT_POLICY_KEY=" + a.key, "INPUT_MINIMUM_REVISION=4"}, "policy.revision"},
 		"not there":          {[]string{"INPUT_ORGANIZATION=" + a.spec[:len(a.spec)-4] + "0000"}, "policy.fetch"},
 		"a key for nothing":  {[]string{"INPUT_POLICY_KEY=" + a.key}, "input.organisation"},

@@ -24,8 +24,7 @@ func (c *invocation) policyBundleCommand() *cobra.Command {
 		Short: "Build, sign and verify policy bundles, as opa does",
 		Long: `Build, sign and verify policy bundles. A bundle is a tar.gz of Rego and data that opa can read,
 too. A team builds and signs one, and each repository refers to it by its digest.`,
-		Example: `  openssl genpkey -algorithm ed25519 -out key.pem
-  openssl pkey -in key.pem -pubout -out key.pub
+		Example: `  fumehood key generate key.pem --bundle > key.pub
   fumehood policy bundle build ./policy --revision 1 --signing-key key.pem --out policy.tar.gz
   fumehood policy bundle verify policy.tar.gz --policy-key key.pub --minimum-revision 1
   fumehood check --plan plan.yaml --organization policy.tar.gz --policy-key key.pub`,

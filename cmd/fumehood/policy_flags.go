@@ -28,7 +28,7 @@ func (p *policyFlags) define(cmd *cobra.Command) {
 		f.Var((*cli.List)(&p.Hosts), "hosts", "`SOURCE` policy that may also grant hosts to commands; may be repeated")
 		f.Var((*cli.List)(&p.Organisation), "organization", "`SOURCE` policy that may also grant hosts, and allow commands that the default policy does not know; may be repeated")
 		f.Var((*cli.List)(&p.Granting), "granting", "`SOURCE` policy that replaces the default policy")
-		f.StringVar(&p.Key, "policy-key", "", "`FILE` public key that must have signed every bundle, PEM, or hs256:FILE with a shared secret")
+		f.Var((*cli.List)(&p.Keys), "policy-key", "`FILE` public key that must have signed every bundle, PEM, or hs256:FILE with a shared secret; of several, in one file or repeated, any one")
 		f.StringVar(&p.Scope, "policy-scope", "", "`SCOPE` scope that the signatures of bundles must have")
 		f.StringVar(&p.MinimumRevision, "minimum-revision", "", "`REVISION` oldest revision that a bundle may have: an integer or an RFC 3339 time")
 		cli.Renamed(f, "organisation", "organization")

@@ -31,13 +31,13 @@ func (r *inputReader) bundle(input string) string {
 	return value
 }
 
-var keyText = pattern.New(`^-----BEGIN (PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE)-----\n[^-]+\n-----END (PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE)-----$`)
+var keyText = pattern.New(`^(\n*-----BEGIN (PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE)-----\n[^-]+\n-----END (PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE)-----)+$`)
 
-// publicKey reads the text of a key. The user of the key validates it.
-func (r *inputReader) publicKey(input string) string {
+// publicKeys reads the text of one or more keys. The user of the keys validates them.
+func (r *inputReader) publicKeys(input string) string {
 	value := strings.TrimSpace(strings.ReplaceAll(r.getenv("INPUT_"+variable(input)), "\r\n", "\n"))
 	if value != "" && (len(value) > maxKey || !keyText.MatchString(value)) {
-		r.refuse(input, hintKey, "is not a complete public key in PEM format")
+		r.refuse(input, hintKey, "is not one or more complete public keys in PEM format")
 		return ""
 	}
 	return value

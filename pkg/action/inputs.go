@@ -121,7 +121,7 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		Policy:           r.path("policy", "", ".github/fumehood"),
 		PolicyBranches:   r.branches("policy-branches"),
 		Organization:     r.bundle("organization"),
-		PolicyKey:        r.publicKey("policy-key"),
+		PolicyKey:        r.publicKeys("policy-key"),
 		MinimumRevision:  r.revision("minimum-revision"),
 		Mode:             r.word("mode", ModeEnforce, ModeObserve),
 		Phase:            r.word("phase", PhaseAuto, PhaseRun, PhaseReview, PhaseReport, PhaseTrigger),

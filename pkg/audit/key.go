@@ -72,14 +72,25 @@ func ReadSigner(path string) (*Signer, error) {
 	return NewSigner(strings.TrimSuffix(string(text), "\n"))
 }
 
-// EphemeralSigner returns a Signer whose private key exists only in this process.
-func EphemeralSigner(name string) (*Signer, error) {
+// GenerateKey returns the text of a new signer key, a secret, for NewSigner. A name has the
+// characters of an origin.
+func GenerateKey(name string) (string, error) {
 	if !validName(name) {
-		return nil, keyError(fmt.Sprintf("invalid key name %q", name), nil)
+		return "", &proposal.StopError{Code: "audit.key", Message: fmt.Sprintf("invalid key name %q", name),
+			Hint: "use 1 to 200 of A-Z a-z 0-9 . _ ~ : / @ % -, for example acme.example/fumehood"}
 	}
 	text, _, err := note.GenerateKey(rand.Reader, name)
 	if err != nil {
-		return nil, keyError("cannot make a signing key", err)
+		return "", keyError("cannot make a signing key", err)
+	}
+	return text, nil
+}
+
+// EphemeralSigner returns a Signer whose private key exists only in this process.
+func EphemeralSigner(name string) (*Signer, error) {
+	text, err := GenerateKey(name)
+	if err != nil {
+		return nil, err
 	}
 	return NewSigner(text)
 }

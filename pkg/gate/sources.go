@@ -20,9 +20,10 @@ import (
 // Sources name policies by role. See package source for the syntax of a name.
 type Sources struct {
 	Granting, Organisation, Hosts, Restricting []string
-	// Key is the file with the key that must have signed every bundle. Scope is the scope of
-	// those signatures, and MinimumRevision the oldest accepted revision of a bundle.
-	Key, Scope, MinimumRevision string
+	// Keys are the files with the keys of which any one must have signed every bundle. Scope is
+	// the scope of those signatures, and MinimumRevision the oldest accepted revision of a bundle.
+	Keys                   []string
+	Scope, MinimumRevision string
 	// Directory is in the repository that git: and base: mean; "." if empty.
 	Directory string
 	// Base returns the commit that base: means; nil if base: has no meaning.
@@ -58,22 +59,20 @@ func (s Sources) Read(ctx context.Context) ([]Policy, error) {
 	return list, nil
 }
 
-// options reads the key. Options for bundles without a bundle are refused, because they
+// options reads the keys. Options for bundles without a bundle are refused, because they
 // would seem to apply to directories.
 func (s Sources) options() (source.Options, error) {
 	o := source.Options{Scope: s.Scope, MinimumRevision: s.MinimumRevision, Repository: OpenRepository(s.Directory), Base: s.Base}
 	bundles := slices.ContainsFunc(slices.Concat(s.Granting, s.Organisation, s.Hosts, s.Restricting), source.IsBundle)
 	switch {
-	case s.Scope != "" && s.Key == "":
+	case s.Scope != "" && len(s.Keys) == 0:
 		return o, &proposal.StopError{Code: source.CodeKey, Message: "a scope is given without a key", Hint: "add --policy-key"}
-	case s.Key+s.MinimumRevision != "" && !bundles:
+	case (len(s.Keys) > 0 || s.MinimumRevision != "") && !bundles:
 		return o, &proposal.StopError{Code: source.CodeSource, Message: "a key or a minimum revision is given, but no policy is a bundle: directories are not signed",
 			Hint: "name a bundle (FILE.tar.gz, https://… or oci://…), or remove --policy-key and --minimum-revision"}
-	case s.Key == "":
-		return o, source.CheckMinimum(s.MinimumRevision)
 	}
 	var err error
-	o.Key, err = source.ReadKey(s.Key)
+	o.Keys, err = source.ReadKeys(s.Keys)
 	return o, errors.Join(err, source.CheckMinimum(s.MinimumRevision))
 }
 

@@ -271,7 +271,7 @@ func (b *Base) bundleOptions() (policysource.Options, error) {
 		return o, organizationError(err)
 	}
 	var err error
-	o.Key, err = policysource.ReadKey(file)
+	o.Keys, err = policysource.ReadKeys([]string{file})
 	return o, err
 }
 

@@ -35,7 +35,7 @@ const (
 	signaturesName = ".signatures.json"
 )
 
-// Open reads a bundle. Name is for messages. With Options.Key it must be signed, with
+// Open reads a bundle. Name is for messages. With Options.Keys it must be signed, with
 // Options.MinimumRevision new enough.
 func Open(name string, data []byte, o Options) (Bundle, error) {
 	if len(data) > maxArchive {
@@ -58,8 +58,8 @@ func Open(name string, data []byte, o Options) (Bundle, error) {
 	if _, err := b.Layer.Data(); err != nil { // before opa's verification expands YAML
 		return Bundle{}, err
 	}
-	if o.Key != nil {
-		if b.SignedBy, err = o.Key.verify(name, files, o.Scope); err != nil {
+	if len(o.Keys) > 0 {
+		if b.SignedBy, err = o.Keys.verify(name, files, o.Scope); err != nil {
 			return Bundle{}, err
 		}
 	}

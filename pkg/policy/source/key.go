@@ -31,32 +31,79 @@ type Key struct {
 	algorithms []string
 }
 
-const hintKey = "give a PEM file with a public key (openssl pkey -in key.pem -pubout), or hs256:FILE with a secret of at least 32 bytes"
+const hintKey = "give a PEM file with public keys (fumehood key public FILE), or hs256:FILE with a secret of at least 32 bytes"
 
-// ReadKey reads a public key from a PEM file (RSA of 2048 bits or more, ECDSA, Ed25519,
-// or a certificate of one, whose chain and dates are not checked); or, for hs256:FILE, a
-// shared secret, which is all of the file.
-func ReadKey(file string) (*Key, error) {
+// Keys are keys of which any one may have signed a bundle, so that bundles can be signed
+// with a new key while older ones are in use. Without keys no signature is required.
+type Keys []*Key
+
+const hintRemove = "remove keys that no longer sign"
+
+// maxKeys bounds the keys that are tried.
+const maxKeys = 16
+
+// ReadKeys reads the public keys of PEM files: RSA of 2048 bits or more, ECDSA, Ed25519. A
+// file has at most 16 keys, and so have all of them. A certificate, whose chain and dates
+// are not checked, must be alone in its file: a chain would also trust its issuer. A file
+// named as hs256:FILE is a shared secret, which is all of the file.
+func ReadKeys(files []string) (Keys, error) {
+	var keys Keys
+	for _, file := range files {
+		more, err := readKeys(file)
+		if err != nil {
+			return nil, err
+		}
+		if keys = append(keys, more...); len(keys) > maxKeys {
+			return nil, stop(CodeKey, hintRemove, nil, "more than %d keys are given", maxKeys)
+		}
+	}
+	return keys, nil
+}
+
+func readKeys(file string) (Keys, error) {
 	path, shared := strings.CutPrefix(file, secretPrefix)
 	data, err := keyBytes(path)
 	if err != nil {
 		return nil, err
 	}
 	if shared {
-		if len(data) < minSecret || strings.Contains(string(data), "-----BEGIN") {
-			return nil, stop(CodeKey, hintKey, nil, "%q does not contain a secret of at least %d bytes", path, minSecret)
+		k, err := secretKey(path, data)
+		return Keys{k}, err
+	}
+	return publicKeys(path, data)
+}
+
+func secretKey(path string, data []byte) (*Key, error) {
+	if len(data) < minSecret || strings.Contains(string(data), "-----BEGIN") {
+		return nil, stop(CodeKey, hintKey, nil, "%q does not contain a secret of at least %d bytes", path, minSecret)
+	}
+	return &Key{name: "HS256", material: string(data), algorithms: []string{"HS256", "HS384", "HS512"}}, nil
+}
+
+// publicKeys reads every PEM block of data. Text between them that begins a block is an
+// error, so that no key is overlooked.
+func publicKeys(path string, data []byte) (keys Keys, err error) {
+	blocks := strings.Count(string(data), "-----BEGIN")
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "CERTIFICATE" && blocks > 1 {
+			return nil, stop(CodeKey, hintKey, nil, "%q contains a certificate beside other keys", path)
 		}
-		return &Key{name: "HS256", material: string(data), algorithms: []string{"HS256", "HS384", "HS512"}}, nil
+		public, err := publicKey(block)
+		if err != nil {
+			return nil, stop(CodeKey, hintKey, err, "invalid key in %q", path)
+		}
+		k, err := keyOf(path, public)
+		if err != nil {
+			return nil, err
+		}
+		if keys = append(keys, k); len(keys) > maxKeys {
+			return nil, stop(CodeKey, hintRemove, nil, "%q contains more than %d keys", path, maxKeys)
+		}
 	}
-	block, rest := pem.Decode(data)
-	if block == nil || strings.Contains(string(rest), "-----BEGIN") {
-		return nil, stop(CodeKey, hintKey, nil, "%q does not contain exactly one PEM key", path)
+	if len(keys) == 0 || len(keys) != blocks {
+		return nil, stop(CodeKey, hintKey, nil, "%q does not contain only complete PEM keys", path)
 	}
-	public, err := publicKey(block)
-	if err != nil {
-		return nil, stop(CodeKey, hintKey, err, "invalid key in %q", path)
-	}
-	return keyOf(path, public)
+	return keys, nil
 }
 
 func keyBytes(path string) ([]byte, error) {

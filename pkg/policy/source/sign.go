@@ -21,24 +21,38 @@ import (
 type Signer struct {
 	file      string
 	algorithm string
+	public    crypto.PublicKey // nil for a shared secret
+}
+
+// Public returns the PEM text of the public key, which verifies what s signs. A shared
+// secret has none.
+func (s *Signer) Public() (string, error) {
+	if s.public == nil {
+		return "", stop(CodeKey, "give a PEM file with a private key", nil, "a shared secret has no public key")
+	}
+	k, err := keyOf(s.file, s.public)
+	if err != nil {
+		return "", err
+	}
+	return k.material, nil
 }
 
 // DefaultKeyID is the default name of the key in a signature, which opa run looks for by
 // default.
 const DefaultKeyID = "default"
 
-const hintSigner = "give a PEM file with a private key (openssl genpkey -algorithm ed25519), or hs256:FILE with a secret of at least 32 bytes"
+const hintSigner = "give a PEM file with a private key (fumehood key generate FILE --bundle), or hs256:FILE with a secret of at least 32 bytes"
 
 // ReadSigner reads a private key from a PEM file without a password or, for hs256:FILE, a
 // shared secret.
 func ReadSigner(file string) (*Signer, error) {
 	path, shared := strings.CutPrefix(file, secretPrefix)
 	if shared {
-		k, err := ReadKey(file)
+		k, err := readKeys(file)
 		if err != nil {
 			return nil, err
 		}
-		return &Signer{path, k.algorithms[0]}, nil
+		return &Signer{file: path, algorithm: k[0].algorithms[0]}, nil
 	}
 	data, err := keyBytes(path)
 	if err != nil {
@@ -59,7 +73,7 @@ func ReadSigner(file string) (*Signer, error) {
 	if algorithms == nil {
 		return nil, stop(CodeKey, hintSigner, nil, "the key in %q is too short or of an unsupported kind", path)
 	}
-	return &Signer{path, algorithms[0]}, nil
+	return &Signer{path, algorithms[0], private.Public()}, nil
 }
 
 func privateKey(block *pem.Block) (crypto.Signer, error) {

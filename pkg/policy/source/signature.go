@@ -23,21 +23,28 @@ const plugin = "_default"
 
 const hintSignature = "sign it with the matching private key and for the required scope (--policy-scope, or --scope of bundle verify): fumehood policy bundle sign, or opa build --signing-key"
 
-// verify checks that the bundle has exactly one signature, that the key made it for the
-// scope, and that it covers exactly the files of the bundle. It returns the key's name.
-func (k *Key) verify(name string, files []policy.File, scope string) (string, error) {
+// verify checks that the bundle has exactly one signature, that one of the keys made it for
+// the scope, and that it covers exactly the files of the bundle. It returns the key's name.
+func (keys Keys) verify(name string, files []policy.File, scope string) (string, error) {
 	content := fileNamed(files, signaturesName)
 	if content == nil {
 		return "", stop(CodeSignature, hintSignature, nil, "%s is not signed, but a key was given", name)
 	}
-	signed, err := k.signed(content, scope)
-	if err == nil {
-		err = covers(signed, files)
+	var wrong error
+	for _, k := range keys {
+		signed, err := k.signed(content, scope)
+		if err == nil {
+			err = covers(signed, files)
+		}
+		if err == nil {
+			return k.name, nil
+		}
+		wrong = err
 	}
-	if err != nil {
-		return "", stop(CodeSignature, hintSignature, err, "invalid signature of %s", name)
+	if len(keys) > 1 {
+		wrong = fmt.Errorf("none of %d keys has signed it as it is: %w", len(keys), wrong)
 	}
-	return k.name, nil
+	return "", stop(CodeSignature, hintSignature, wrong, "invalid signature of %s", name)
 }
 
 // signed lists the files that the key has signed.

@@ -80,9 +80,9 @@ func ecPair(t testing.TB, curve elliptic.Curve) pair {
 	return pairOf(t, key)
 }
 
-func mustKey(t testing.TB, file string) *Key {
+func mustKey(t testing.TB, file string) Keys {
 	t.Helper()
-	k, err := ReadKey(file)
+	k, err := ReadKeys([]string{file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,16 +135,96 @@ func TestSignatures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			key, signed := mustKey(t, p.public), mustSign(t, plain, p.private, "")
-			b, err := Open("bundle", signed, Options{Key: key})
-			if err != nil || b.SignedBy == "" || b.SignedBy != key.name || b.Revision != "3" {
+			b, err := Open("bundle", signed, Options{Keys: key})
+			if err != nil || b.SignedBy == "" || b.SignedBy != key[0].name || b.Revision != "3" {
 				t.Fatalf("signed by %q, revision %q: %v", b.SignedBy, b.Revision, err)
 			}
-			_, err = Open("bundle", signed, Options{Key: mustKey(t, ed25519Pair(t).public)})
+			_, err = Open("bundle", signed, Options{Keys: mustKey(t, ed25519Pair(t).public)})
 			wantCode(t, err, CodeSignature, "invalid signature")
-			_, err = Open("bundle", repacked(t, signed, replaced("a.rego", rule+"\n")), Options{Key: key})
+			_, err = Open("bundle", repacked(t, signed, replaced("a.rego", rule+"\n")), Options{Keys: key})
 			wantCode(t, err, CodeSignature, "a.rego")
 		})
 	}
+}
+
+// TestRotation: a bundle signed with the old or the new key is accepted while both are
+// trusted, and names the key that signed it; one signed with neither is not.
+func TestRotation(t *testing.T) {
+	plain := tarball(t, file(".manifest", `{"revision":"3"}`), file("a.rego", rule))
+	old, next, other := ed25519Pair(t), ecPair(t, elliptic.P256()), rsaPair(t, 2048)
+	contents := func(p pair) string {
+		data, err := os.ReadFile(p.public)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	both := []string{old.public, next.public}
+	one := []string{write(t, "set", "# before 2027\n"+contents(old)+"# from 2027\n"+contents(next))}
+	secret := "hs256:" + write(t, "secret", strings.Repeat("s", 40))
+	for name, tt := range map[string]struct {
+		signer pair
+		keys   []string
+		by     string // the public key that is reported; "" for a refusal
+	}{
+		"old":             {old, both, old.public},
+		"new":             {next, both, next.public},
+		"neither":         {other, both, ""},
+		"old, one file":   {old, one, old.public},
+		"new, one file":   {next, one, next.public},
+		"neither, one":    {other, one, ""},
+		"new alone":       {old, both[1:], ""},
+		"the same twice":  {old, []string{old.public, old.public}, old.public},
+		"beside a secret": {next, []string{secret, next.public}, next.public},
+		"neither, secret": {other, []string{secret, next.public}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			keys, err := ReadKeys(tt.keys)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := Open("bundle", mustSign(t, plain, tt.signer.private, ""), Options{Keys: keys})
+			if tt.by == "" {
+				wantCode(t, err, CodeSignature, "invalid signature")
+			} else if err != nil || b.SignedBy != mustKey(t, tt.by)[0].name {
+				t.Errorf("signed by %q: %v", b.SignedBy, err)
+			}
+			_, err = Open("bundle", plain, Options{Keys: keys})
+			wantCode(t, err, CodeSignature, "is not signed")
+		})
+	}
+	// A signature that each of two keys has made a part of counts for neither.
+	mixed := func(data []byte) []byte {
+		return repacked(t, data, replaced(".signatures.json", `{"signatures":[`+tokenOf(t, mustSign(t, plain, old.private, ""))+`,`+tokenOf(t, mustSign(t, plain, next.private, ""))+`]}`))
+	}
+	keys, err := ReadKeys(both)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open("bundle", mixed(mustSign(t, plain, old.private, "")), Options{Keys: keys})
+	wantCode(t, err, CodeSignature, "want one signature")
+	// Shared secrets and public keys stay apart: a public key's text is no secret.
+	_, err = Open("bundle", mustSign(t, plain, "hs256:"+write(t, "s", strings.Repeat("x", 40)), ""), Options{Keys: keys})
+	wantCode(t, err, CodeSignature, "none of 2 keys")
+	if _, err := ReadKeys(slices.Repeat(both, 9)); code(err) != CodeKey {
+		t.Errorf("18 keys: %v", err)
+	}
+}
+
+// tokenOf returns the signature of a bundle, as JSON.
+func tokenOf(t *testing.T, data []byte) string {
+	t.Helper()
+	files, err := unpack(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Signatures []json.RawMessage `json:"signatures"`
+	}
+	if err := json.Unmarshal(fileNamed(files, signaturesName), &config); err != nil || len(config.Signatures) != 1 {
+		t.Fatal(config, err)
+	}
+	return string(config.Signatures[0])
 }
 
 // TestSignatureAttacks: without the key nothing under a signature can be changed, and
@@ -212,18 +292,18 @@ func TestSignatureAttacks(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Open("bundle", tt.data, Options{Key: key})
+			_, err := Open("bundle", tt.data, Options{Keys: key})
 			wantCode(t, err, CodeSignature, tt.said)
 		})
 	}
 	for data, scope := range map[string]string{string(signed): "", string(scoped): "write", string(repacked(t, signed, replaced(signaturesName, weak(bundle.SHA512)))): ""} {
-		if _, err := Open("bundle", []byte(data), Options{Key: key, Scope: scope}); err != nil {
+		if _, err := Open("bundle", []byte(data), Options{Keys: key, Scope: scope}); err != nil {
 			t.Error(err)
 		}
 	}
-	_, err = Open("bundle", signed, Options{Key: key, Scope: "write"})
+	_, err = Open("bundle", signed, Options{Keys: key, Scope: "write"})
 	wantCode(t, err, CodeSignature, "scope")
-	_, err = Open("bundle", signed, Options{Key: key, MinimumRevision: "4"})
+	_, err = Open("bundle", signed, Options{Keys: key, MinimumRevision: "4"})
 	wantCode(t, err, CodeRevision, "older")
 }
 
@@ -242,14 +322,23 @@ func TestKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	private, err := os.ReadFile(p.private)
+	if err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct{ name, file, said string }{
 		{"missing", "/nonexistent", "cannot open"},
 		{"a folder", t.TempDir(), "not a regular file"},
 		{"private", p.private, "private key"},
 		{"short RSA", small.public, "too short"},
 		{"P-224", ecPair(t, elliptic.P224()).public, "kind"},
-		{"no PEM", write(t, "k", "ssh-ed25519 AAAA"), "exactly one PEM key"},
-		{"two keys", write(t, "k", string(public)+string(public)), "exactly one PEM key"},
+		{"no PEM", write(t, "k", "ssh-ed25519 AAAA"), "complete PEM keys"},
+		{"empty", write(t, "k", ""), "complete PEM keys"},
+		{"no name", "", "cannot open"},
+		{"too many keys", write(t, "k", strings.Repeat(string(public), 17)), "more than 16 keys"},
+		{"half a second key", write(t, "k", string(public)+string(public[:60])), "complete PEM keys"},
+		{"a private key below a public one", write(t, "k", string(public)+string(private)), "private key"},
+		{"a certificate beside a key", write(t, "k", string(public)+"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), "a certificate beside other keys"},
 		{"broken", write(t, "k", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"), "invalid key"},
 		{"a public key as a secret", "hs256:" + p.public, "does not contain a secret"},
 		{"a short secret", "hs256:" + write(t, "k", "hunter2"), "does not contain a secret"},
@@ -257,7 +346,7 @@ func TestKeys(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := ReadKey(tt.file)
+			_, err := ReadKeys([]string{tt.file})
 			wantCode(t, err, CodeKey, tt.said)
 		})
 	}

@@ -62,8 +62,8 @@ const (
 // Options are the requirements for a source. The zero value reads directories, and bundles
 // without a required signature, and no repository.
 type Options struct {
-	// Key must have signed every bundle; nil requires no signature.
-	Key *Key
+	// One of Keys must have signed every bundle; none requires no signature.
+	Keys Keys
 	// Scope is the required scope of the signature.
 	Scope string
 	// MinimumRevision is the oldest revision that a bundle may have: an integer or an
