@@ -318,6 +318,40 @@ func TestActionSecondAttempt(t *testing.T) {
 	want(t, "comment", w.comment().Body, "fumehood: 1 succeeded")
 }
 
+// THREATS 90: a run that is run again keeps the evidence of its first attempt, and its results
+// are those of the newest attempt, whatever another job uploaded under the name before.
+func TestActionAttempts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, nil, nil)
+	w.permit("contents:read", "pull_requests:read")
+	first := w.act("pull_request", w.event("pull_request.opened.fork", nil))
+	w.upload(first, nil)
+	w.gh.AddArtifact(githubtest.Artifact{Run: w.runID, Name: "fumehood@2", Data: []byte("a squatter's"), Created: w.now().Add(-time.Hour)})
+	w.ahead.Store(int64(time.Hour))
+	started := w.now()
+	w.runID--
+	second := w.act("pull_request", w.event("pull_request.opened.fork", nil), "GITHUB_RUN_ATTEMPT=2", "INPUT_PLAN="+lookPlan, "INPUT_RETENTION_DAYS=90")
+	if first.outputs["artifact-name"] != "fumehood" || second.outputs["artifact-name"] != "fumehood@2" {
+		t.Fatalf("names %q and %q", first.outputs["artifact-name"], second.outputs["artifact-name"])
+	}
+	if first.outputs["retention-days"] != "7" || second.outputs["retention-days"] != "90" {
+		t.Errorf("kept for %s and %s days", first.outputs["retention-days"], second.outputs["retention-days"])
+	}
+	w.gh.AddRun(githubtest.Run{ID: w.runID, Attempt: 2, HeadSHA: w.head, HeadRepository: forkRepo, Started: started})
+	again := func(payload map[string]any) { payload["workflow_run"].(map[string]any)["run_attempt"] = 2 }
+	w.permit("contents:read", "pull_requests:write", "actions:read")
+	s := w.report(again) // the job's upload failed: its first attempt counts, not the squatter
+	want(t, "comment", w.comment().Body, "1 failed")
+	want(t, "log", s.log, "fumehood@2", "not uploaded in the attempt that it names")
+	w.upload(second, nil)
+	w.report(again)
+	want(t, "comment", w.comment().Body, "own run reports: 1 succeeded")
+	// In a later attempt another job takes the first attempt's name. What was evidence is gone, and not replaced.
+	w.upload(first, func(files map[string][]byte) { clear(files) })
+	w.report(again)
+	want(t, "comment", w.comment().Body, "own run reports: 1 succeeded")
+}
+
 // A pull request without changes, and one with more files than the API lists.
 func TestActionSizes(t *testing.T) {
 	t.Parallel()

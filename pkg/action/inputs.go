@@ -38,6 +38,7 @@ type Inputs struct {
 	UnsupportedEvent string          // UnsupportedNotice or UnsupportedError
 	Token            string          // github-token; secret
 	Artifact         string          // name of the uploaded artifact; "" for none
+	RetentionDays    int             // that the uploaded artifacts are kept; 0 for the repository's default
 	Upload           string          // UploadAuto, UploadTrue or UploadFalse: whether the action uploads the artifact
 	AllowedBots      []int64         // user ids of the bots that may request runs
 	Reviewer         bool            // a later job has an AI reviewer, whose plan is its input Plan: the command review starts it
@@ -69,6 +70,9 @@ const (
 	SetupAuto       = "auto"       // detected
 	SetupNone       = "none"
 )
+
+// DefaultRetentionDays is the default of Inputs.RetentionDays.
+const DefaultRetentionDays = 7
 
 // The values of Inputs.Upload.
 const (
@@ -140,6 +144,7 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		UnsupportedEvent: r.word("unsupported-event", UnsupportedNotice, UnsupportedError),
 		Token:            r.token("github-token"),
 		Artifact:         r.name("artifact", "fumehood"),
+		RetentionDays:    r.count("retention-days", DefaultRetentionDays),
 		Upload:           r.word("upload", UploadAuto, UploadTrue, UploadFalse),
 		AllowedBots:      r.ids("allowed-bots"),
 		Reviewer:         r.boolean("reviewer", false),

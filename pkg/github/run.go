@@ -27,7 +27,8 @@ type WorkflowRun struct {
 	Path             string // of the workflow file
 	Name             string
 	Created          time.Time
-	Actor            Author // the user who caused the first attempt
+	Started          time.Time // of the newest attempt
+	Actor            Author    // the user who caused the first attempt
 }
 
 // run adds the fields that go-github leaves out.
@@ -114,6 +115,6 @@ func runOf(r *run) (WorkflowRun, error) {
 		HeadSHA: r.GetHeadSHA(), HeadBranch: r.GetHeadBranch(),
 		HeadRepository: r.GetHeadRepository().GetFullName(), HeadRepositoryID: r.GetHeadRepository().GetID(),
 		Status: r.GetStatus(), Conclusion: r.GetConclusion(), Path: r.Path, Name: r.GetName(),
-		Created: r.GetCreatedAt().Time, Actor: authorOf(r.GetActor()),
+		Created: r.GetCreatedAt().Time, Started: r.GetRunStartedAt().Time, Actor: authorOf(r.GetActor()),
 	}, nil
 }

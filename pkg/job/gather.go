@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/comment"
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -31,7 +32,7 @@ func (g Gather) Do(ctx context.Context) (Outcome, error) {
 	if o.Review, err = g.Job.gatherReview(ctx, g.Task.Request); err != nil {
 		return o, err
 	}
-	artifacts, err := g.Job.artifactsOf(ctx, g.Job.runID())
+	artifacts, err := g.Job.artifactsOf(ctx, g.Job.stamp(""))
 	switch {
 	case err != nil && refused(err):
 		o.Runs = []PlanRun{g.substitute(PlanRun{}, err)}
@@ -100,22 +101,17 @@ func (g Gather) nothingReported() PlanRun {
 // this job's own work.
 func refused(err error) bool { return strings.HasPrefix(proposal.FailureOf(err).Code, "report.") }
 
-// artifactsOf lists the artifacts of a run: those with our names, of each name the newest.
-func (j *Job) artifactsOf(ctx context.Context, run int64) ([]github.Artifact, error) {
-	all, err := j.gh.Artifacts(ctx, run)
+// artifactsOf lists the artifacts of a run that have our names: see uploaded.
+func (j *Job) artifactsOf(ctx context.Context, s comment.Stamp) ([]github.Artifact, error) {
+	newest, err := j.uploaded(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	newest := map[string]github.Artifact{}
-	for _, a := range all {
-		ours := j.in.Artifact != "" && (a.Name == j.in.Artifact || strings.HasPrefix(a.Name, j.in.Artifact+"-"))
-		if old, there := newest[a.Name]; ours && !a.Expired && (!there || a.ID > old.ID) {
-			newest[a.Name] = a
-		}
-	}
 	var list []github.Artifact
-	for _, a := range newest {
-		list = append(list, a)
+	for name, a := range newest {
+		if j.in.Artifact != "" && (name == j.in.Artifact || strings.HasPrefix(name, j.in.Artifact+"-")) {
+			list = append(list, a)
+		}
 	}
 	slices.SortFunc(list, func(a, b github.Artifact) int { return strings.Compare(a.Name, b.Name) })
 	if len(list) > maxPlans {

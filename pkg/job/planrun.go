@@ -163,10 +163,11 @@ func verdictOf(s audit.Summary, err error) string {
 
 // artifactName is the name of this job's artifact.
 func (j *Job) artifactName() string {
-	if j.in.Artifact == "" || j.in.Name == "" {
-		return j.in.Artifact
+	name := j.in.Artifact
+	if name != "" && j.in.Name != "" {
+		name += "-" + j.in.Name
 	}
-	return j.in.Artifact + "-" + j.in.Name
+	return attempted(name, j.runner.Attempt)
 }
 
 // filesOf names the artifact with the files that commands left. It is another one than
@@ -216,7 +217,7 @@ func (j *Job) artifactOutputs(runs []PlanRun) [][2]string {
 		return values
 	}
 	values = append(values, [2]string{"artifact-path", j.artifactDir()}, [2]string{"artifact-name", j.artifactName()},
-		[2]string{"upload", strconv.FormatBool(j.in.Uploads(j.runner))})
+		[2]string{"upload", strconv.FormatBool(j.in.Uploads(j.runner))}, [2]string{"retention-days", strconv.Itoa(j.in.RetentionDays)})
 	if leftFiles(runs) {
 		values = append(values, [2]string{"files-path", filepath.Join(j.dir, "files")}, [2]string{"files-name", filesOf(j.artifactName())})
 	}

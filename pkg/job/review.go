@@ -93,7 +93,8 @@ func (j *Job) unpack(ctx context.Context, a github.Artifact) (map[string]map[str
 
 // newPlanRun names what is in an artifact: at its top or, of several plans, in dir.
 func (r reviewer) newPlanRun(a github.Artifact, dir string) PlanRun {
-	l := PlanRun{Name: strings.TrimPrefix(strings.TrimPrefix(a.Name, r.job.in.Artifact), "-"), local: r.local,
+	name, _, _ := attemptOf(a.Name)
+	l := PlanRun{Name: strings.TrimPrefix(strings.TrimPrefix(name, r.job.in.Artifact), "-"), local: r.local,
 		artifact: artifactRef{run: r.run, id: a.ID, name: a.Name, dir: dir}}
 	if i, err := strconv.Atoi(dir); err == nil && i < len(r.request.Plans) {
 		l.Name = r.request.Plans[i].Name

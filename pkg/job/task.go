@@ -208,7 +208,7 @@ func (s step) choosePR(ctx context.Context, of []github.PullRequest) (pr github.
 
 // namedPR is the pull request that the first readable report of the run names, or 0.
 func (j *Job) namedPR(ctx context.Context) (int, error) {
-	artifacts, err := j.artifactsOf(ctx, j.runID())
+	artifacts, err := j.artifactsOf(ctx, j.stamp(""))
 	if err != nil && !refused(err) {
 		return 0, err
 	}

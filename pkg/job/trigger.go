@@ -342,7 +342,7 @@ func (t Trigger) readRuns(ctx context.Context, engine *policy.Engine, s comment.
 	if err != nil {
 		return nil, err
 	}
-	artifacts, err := t.Job.artifactsOf(ctx, s.RunID)
+	artifacts, err := t.Job.artifactsOf(ctx, s)
 	if err != nil {
 		return nil, err
 	}

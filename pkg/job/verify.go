@@ -38,7 +38,8 @@ const (
 	logsName     = "logs"
 )
 
-// reviewArtifact names the artifact of a review. It is not one of those with the reports of plans.
+// reviewArtifact names the artifact of a review, without the attempt. It is not one of those
+// with the reports of plans.
 func (j *Job) reviewArtifact() string { return "review-of-" + j.in.Artifact }
 
 // Do verifies the findings. A review that could not be made has a Document that says why.
@@ -226,17 +227,15 @@ func (v Verify) save(d review.Document) error {
 // gatherReview reads the review of a run, or returns nil if the run has none. The artifact is
 // untrusted: what cannot be read, or is about another commit, is a Document that says so.
 func (j *Job) gatherReview(ctx context.Context, q Request) (*review.Document, error) {
-	all, err := j.gh.Artifacts(ctx, j.runID())
-	if err != nil || j.in.Artifact == "" {
+	if j.in.Artifact == "" {
+		return nil, nil
+	}
+	all, err := j.uploaded(ctx, j.stamp(""))
+	if err != nil {
 		return nil, err
 	}
-	var newest github.Artifact
-	for _, a := range all {
-		if a.Name == j.reviewArtifact() && !a.Expired && a.ID > newest.ID {
-			newest = a
-		}
-	}
-	if newest.ID == 0 {
+	newest, there := all[j.reviewArtifact()]
+	if !there {
 		return nil, nil
 	}
 	d, err := j.readReview(ctx, newest, q)
@@ -303,5 +302,6 @@ func (j *Job) reviewOutputs(d *review.Document) [][2]string {
 	if j.in.Artifact == "" {
 		return values
 	}
-	return append(values, [2]string{"artifact-path", j.artifactDir()}, [2]string{"artifact-name", j.reviewArtifact()}, [2]string{"upload", strconv.FormatBool(j.in.Uploads(j.runner))})
+	return append(values, [2]string{"artifact-path", j.artifactDir()}, [2]string{"artifact-name", attempted(j.reviewArtifact(), j.runner.Attempt)},
+		[2]string{"upload", strconv.FormatBool(j.in.Uploads(j.runner))}, [2]string{"retention-days", strconv.Itoa(j.in.RetentionDays)})
 }

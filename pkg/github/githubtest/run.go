@@ -26,6 +26,7 @@ type Run struct {
 	Actor           string
 	PullRequests    []int // empty for a fork, as on GitHub
 	Created         time.Time
+	Started         time.Time // of the attempt; default Created
 }
 
 // An Artifact is an artifact that a workflow run uploaded.
@@ -40,8 +41,8 @@ type Artifact struct {
 	Size    int64 // that the API returns; 0: the length of Data
 }
 
-// AddRun adds a workflow run; a zero ID gets the next free one. It returns the run
-// as added.
+// AddRun adds a workflow run; a zero ID gets the next free one. A run with the same ID is
+// replaced, as by a further attempt. It returns the run as added.
 func (s *Server) AddRun(r Run) Run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,6 +66,7 @@ func (s *Server) AddRun(r Run) Run {
 	s.known(r.HeadRepository)
 	copied := r
 	copied.PullRequests = slices.Clone(r.PullRequests)
+	s.home.runs = slices.DeleteFunc(s.home.runs, func(other *Run) bool { return other.ID == r.ID })
 	s.home.runs = append(s.home.runs, &copied)
 	return r
 }

@@ -118,13 +118,16 @@ func (s *Server) runShape(r *repository, run *Run) obj {
 			})
 		}
 	}
-	head := s.known(run.HeadRepository)
+	head, started := s.known(run.HeadRepository), run.Started
+	if started.IsZero() {
+		started = run.Created
+	}
 	return obj{
 		"id": run.ID, "name": run.Name, "run_number": run.Number, "run_attempt": run.Attempt, "event": run.Event,
 		"status": run.Status, "conclusion": orNil(run.Conclusion), "head_sha": run.HeadSHA, "head_branch": run.HeadBranch,
 		"path": run.Path, "display_title": run.Name, "actor": s.userShape(run.Actor), "triggering_actor": s.userShape(run.Actor),
 		"head_repository": s.repositoryShape(head), "repository": s.repositoryShape(r), "head_repository_id": head.ID,
-		"created_at": stamp(run.Created), "updated_at": stamp(run.Created), "run_started_at": stamp(run.Created),
+		"created_at": stamp(run.Created), "updated_at": stamp(run.Created), "run_started_at": stamp(started),
 		"pull_requests": requests, "url": s.api(r, "/actions/runs/%d", run.ID), "html_url": s.page(r, "/actions/runs/%d", run.ID),
 		"artifacts_url": s.api(r, "/actions/runs/%d/artifacts", run.ID), "workflow_id": 30433642,
 	}
