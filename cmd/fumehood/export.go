@@ -27,7 +27,8 @@ func (c *invocation) exportCommand() *cobra.Command {
 		GroupID: groupEvidence,
 		Short:   "Export the decisions of a run as JSON lines or to an OpenTelemetry collector",
 		Long: `Export the decisions of a run. With --to decisions, each line is one decision in the form of
-OPA's decision log; its schema is testdata/schema/fumehood.decision.v1.json. With --to otlp,
+OPA's decision log; its schema is testdata/schema/fumehood.decision.v1.json. The last line of
+a run is for the run: custom.sequence counts lines, so that a gap is seen. With --to otlp,
 the run is sent as a trace, and its decisions and findings as log records, by OTLP over HTTP.
 
 The log is verified first; an altered log is not exported. A report contains proposals,

@@ -19,6 +19,7 @@ const (
 	PathExec     = "fumehood/exec"
 	PathEgress   = "fumehood/egress"
 	PathEvent    = "fumehood/event"
+	PathRun      = "fumehood/run" // the last line of a run; not a decision
 )
 
 // A Decision is one line: an event of OPA's decision log.
@@ -53,6 +54,12 @@ type Custom struct {
 	ID     string `json:"id,omitempty"`    // the proposal's
 	Log    string `json:"log,omitempty"`   // how the log ends: "sealed"; "sealed-untrusted" if its key is not vouched for; "unsealed" for a run that was killed
 	Again  bool   `json:"again,omitempty"` // in the second run of the command
+	// Sequence counts the run's lines in this export from 1; that of the line with the path
+	// fumehood/run is their number. 0 for a trigger, which belongs to no run.
+	Sequence   int64  `json:"sequence,omitempty"`
+	Severity   string `json:"severity"`
+	Key        string `json:"key,omitempty"`        // the log's verifier key
+	Checkpoint string `json:"checkpoint,omitempty"` // the log's last checkpoint, a signed note
 }
 
 // An Input is the object of the decision: one of its fields, and Proposal together

@@ -26,6 +26,16 @@
 //   - requested_by is the proposer, or for a trigger the person. In OPA it is an address.
 //   - metrics describe the outcome, with the unit in their names.
 //   - trace_id and span_id are those that pkg/export/otlp uses for the run.
+//   - The last line of a run is not a decision. Its path is fumehood/run, its effect note,
+//     and its metrics count what the log and the run had. It is there also for a run without
+//     decisions. custom.sequence counts the lines of a run from 1, and that of the last line
+//     is their number: a reader that has fewer has lost some, and one without the last line
+//     has lost it or reads a run that is not exported to its end.
+//   - custom has the log's key and last checkpoint, as far as they are known: fumehood verify
+//     --key and --checkpoint check the log itself. custom.severity is informational (allowed),
+//     low (a finding, a question or only observed), medium (denied before anything ran) or
+//     high (a program or connection that was refused while it ran).
+//   - result.rules and reasons begin with those that decide: of a denial, a rule that denies.
 //   - There is no query, nd_builtin_cache or error: if a decision cannot be made, the
 //     run stops and there is nothing after it.
 //

@@ -26,6 +26,9 @@ type emitter struct {
 	bundles map[string]Bundle
 	run     proposal.Run
 	log     string
+	// Of the log, as far as it is known: its key and last checkpoint.
+	key, checkpoint string
+	sequence        int64
 }
 
 // begin sets the fields that all decisions of a run share.
@@ -69,7 +72,8 @@ func (t *emitter) base(s *Step, entry int64, part string, span Span, at time.Tim
 	d := Decision{
 		Labels: t.labels, Bundles: t.bundles, DecisionID: id, TraceID: hex.EncodeToString(t.trace.ID[:]),
 		RequestedBy: Text(t.run.Proposer, maxName), Timestamp: at.UTC(),
-		Custom: Custom{Schema: Schema, Run: Text(t.run.ID, maxName), Entry: entry, Log: t.log, ID: Text(s.Proposal.ID, maxName)},
+		Custom: Custom{Schema: Schema, Run: Text(t.run.ID, maxName), Entry: entry, Log: t.log, ID: Text(s.Proposal.ID, maxName),
+			Key: Text(t.key, maxWords), Checkpoint: Text(t.checkpoint, maxWords)},
 	}
 	of := SpanID(t.run.ID, span, s.Entry)
 	d.SpanID = hex.EncodeToString(of[:])
@@ -79,6 +83,8 @@ func (t *emitter) base(s *Step, entry int64, part string, span Span, at time.Tim
 // emit completes d and passes it to each.
 func (t *emitter) emit(d Decision, c cutter) error {
 	d.Masked, d.Erased, d.RuleLabels = c.masked, c.erased, ruleLabels(d.Result.Rules)
+	t.sequence++
+	d.Custom.Sequence, d.Custom.Severity = t.sequence, severity(d)
 	return t.each(d)
 }
 

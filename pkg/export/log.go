@@ -24,7 +24,7 @@ func Log(log io.ReadSeeker, trust audit.Trust, o Options, each func(Decision) er
 	if _, err := log.Seek(0, io.SeekStart); err != nil {
 		return Story{}, summary, unreadable(err)
 	}
-	r := reader{emitter: emitter{o: o, each: each, log: ending(summary)}}
+	r := reader{emitter: emitter{o: o, each: each, log: ending(summary), key: summary.Key, checkpoint: summary.Checkpoint}}
 	again, err := audit.Scan(log, trust, r.entry)
 	var changed *audit.VerifyError
 	switch {
@@ -37,7 +37,7 @@ func Log(log io.ReadSeeker, trust audit.Trust, o Options, each func(Decision) er
 		return r.story, summary, &proposal.StopError{Code: "export.no-run", Message: "the log contains no run", Hint: "name the audit.jsonl of fumehood run or of the action's artifact"}
 	}
 	r.story.Log, r.story.End = r.log, r.last
-	return r.story, summary, nil
+	return r.story, summary, r.ended(r.story, summary.Entries, r.last)
 }
 
 // LogFile is Log of the file at path.

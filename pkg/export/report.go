@@ -13,6 +13,10 @@ import (
 // start, and the Story is Estimated.
 func Report(r proposal.Report, o Options, each func(Decision) error) (Story, error) {
 	t := emitter{o: o, each: each}
+	var entries int64
+	if a := r.Audit; a != nil {
+		t.key, t.checkpoint, entries = a.Key, a.Checkpoint, a.Entries
+	}
 	t.begin(r.Run)
 	at := r.Run.Start
 	story := Story{Run: r.Run, Begin: at, End: at.Add(milliseconds(r.Run.WallMS)), Totals: &r.Totals, Error: r.Error, Estimated: true}
@@ -37,7 +41,7 @@ func Report(r proposal.Report, o Options, each func(Decision) error) (Story, err
 	if story.End.Before(at) {
 		story.End = at
 	}
-	return story, nil
+	return story, t.ended(story, entries, story.End)
 }
 
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
@@ -54,5 +58,6 @@ func Asked(id string, asked proposal.Trigger, d proposal.Decision, run proposal.
 	x.DecisionID, x.RequestedBy, x.Custom.Run = Text(id, maxName), Text(asked.Actor.Login, maxName), ""
 	x.Path, x.Input.Trigger, x.Result = PathTrigger, c.trigger(asked), resultOf(d, false)
 	_ = t.emit(x, c) // this each never fails
+	out.Custom.Sequence = 0
 	return out
 }

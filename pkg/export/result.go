@@ -10,7 +10,8 @@ import (
 )
 
 func resultOf(d proposal.Decision, approved bool) Result {
-	r := Result{Effect: d.Effect.String(), Rules: texts(d.Rules, maxName), Reasons: reasons(d.Reasons), Approved: approved}
+	sorted := decidingFirst(d.Reasons)
+	r := Result{Effect: d.Effect.String(), Rules: texts(rulesOf(d.Rules, sorted, d.Effect), maxName), Reasons: reasons(sorted), Approved: approved}
 	r.Observed = d.Effect == proposal.Allow && slices.ContainsFunc(d.Reasons, func(x proposal.Reason) bool { return x.Observed })
 	if g := d.Grant; g != nil {
 		r.Grant = &Grant{Limits: g.Limits, Env: texts(slices.Sorted(maps.Keys(g.Env)), maxName), Network: texts(g.Network, maxName),
@@ -47,7 +48,7 @@ func commandResult(d proposal.Decision, command int) (Result, bool) {
 	r := Result{Effect: Allow, Rules: []string{}, Reasons: []proposal.Reason{}}
 	strongest := proposal.Allow
 	var said []proposal.Reason
-	for _, x := range d.Reasons {
+	for _, x := range decidingFirst(d.Reasons) {
 		if x.Command != command {
 			continue
 		}

@@ -27,7 +27,8 @@ func schema(t *testing.T) *jsonschema.Schema {
 	s.Schema = "https://json-schema.org/draft/2020-12/schema"
 	s.Title = Schema
 	s.Properties["custom"].Properties["schema"].Enum = []any{Schema}
-	s.Properties["path"].Enum = []any{PathTrigger, PathProposal, PathCommand, PathExec, PathEgress, PathEvent}
+	s.Properties["path"].Enum = []any{PathTrigger, PathProposal, PathCommand, PathExec, PathEgress, PathEvent, PathRun}
+	s.Properties["custom"].Properties["severity"].Enum = []any{Informational, Low, Medium, High}
 	s.Properties["result"].Properties["effect"].Enum = []any{Deny, Ask, Allow, Note}
 	return s
 }

@@ -17,6 +17,10 @@ import (
 // Start is the time at which every run of this package starts. Entries are 10 ms apart.
 var Start = time.Date(2026, 11, 21, 4, 5, 6, 0, time.UTC)
 
+// signingKey is public and for tests only, so that a log is the same each time. Its seed is the
+// SHA-256 of "fumehood test key fumehood/test".
+const signingKey = "PRIVATE+KEY+fumehood/test+944a20a4+AQjin2poj1yXtokirNGxjUcpTXeOXgzqDl042bMNwsQR"
+
 // A Run describes the run to write.
 type Run struct {
 	ID    string
@@ -32,7 +36,11 @@ type object = map[string]any
 // fails and was only observed by policy.
 func Write(path string, r Run) (*proposal.Audit, error) {
 	at := Start
-	log, err := audit.Create(path, audit.Options{Origin: "fumehood/test", Now: func() time.Time { at = at.Add(10 * time.Millisecond); return at }})
+	signer, err := audit.NewSigner(signingKey)
+	if err != nil {
+		return nil, err
+	}
+	log, err := audit.Create(path, audit.Options{Origin: "fumehood/test", Signer: signer, Now: func() time.Time { at = at.Add(10 * time.Millisecond); return at }})
 	if err != nil {
 		return nil, err
 	}

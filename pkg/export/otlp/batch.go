@@ -38,8 +38,11 @@ func (b *Batch) Take(d export.Decision) error {
 	return nil
 }
 
-// Add takes d if there is room.
+// Add takes d if there is room. It ignores the line that ends a run: the run is a span.
 func (b *Batch) Add(d export.Decision) {
+	if d.Path == export.PathRun {
+		return
+	}
 	if b.rooms == nil {
 		b.rooms = map[room]*filled{}
 	}
