@@ -42,10 +42,12 @@ examples match and not_match in the METADATA of rules, and cases in files named 
       rule: go.option
     - {name: only people with write access start a run, pr: fork, actor: read, want: deny}
 
-Each DIR is tested as a --policy directory. Without one, the directories that flags name are
-tested. The default policy decides with them, as in a run. In Rego tests,
+Each DIR is tested as a --policy directory, and the policies that flags name, too, if they have
+tests. The default policy decides with them, as in a run. In Rego tests,
 fumehood.parse("go test ./...") is the input of fumehood.command, and
 fumehood.decide("go test ./...") is the decision of all layers.
+
+An allow fails if its example is denied by its own or a higher layer: the rule has no effect.
 
 Exit codes: 0 all passed; 1 a test failed, none ran, or too few rules were reached; 3 a policy
 does not compile`,

@@ -115,11 +115,16 @@ func (t *trial) example(ctx context.Context, x example, r *Result) {
 	t.besides(nil)
 	a.held = held
 	r.heard(a)
-	if r.Status = Passed; x.holds(a) {
+	holds, denier := x.holds(a), t.overruled(x, a)
+	if r.Status = Passed; holds && denier == "" {
 		return
 	}
 	r.Status = Failed
-	r.Want, r.Message = x.wanted()
+	if r.Want, r.Message = x.wanted(); holds {
+		r.Want, r.Message = "allow or ask", fmt.Sprintf("%s allows it, but %s denies it: the rule has no effect", x.id, denier)
+		r.Hint = "use an example that is allowed, or remove the rule: an allow cannot loosen a denial"
+		return
+	}
 	if x.set == "allow" && x.layer.Role < policy.Allows {
 		r.Hint = "pass its directory with --organization or --granting: a layer of this kind must not allow"
 	}
@@ -185,6 +190,24 @@ func (x example) holds(a answer) bool {
 		return spoke && held
 	}
 	return !spoke
+}
+
+// overruled returns the rule that denies what x says an allow is for, or "". A layer with
+// a lower role may deny it: that restricts the allow, which otherwise has an effect.
+func (t *trial) overruled(x example, a answer) string {
+	if x.key != "match" || x.set != "allow" || a.effect != "deny" {
+		return ""
+	}
+	lower := map[string]bool{}
+	for _, l := range t.engine.Layers() {
+		lower[l.Label] = l.Role < x.layer.Role
+	}
+	for _, r := range a.reasons {
+		if r.Effect == proposal.Deny && !r.Observed && !lower[r.Layer] {
+			return r.Rule
+		}
+	}
+	return ""
 }
 
 // wanted returns the expectation, and the message if it was not met.

@@ -32,6 +32,7 @@ package trial
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"sync/atomic"
@@ -48,7 +49,8 @@ type Options struct {
 	// with the others, the granting layer first. The shipped default decides as in a run;
 	// it is tested only if it is in this list.
 	Tried []policy.Layer
-	// Beside are further layers that decide.
+	// Beside are further layers that decide. Their tests run and their rules are counted,
+	// too, but they may lack tests: a bundle usually has none.
 	Beside []policy.Layer
 	// Analyse returns a proposal's commands.
 	Analyse func(proposal.Proposal) proposal.Analysis
@@ -74,9 +76,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return Report{}, err
 	}
 	start := time.Now()
-	for _, l := range o.Tried {
-		t.collect(ctx, l)
-	}
+	tried, warnings := t.collectAll(ctx)
 	chosen := t.chosen()
 	r := Report{Schema: Schema, Policy: t.engine.Digest(), Warnings: t.engine.Warnings()}
 	for i, one := range chosen {
@@ -88,11 +88,11 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		}
 		r.add(t.one(ctx, i, one))
 	}
-	for _, l := range o.Tried {
+	for _, l := range tried {
 		r.Layers = append(r.Layers, layerReport(l.Name, r.Tests))
 		r.Rules = append(r.Rules, t.coverage(l)...)
 	}
-	r.Warnings = t.engine.Warnings()
+	r.Warnings = append(warnings, t.engine.Warnings()...)
 	r.WallMS = time.Since(start).Milliseconds()
 	return r, nil
 }
@@ -114,6 +114,24 @@ type trial struct {
 
 	known    []string // ids of rules
 	readable bool     // all of them
+}
+
+// collectAll finds the tests of all layers. It returns the layers whose rules are counted:
+// without those Beside that have no test, for which there is a warning.
+func (t *trial) collectAll(ctx context.Context) (counted []policy.Layer, warnings []string) {
+	for _, l := range t.Tried {
+		t.collect(ctx, l)
+	}
+	counted = slices.Clone(t.Tried)
+	for _, l := range t.Beside {
+		before := len(t.tests)
+		if t.collect(ctx, l); len(t.tests) > before {
+			counted = append(counted, l)
+			continue
+		}
+		warnings = append(warnings, fmt.Sprintf("policy.no-tests: the policy layer %q has no tests: it decides, and its rules are not counted", l.Name))
+	}
+	return counted, warnings
 }
 
 // chosen are the tests to run.
