@@ -6,7 +6,7 @@ package fumehood.command
 # custom:
 #   rule: repo.go-integration
 #   match: ["go test -tags integration ./...", "go test -tags=integration,slow ./...", "GOFLAGS=-tags=integration go test ./..."]
-#   not_match: ["go test ./...", "go test -run TestIntegration ./..."]
+#   not_match: ["go test ./...", "go test integration"]
 deny contains {"rule": "repo.go-integration", "message": "the integration tests need services that the sandbox does not have", "suggestion": "remove -tags integration"} if {
 	input.command.tool == "go"
 	some option in input.command.options

@@ -6,9 +6,9 @@ package fumehood.command
 # custom:
 #   rule: repo.make-release
 #   match: ["make release", "make -j2 all deploy"]
-#   not_match: ["make test", "make -j4"]
+#   not_match: ["make test", "make -C release test"]
 deny contains {"rule": "repo.make-release", "message": "targets that release are for maintainers", "suggestion": "make the target that builds or tests"} if {
 	input.command.program == "make"
-	some word in input.command.argv
-	word in {"release", "deploy", "publish"}
+	some word in input.command.operands
+	word.value in {"release", "deploy", "publish"}
 }

@@ -5,10 +5,11 @@ package fumehood.command
 # title: Scripts that deploy are for maintainers
 # custom:
 #   rule: repo.node-deploy
-#   match: ["npm run deploy", "npm run release", "yarn run deploy"]
-#   not_match: ["npm test", "npm run build"]
+#   match: ["npm run deploy", "npm run release", "pnpm -r run deploy"]
+#   not_match: ["npm test", "npm run build", "npm test deploy"]
 deny contains {"rule": "repo.node-deploy", "message": "scripts that deploy are for maintainers", "suggestion": "run the script that builds or tests"} if {
 	input.command.program in {"npm", "yarn", "pnpm"}
-	some word in input.command.argv
-	word in {"deploy", "release"}
+	input.command.sub in {"run", "run-script"}
+	some word in input.command.operands
+	word.value in {"deploy", "release"}
 }

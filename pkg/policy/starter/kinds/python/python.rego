@@ -5,11 +5,12 @@ package fumehood.command
 # title: The integration tests need services that the sandbox does not have
 # custom:
 #   rule: repo.python-integration
-#   match: ["pytest -m integration", "python3 -m pytest -m integration tests"]
-#   not_match: ["pytest -q tests", "pytest -k integration"]
+#   match: ["pytest -m integration", "python3 -m pytest -m 'integration and slow'"]
+#   not_match: ["pytest -q tests", "pytest -m 'not integration'"]
 deny contains {"rule": "repo.python-integration", "message": "the integration tests need services that the sandbox does not have", "suggestion": "remove -m integration"} if {
-	input.command.program in {"pytest", "python3"}
-	some i, word in input.command.argv
-	word == "-m"
-	input.command.argv[i + 1] == "integration"
+	input.command.tool == "pytest"
+	some option in input.command.options
+	option.name == "-m"
+	"integration" in option.values
+	not "not" in option.values
 }
