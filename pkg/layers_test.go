@@ -46,7 +46,7 @@ var policyLayers = map[string]int{
 
 	"pkg/policy/lint": 1,
 
-	"pkg/policy/bounds": 0, "pkg/policy/facts": 0, "pkg/policy/module": 0,
+	"pkg/policy/bounds": 0, "pkg/policy/facts": 0, "pkg/policy/module": 0, "pkg/policy/opatest": 0,
 }
 
 // only lists the packages of this module that only certain packages may import. For

@@ -18,6 +18,6 @@ func (c *invocation) policyCommand() *cobra.Command {
   fumehood policy replay audit.jsonl --policy ./policy     list what would change in past runs`,
 	}
 	cmd.AddCommand(c.policyInitCommand(), c.policyCheckCommand(), c.policyTestCommand(), c.policyEvalCommand(), c.policyExplainCommand(),
-		c.policyInputCommand(), c.policyReplayCommand(), c.policySuggestCommand(), c.policyDocsCommand(), c.policyBundleCommand())
+		c.policyInputCommand(), c.policyReplayCommand(), c.policySuggestCommand(), c.policyDocsCommand(), c.policyBundleCommand(), c.policyCapabilitiesCommand())
 	return cmd
 }

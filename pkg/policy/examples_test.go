@@ -11,6 +11,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/module"
+	"github.com/fumehood/fumehood/pkg/policy/opatest"
 	"github.com/fumehood/fumehood/pkg/policy/trial"
 	"github.com/fumehood/fumehood/policies"
 )
@@ -38,6 +40,34 @@ func TestShippedPolicyPassesItsTests(t *testing.T) {
 	}
 	if report.Coverage() < 85 {
 		t.Errorf("tests reach only %.1f%% of the rules", report.Coverage())
+	}
+}
+
+// TestOPATools: OPA's own tools accept the shipped policy and the examples, with the
+// capabilities that policy authors have.
+func TestOPATools(t *testing.T) {
+	capabilities, err := module.EditorCapabilities()
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer, err := policy.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers := []policy.Layer{layer}
+	for _, name := range []string{"hosts", "registries", "snippets"} {
+		l, err := policy.Dir("../../policies/examples/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		layers = append(layers, l)
+	}
+	for _, l := range layers {
+		files := map[string][]byte{}
+		for _, f := range l.Files {
+			files[f.Name] = f.Content
+		}
+		opatest.Clean(t, capabilities, files)
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/module"
+	"github.com/fumehood/fumehood/pkg/policy/opatest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/replay"
 )
@@ -214,6 +216,11 @@ func holds(t testing.TB, plain *policy.Engine, texts ...string) replay.Suggestio
 		if _, problems := plan.DecodeCases(data, "cases.yaml"); len(problems) > 0 {
 			t.Errorf("%q: %v\n%s", texts, problems, data)
 		}
+	}
+	if capabilities, err := module.EditorCapabilities(); err != nil {
+		t.Error(err)
+	} else {
+		opatest.Clean(t, capabilities, files)
 	}
 	for name, content := range files {
 		if strings.ContainsFunc(string(content), func(r rune) bool { return r != '\n' && r != '\t' && (r < ' ' || r > '~') && r != '…' }) {

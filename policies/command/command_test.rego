@@ -8,12 +8,12 @@ denied(text) := denied_with(text, {})
 
 allowed_with(text, options) := ids if {
 	denied_with(text, options) == set()
-	rules := allow with input as fumehood.parse(text, options)
+	rules := allow with input as fumehood.parse_with(text, options)
 	ids := {r.rule | some r in rules}
 }
 
 denied_with(text, options) := ids if {
-	rules := deny with input as fumehood.parse(text, options)
+	rules := deny with input as fumehood.parse_with(text, options)
 	ids := {r.rule | some r in rules}
 }
 

@@ -56,23 +56,21 @@ git_why := "copies through a helper program" if {
 	input.command.sub in {"clone", "fetch", "pull"}
 	some w in input.command.operands
 	regex.match(`^(\.|/)`, w.value)
-}
-
-else := "reaches a remote" if input.command.sub in git_remotes
-
-else := "can run programs that the text does not show" if input.command.sub in git_programs
-
-else := "may only read the configuration, which can name programs" if input.command.sub == "config"
-
-else := "may only list the remotes and show one" if input.command.sub == "remote"
-
-else := "may only show submodules: others reach a remote or run programs" if input.command.sub == "submodule"
-
-else := "may only add, list and remove worktrees" if input.command.sub == "worktree"
-
-else := "with these options opens an editor or a prompt, or leaves the workspace" if input.command.sub in {"add", "restore", "checkout", "reset", "commit", "apply"}
-
-else := "is not one of the verbs or uses that the policy allows"
+} else := "reaches a remote" if {
+	input.command.sub in git_remotes
+} else := "can run programs that the text does not show" if {
+	input.command.sub in git_programs
+} else := "may only read the configuration, which can name programs" if {
+	input.command.sub == "config"
+} else := "may only list the remotes and show one" if {
+	input.command.sub == "remote"
+} else := "may only show submodules: others reach a remote or run programs" if {
+	input.command.sub == "submodule"
+} else := "may only add, list and remove worktrees" if {
+	input.command.sub == "worktree"
+} else := "with these options opens an editor or a prompt, or leaves the workspace" if {
+	input.command.sub in {"add", "restore", "checkout", "reset", "commit", "apply"}
+} else := "is not one of the verbs or uses that the policy allows"
 
 git_bad_verb if {
 	input.command.sub != ""

@@ -30,6 +30,6 @@ deny contains lib.denial("cargo.subcommand", sprintf("cargo %s is a separate pro
 	word != ""
 	not word in {
 		"build", "b", "check", "c", "test", "t", "bench", "run", "r", "doc", "d", "clean", "clippy", "fmt", "fix", "tree", "metadata", "fetch", "generate-lockfile", "locate-project", "pkgid", "read-manifest", "rustc", "rustdoc", "verify-project", "version", "vendor", "package", "help", "report", "info",
-		"nextest", "llvm-cov", "tarpaulin", "deny", "audit", "hack", "miri", "expand", "udeps", "machete", "outdated", "semver-checks", "public-api", "criterion", "insta", "mutants", "careful", "sort", "spellcheck", "geiger", "bloat", "asm", "fuzz", "xtask", "msrv", "minimal-versions", "all-features", "readme", "sqlx", "component", "leptos", "shear", "vet", "about", "make", "modules", "bloat", "license",
+		"nextest", "llvm-cov", "tarpaulin", "deny", "audit", "hack", "miri", "expand", "udeps", "machete", "outdated", "semver-checks", "public-api", "criterion", "insta", "mutants", "careful", "sort", "spellcheck", "geiger", "bloat", "asm", "fuzz", "xtask", "msrv", "minimal-versions", "all-features", "readme", "sqlx", "component", "leptos", "shear", "vet", "about", "make", "modules", "license",
 	}
 }

@@ -1,7 +1,7 @@
 package fumehood.command
 
 # by_service is the input for a command of a service; origin is the proposal's.
-by_service(text, origin) := object.union(fumehood.parse(text, {}), {"proposal": {"origin": origin, "phase": "setup"}})
+by_service(text, origin) := object.union(fumehood.parse_with(text, {}), {"proposal": {"origin": origin, "phase": "setup"}})
 
 service_texts := {
 	"/usr/lib/postgresql/15/bin/postgres --single -D /tmp/fumehood-postgres/data template1",

@@ -1,7 +1,7 @@
 package fumehood.command
 
 # by_setup is the input for a text of the set-up; origin and phase are those of the proposal.
-by_setup(text, origin, phase) := object.union(fumehood.parse(text, {}), {"proposal": {"origin": origin, "phase": phase}})
+by_setup(text, origin, phase) := object.union(fumehood.parse_with(text, {}), {"proposal": {"origin": origin, "phase": phase}})
 
 setup_texts := {
 	"corepack enable --install-directory .fumehood/bin",

@@ -8,5 +8,5 @@ test_programs_are_in_one_table if {
 }
 
 test_programs_that_are_known_are_not_refused if {
-	every name in readers | runners | changers | judged { not refused[name] }
+	every name in ((readers | runners) | changers) | judged { not refused[name] }
 }

@@ -1,6 +1,6 @@
 package fumehood.proposal
 
-let_in(variables) := {e.name | some e in found} if found := env with input as fumehood.parse("go test ./...", {"command": -1, "env": variables})
+let_in(variables) := {e.name | some e in found} if found := env with input as fumehood.parse_with("go test ./...", {"command": -1, "env": variables})
 
 test_env_of_plain_values if {
 	let_in({"CI": "1"}) == {"CI"}

@@ -1,6 +1,6 @@
 package fumehood.proposal
 
-given(fields) := found if found := limits with input as fumehood.parse("go test ./...", object.union({"command": -1}, fields))
+given(fields) := found if found := limits with input as fumehood.parse_with("go test ./...", object.union({"command": -1}, fields))
 
 test_limits_by_default if given({}) == {usual}
 

@@ -4,7 +4,7 @@ package fumehood.proposal
 denied(fields) := denied_text("go test ./...", fields)
 
 denied_text(text, fields) := ids if {
-	rules := deny with input as fumehood.parse(text, object.union({"command": -1}, fields))
+	rules := deny with input as fumehood.parse_with(text, object.union({"command": -1}, fields))
 	ids := {r.rule | some r in rules}
 }
 

@@ -7,7 +7,7 @@ package fumehood.trigger
 #   match: [{command: deploy}, {command: ""}, {command: Run}]
 #   not_match: [{command: run}, {command: help}]
 deny contains {"rule": "trigger.command", "message": "unknown command", "suggestion": "use run, approve, rerun, review, explain or help", "text": input.command} if {
-	not input.command in starting | asking
+	not input.command in (starting | asking)
 }
 
 # METADATA

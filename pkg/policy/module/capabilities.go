@@ -3,11 +3,13 @@
 package module
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/types"
 )
 
 // removedBuiltins are the built-ins that policies must not use, by name or by prefix, each
@@ -54,6 +56,30 @@ func Capabilities() *ast.Capabilities {
 	c := *capabilities()
 	c.Builtins = slices.Clone(c.Builtins)
 	return &c
+}
+
+// The built-ins that only tests have; see package trial. Those that end in _with have two
+// arguments: OPA's functions have no optional ones.
+const (
+	BuiltinParse      = "fumehood.parse"
+	BuiltinDecide     = "fumehood.decide"
+	BuiltinParseWith  = "fumehood.parse_with"
+	BuiltinDecideWith = "fumehood.decide_with"
+)
+
+// EditorCapabilities are the Capabilities with the built-ins for tests, as JSON for
+// `opa --capabilities` and editors. OPA can check what uses those, but cannot run it.
+func EditorCapabilities() ([]byte, error) {
+	c := Capabilities()
+	options := types.NewObject(nil, types.NewDynamicProperty(types.S, types.A))
+	for _, name := range []string{BuiltinDecide, BuiltinParse} {
+		c.Builtins = append(c.Builtins, &ast.Builtin{Name: name, Decl: types.NewFunction(types.Args(types.S), types.A)})
+	}
+	for _, name := range []string{BuiltinDecideWith, BuiltinParseWith} {
+		c.Builtins = append(c.Builtins, &ast.Builtin{Name: name, Decl: types.NewFunction(types.Args(types.S, options), types.A)})
+	}
+	data, err := json.Marshal(c)
+	return append(data, '\n'), err
 }
 
 // capabilities are those that policies may use at any point. Policies are parsed with them.

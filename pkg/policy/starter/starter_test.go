@@ -5,13 +5,18 @@ package starter_test
 import (
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/open-policy-agent/opa/v1/tester"
+
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/opatest"
 	"github.com/fumehood/fumehood/pkg/policy/starter"
 )
 
@@ -38,6 +43,32 @@ func TestDetect(t *testing.T) {
 	} {
 		if got := strings.Join(starter.Detect(c.fsys), " "); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestOPATools: OPA's own tools accept what is written, with the capabilities beside it,
+// and run its tests.
+func TestOPATools(t *testing.T) {
+	repository := t.TempDir()
+	wrote, err := starter.Write(repository, starter.Kinds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, name := range wrote.Files {
+		if files[name], err = os.ReadFile(filepath.Join(wrote.Dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opatest.Clean(t, files[starter.Capabilities], files)
+	results, err := tester.Run(t.Context(), wrote.Dir)
+	if err != nil || len(results) < 2*len(starter.Kinds()) {
+		t.Fatalf("%d tests, %v", len(results), err)
+	}
+	for _, r := range results {
+		if !r.Pass() {
+			t.Error(r)
 		}
 	}
 }

@@ -11,12 +11,16 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 // Dir is the directory that Write creates, relative to the repository.
 const Dir = ".fumehood/policy"
+
+// Capabilities is the file that Write adds for `opa --capabilities` and editors.
+const Capabilities = "capabilities.json"
 
 // A Written is the result of Write.
 type Written struct {
@@ -74,6 +78,11 @@ func Write(repository string, kinds []string) (Written, error) {
 	if err != nil {
 		return Written{}, err
 	}
+	capabilities, err := module.EditorCapabilities()
+	if err != nil {
+		return Written{}, err
+	}
+	files = append(files, File{Capabilities, capabilities})
 	wrote := Written{Dir: filepath.Join(repository, Dir), Kinds: append([]string{}, kinds...)}
 	if err := makeNew(root, wrote.Dir); err != nil {
 		return Written{}, err

@@ -17,18 +17,15 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// The built-ins for tests.
-const (
-	nameParse  = "fumehood.parse"
-	nameDecide = "fumehood.decide"
-)
+// forTests are the built-ins for tests.
+var forTests = []string{module.BuiltinParse, module.BuiltinDecide, module.BuiltinParseWith, module.BuiltinDecideWith}
 
 var declared = types.NewFunction(types.Args(types.Named("text", types.S), types.Named("options", types.NewObject(nil, types.NewDynamicProperty(types.S, types.A)))), types.A)
 
 // capabilities are a policy's, with the built-ins for tests.
 func capabilities() *ast.Capabilities {
 	c := module.Capabilities()
-	for _, name := range []string{nameParse, nameDecide} {
+	for _, name := range forTests {
 		c.Builtins = append(c.Builtins, &ast.Builtin{Name: name, Decl: declared})
 	}
 	return c
@@ -38,7 +35,7 @@ func capabilities() *ast.Capabilities {
 // has a fixed number of arguments.
 func spellOut(m *ast.Module) {
 	full := func(call []*ast.Term) []*ast.Term {
-		if name := call[0].Value.String(); len(call) == 2 && (name == nameParse || name == nameDecide) {
+		if name := call[0].Value.String(); len(call) == 2 && (name == module.BuiltinParse || name == module.BuiltinDecide) {
 			return append(call[:2:2], ast.ObjectTerm().SetLocation(call[0].Location))
 		}
 		return call
@@ -71,9 +68,10 @@ func (t *trial) builtins(ctx context.Context) []func(*rego.Rego) {
 			return nil, rego.NewHaltError(err)
 		})
 	}
+	decide := func(p proposal.Proposal, _ int) (ast.Value, error) { return t.decision(ctx, p) }
 	return []func(*rego.Rego){
-		function(nameParse, t.document),
-		function(nameDecide, func(p proposal.Proposal, _ int) (ast.Value, error) { return t.decision(ctx, p) }),
+		function(module.BuiltinParse, t.document), function(module.BuiltinParseWith, t.document),
+		function(module.BuiltinDecide, decide), function(module.BuiltinDecideWith, decide),
 	}
 }
 

@@ -103,7 +103,7 @@ func messageOf(e *ast.Error) string {
 func hintOf(message string) string {
 	name, found := strings.CutPrefix(message, "undefined function ")
 	if found && strings.HasPrefix(name, "fumehood.") {
-		return module.Meant(name, []string{nameParse, nameDecide})
+		return module.Meant(name, forTests)
 	}
 	if advice, removed := module.Removed(name); found && removed {
 		return "policies and their tests must not use it: " + advice

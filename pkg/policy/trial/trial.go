@@ -18,7 +18,8 @@
 // of fumehood.command for the first command of the text. An optional second argument, an
 // object, may have fields of a proposal ("phase", "network" …) and "command", the index of
 // the command, or -1 for the input of fumehood.proposal. fumehood.decide has the same
-// arguments and is the Decision of all layers.
+// arguments and is the Decision of all layers. Tools other than fumehood know no optional
+// argument: for them, fumehood.parse_with and fumehood.decide_with have both.
 //
 // It promises that a test that passes here is also true in a run. So a test file that would
 // change the layer's decisions is refused, and an error in a built-in fails the test. Like

@@ -1,10 +1,10 @@
 package fumehood.command
 
 test_java_integration_tests if {
-	some r in deny with input as fumehood.parse("mvn verify -Pintegration")
+	some r in deny with input.command as {"tool": "gradle", "options": [], "operands": [{"value": "integrationTest"}]}
 	r.rule == "repo.java-integration"
 }
 
 test_java_unit_tests if {
-	count(deny) == 0 with input as fumehood.parse("mvn test")
+	count(deny) == 0 with input.command as {"tool": "gradle", "options": [], "operands": [{"value": "test"}]}
 }

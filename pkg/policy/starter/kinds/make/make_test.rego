@@ -1,10 +1,10 @@
 package fumehood.command
 
 test_make_release if {
-	some r in deny with input as fumehood.parse("make release")
+	some r in deny with input.command as {"program": "make", "operands": [{"value": "release"}]}
 	r.rule == "repo.make-release"
 }
 
 test_make_tests if {
-	count(deny) == 0 with input as fumehood.parse("make test")
+	count(deny) == 0 with input.command as {"program": "make", "operands": [{"value": "test"}]}
 }

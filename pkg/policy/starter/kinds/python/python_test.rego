@@ -1,10 +1,10 @@
 package fumehood.command
 
 test_python_integration_tests if {
-	some r in deny with input as fumehood.parse("pytest -m integration")
+	some r in deny with input.command as {"tool": "pytest", "options": [{"name": "-m", "values": ["integration"]}]}
 	r.rule == "repo.python-integration"
 }
 
 test_python_unit_tests if {
-	count(deny) == 0 with input as fumehood.parse("pytest -q tests")
+	count(deny) == 0 with input.command as {"tool": "pytest", "options": [{"name": "-m", "values": ["not", "integration"]}]}
 }

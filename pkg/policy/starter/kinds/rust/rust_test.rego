@@ -1,10 +1,10 @@
 package fumehood.command
 
 test_rust_benchmarks if {
-	some r in deny with input as fumehood.parse("cargo bench")
+	some r in deny with input.command as {"program": "cargo", "sub": "bench"}
 	r.rule == "repo.rust-bench"
 }
 
 test_rust_tests if {
-	count(deny) == 0 with input as fumehood.parse("cargo test")
+	count(deny) == 0 with input.command as {"program": "cargo", "sub": "test"}
 }
