@@ -28,6 +28,7 @@ type layer struct {
 	role      Role
 	shipped   bool          // it is the shipped policy, and needs no bounds
 	candidate bool          // it would grant, and is only observed
+	now       time.Time     // when exceptions expire
 	data      storage.Store // the content of its data files
 	counts    []RuleCount
 	programs  []string                  // only of layers that may allow
@@ -117,11 +118,12 @@ func compileLayer(ctx context.Context, s Layer) (*layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &layer{name: s.Name, role: s.Role, shipped: s.shipped, points: map[string]*point{}}
+	l := &layer{name: s.Name, role: s.Role, shipped: s.shipped, now: s.time(), points: map[string]*point{}}
 	meter := bounds.MeterOf(ctx)
 	if meter.Run(func() { err = l.read(s, modules) }); err != nil {
 		return nil, err
 	}
+	module.Expire(modules, l.now)
 	all := module.NewGraph(modules)
 	for _, name := range module.Points() {
 		query := l.query(name)
@@ -201,7 +203,7 @@ func parseModules(ctx context.Context, s Layer) (map[string]*ast.Module, error) 
 }
 
 func parseModule(layer string, f File) (*ast.Module, error) {
-	return parseWith(layer, f, saysRetry(f.Content))
+	return parseWith(layer, f, saysMore(f.Content))
 }
 
 // parseWith returns nil for a file that is not Rego.

@@ -78,6 +78,9 @@ type Options struct {
 	// second. Compiling one of them may use ten times as much. The shipped policy has no
 	// deadline: it loops only over its input, which is bounded.
 	Deadline time.Duration
+	// Now is the time that decides which exceptions have expired; zero is the time of New. It
+	// is read once: a rule that expires later applies until the engine is made again.
+	Now time.Time
 	// OnRule, when set, is called with each rule that held. It is for tests of policies and
 	// may be called from several goroutines.
 	OnRule func(module.Place)
@@ -119,6 +122,9 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	}
 	if e.grammars, err = facts.ShippedGrammars(); err != nil {
 		return nil, module.Stop(module.CodeCompile, "cannot parse the option tables", "fix policies/options.txt", err)
+	}
+	for i := range given {
+		given[i].now = o.Now
 	}
 	e.digest, e.foreign = digest(given, o.Observe), len(o.Layers) > 0
 	if e.layers, err = compileLayers(ctx, given, compiling*e.deadline); err != nil {

@@ -109,6 +109,7 @@ func (l *layer) conditions(ctx context.Context, point string) *Conditions {
 			modules[f.Name] = m
 		}
 	}
+	module.Expire(modules, l.now)
 	compiler := module.Compile(point, documentOf(point), module.ForPoint(point, modules, module.NewGraph(modules)), false)
 	if compiler.Failed() {
 		return nil

@@ -75,9 +75,11 @@ func retry(l *layer, rule string, effect proposal.Effect) proposal.Retry {
 	return proposal.RetryVary
 }
 
-// saysRetry reports whether a file's METADATA may have a retry: reading METADATA adds half
-// of the cost of parsing.
-func saysRetry(content []byte) bool { return bytes.Contains(content, []byte("retry:")) }
+// saysMore reports whether a file's METADATA may have a retry or an expiry: reading METADATA
+// adds half of the cost of parsing.
+func saysMore(content []byte) bool {
+	return bytes.Contains(content, []byte("retry")) || bytes.Contains(bytes.ToLower(content), []byte("expir"))
+}
 
 // strictness orders the values: if two rules with one id disagree, the first of these counts.
 var strictness = []proposal.Retry{proposal.RetryNever, proposal.RetryApproval, proposal.RetryVary, proposal.RetryTransient}

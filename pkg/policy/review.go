@@ -56,7 +56,7 @@ func Check(ctx context.Context, layers []Layer) (Review, error) {
 // do not compile are linted all the same.
 func checkLayer(ctx context.Context, s Layer) ([]RuleCount, []lint.Problem, error) {
 	modules, problems := parseAll(s)
-	l := &layer{name: s.Name, role: s.Role}
+	l := &layer{name: s.Name, role: s.Role, now: s.time()}
 	_, err := s.Data()
 	problems = append(problems, lint.Problems(s.Name, err)...)
 	unread := len(problems) > 0
@@ -124,7 +124,7 @@ func (e *Engine) style(given []Layer) {
 		if s.Name == DefaultLayer && s.Role == Grants {
 			continue // a test checks it before it ships
 		}
-		problems := linted(s)
+		problems := e.expiring(linted(s))
 		if len(problems) > 0 {
 			p := problems[0]
 			e.warn(fmt.Sprintf("policy.lint: layer %q, %s:%d:%d: %s (%d problems in all: run fumehood policy check)", s.Name, p.File, p.Line, p.Column, p.Message, len(problems)))
@@ -132,16 +132,28 @@ func (e *Engine) style(given []Layer) {
 	}
 }
 
-// linted are the Wrong problems of a layer that compiles.
+// expiring warns of each exception that is over or soon will be, and returns the other
+// problems.
+func (e *Engine) expiring(problems []lint.Problem) []lint.Problem {
+	return slices.DeleteFunc(problems, func(p lint.Problem) bool {
+		if p.Code == lint.Expires {
+			e.warn(fmt.Sprintf("policy.expires: layer %q, %s:%d: %s", p.Layer, p.File, p.Line, p.Message))
+		}
+		return p.Code == lint.Expires
+	})
+}
+
+// linted are the Wrong problems of a layer that compiles, and those of its exceptions'
+// dates.
 func linted(s Layer) []lint.Problem {
 	modules, problems := parseAll(s)
-	problems = append(problems, (&layer{name: s.Name, role: s.Role}).forLint(s, modules, false).Lint()...)
-	return slices.DeleteFunc(lint.Tidy(problems), func(p lint.Problem) bool { return p.Severity == lint.Doubtful })
+	problems = append(problems, (&layer{name: s.Name, role: s.Role, now: s.time()}).forLint(s, modules, false).Lint()...)
+	return slices.DeleteFunc(lint.Tidy(problems), func(p lint.Problem) bool { return p.Severity == lint.Doubtful && p.Code != lint.Expires })
 }
 
 // forLint is s for package lint. unread means that some of its files could not be read.
 func (l *layer) forLint(s Layer, modules map[string]*ast.Module, unread bool) lint.Layer {
-	about := lint.Layer{Name: s.Name, Opens: l.may(Opens), Allows: l.may(Allows), Shipped: l.shipped, Modules: modules, Unread: unread, Document: documentOf}
+	about := lint.Layer{Name: s.Name, Opens: l.may(Opens), Allows: l.may(Allows), Shipped: l.shipped, Modules: modules, Unread: unread, Now: l.now, Document: documentOf}
 	if data, err := s.Data(); err == nil { // read reports the error
 		about.Data = slices.Collect(maps.Keys(data))
 	}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/policies"
@@ -36,7 +37,16 @@ type Layer struct {
 	Files []File
 	Role  Role
 
-	shipped bool // it is the shipped policy
+	shipped bool      // it is the shipped policy
+	now     time.Time // see Options.Now
+}
+
+// time is when s is read.
+func (s Layer) time() time.Time {
+	if s.now.IsZero() {
+		return time.Now()
+	}
+	return s.now
 }
 
 // A Role is what a layer may do. Each role includes those before it.

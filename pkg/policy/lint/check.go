@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -27,8 +28,9 @@ type Layer struct {
 	Allows  bool // it may allow commands
 	Shipped bool // it is the shipped policy; a test shows that it has no problems
 	Modules map[string]*ast.Module
-	Data    []string // the top-level names of the layer's own data
-	Unread  bool     // some files could not be read: names that the others seem to lack are not a problem
+	Data    []string  // the top-level names of the layer's own data
+	Unread  bool      // some files could not be read: names that the others seem to lack are not a problem
+	Now     time.Time // when exceptions expire
 	// Document returns the type of the input at a decision point.
 	Document func(point string) reflect.Type
 }
@@ -37,6 +39,7 @@ type Layer struct {
 type checker struct {
 	Layer
 	graph    *module.Graph
+	used     map[string]use // by path of the rule; nil until it is needed
 	problems []Problem
 }
 
@@ -83,6 +86,7 @@ func (c *checker) module(m *ast.Module, count map[string]int) {
 		return
 	}
 	c.annotations(m)
+	c.exceptions(m)
 	c.bodies(m)
 	c.inputs(m)
 	c.numbers(m)

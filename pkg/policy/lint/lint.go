@@ -45,6 +45,7 @@ func (l Layer) Lint() []Problem {
 	x.used = x.uses()
 	for _, name := range slices.Sorted(maps.Keys(l.Modules)) {
 		m := l.Modules[name]
+		x.exceptions(m)
 		for _, r := range m.Rules {
 			for ; r != nil; r = r.Else {
 				x.rule(m, r)

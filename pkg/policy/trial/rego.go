@@ -44,6 +44,7 @@ func (t *trial) rego(ctx context.Context, f files) {
 		spellOut(m)
 		modules[name] = m
 	}
+	module.Expire(modules, time.Now()) // as in a run
 	for _, m := range modules {
 		m.Annotations = nil // OPA would read a schema that they name
 		for _, r := range m.Rules {

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package module
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// KeyExpires is the key of METADATA's custom with the date from which on a rule does not
+// apply.
+const KeyExpires = "expires"
+
+// An Exception is a rule that expires.
+type Exception struct {
+	Rule *ast.Rule
+	// Date is the start of the day, in UTC, from which on the rule does not apply. It is
+	// zero if the rule has an invalid one.
+	Date time.Time
+	// ID, Owner, Reason and Ticket are texts of METADATA's custom, or "".
+	ID, Owner, Reason, Ticket string
+}
+
+// Exceptions are the rules of m that expire. m must be parsed with METADATA.
+func Exceptions(m *ast.Module) []Exception {
+	var all []Exception
+	for _, r := range m.Rules {
+		for _, a := range r.Annotations {
+			if value, ok := a.Custom[KeyExpires]; ok {
+				text := func(key string) string { s, _ := a.Custom[key].(string); return s }
+				all = append(all, Exception{r, dateOf(value), text("rule"), text("owner"), text("reason"), text("ticket")})
+			}
+		}
+	}
+	return all
+}
+
+// dateOf reads a date of YAML, or a string like 2026-12-31. Anything else is the zero time.
+func dateOf(value any) time.Time {
+	if t, ok := value.(time.Time); ok && t.Equal(t.Truncate(24*time.Hour)) {
+		return t
+	}
+	t, _ := time.Parse(time.DateOnly, fmt.Sprint(value))
+	return t
+}
+
+// Over reports whether x does not apply at now.
+func (x Exception) Over(now time.Time) bool { return !now.Before(x.Date) }
+
+// Expire makes the exceptions in modules that are over at now hold never. The names of the
+// rules remain, so that others may refer to them.
+func Expire(modules map[string]*ast.Module, now time.Time) {
+	for _, m := range modules {
+		for _, x := range Exceptions(m) {
+			if x.Over(now) {
+				x.disable(m)
+			}
+		}
+	}
+}
+
+// disable adds a false condition to x's rule, and to the further bodies that follow it,
+// {…} {…}, which the parser makes rules without METADATA.
+func (x Exception) disable(m *ast.Module) {
+	for i, r := range m.Rules[slices.Index(m.Rules, x.Rule):] {
+		if i > 0 && !bytes.HasPrefix(r.Location.Text, []byte("{")) {
+			return
+		}
+		never := ast.NewExpr(ast.BooleanTerm(false).SetLocation(r.Location)).SetLocation(r.Location)
+		r.Body = ast.NewBody(append([]*ast.Expr{never}, r.Body...)...)
+	}
+}
