@@ -30,8 +30,9 @@ type Explanation struct {
 	Text     string            `json:"text"`   // the text that was read, and would run
 	Decision proposal.Decision `json:"decision"`
 	Held     []HeldRule        `json:"spoke"`
-	Near     []Near            `json:"near"`     // rules that allow the program of a command that no rule allowed
-	Rewrites []Rewrite         `json:"rewrites"` // for text that could not be known
+	Near     []Near            `json:"near"`            // rules that allow the program of a command that no rule allowed
+	Rewrites []Rewrite         `json:"rewrites"`        // for text that could not be known
+	Notes    []string          `json:"notes,omitempty"` // what else a run needs
 }
 
 // A HeldRule is a rule that held.
@@ -77,7 +78,7 @@ func (v *Adviser) Evaluate(ctx context.Context, p proposal.Proposal, a proposal.
 	if err != nil {
 		return Explanation{}, err
 	}
-	x := Explanation{Schema: ExplanationSchema, ID: p.ID, Source: facts.OwnText(p, a), Text: strings.TrimRight(a.Canonical, "\n"), Decision: d}
+	x := Explanation{Schema: ExplanationSchema, ID: p.ID, Source: facts.OwnText(p, a), Text: strings.TrimRight(a.Canonical, "\n"), Decision: d, Notes: v.privateNotes(ctx, p)}
 	return x, v.complete(ctx, v.engine.Inputs(p, a), &x)
 }
 
@@ -130,7 +131,7 @@ func (v *Adviser) EvaluateInput(ctx context.Context, in any) (Explanation, error
 	case *proposal.Egress:
 		var d proposal.EgressDecision
 		d, err = e.Egress(ctx, *in)
-		x.Decision = simple(d.Effect, d.Rules, d.Reason)
+		x.Decision, x.Notes = simple(d.Effect, d.Rules, d.Reason), v.privateNote(ctx, *in)
 	case *proposal.Outgoing:
 		var d proposal.OutputDecision
 		d, err = e.Output(ctx, *in)

@@ -76,6 +76,9 @@ func (p pen) explanation(x explain.Explanation, deep bool) string {
 	if g := x.Decision.Grant; g != nil {
 		b.WriteString("\n" + p.grant(*g))
 	}
+	for _, note := range x.Notes {
+		fmt.Fprintf(&b, "\n%s %s\n", p.in(yellow, "note:"), terminal.Line(note))
+	}
 	return b.String()
 }
 
