@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -22,25 +23,30 @@ import (
 type inputFlags struct {
 	subject       subject
 	point, schema string
+	describe      string
 }
 
 func (c *invocation) policyInputCommand() *cobra.Command {
 	var s inputFlags
 	cmd := &cobra.Command{
 		Use:   "input [flags] ['COMMAND']",
-		Short: "Print the input of rules at each decision point, or its schema",
-		Long: `Print the input of rules at each decision point as JSON, or its JSON Schema.
+		Short: "Print the input of rules at each decision point, its schema or its fields",
+		Long: `Print the input of rules at each decision point as JSON, its JSON Schema, or a
+description of its fields.
 
 ` + subjectUsage,
 		Example: `  fumehood policy input 'go test ./...'
   fumehood policy input --point command 'go test ./...' > input.json
   fumehood policy input --over 'exec={"path": "/usr/bin/curl"}'
+  fumehood policy input --describe command
   fumehood policy input --schema command > command.schema.json`,
 	}
 	s.subject.define(cmd)
 	f := cmd.Flags()
 	f.StringVar(&s.point, "point", "", "`POINT` print only the input of this decision point, one document per line")
 	f.StringVar(&s.schema, "schema", "", "`POINT` print the JSON Schema of the input of this decision point")
+	f.StringVar(&s.describe, "describe", "", "`POINT` list the fields of the input of this decision point, with descriptions")
+	cli.Values(cmd, "describe", trial.Points()...)
 	cli.Values(cmd, "point", trial.Points()...)
 	cli.Values(cmd, "schema", trial.Points()...)
 	cmd.RunE = c.Run(func(args []string) int { return c.inputPolicy(&s, cmd, args) })
@@ -53,6 +59,12 @@ func (c *invocation) inputPolicy(s *inputFlags, cmd *cobra.Command, args []strin
 			return c.Misuse("--schema takes no command: the schema is the same for every input")
 		}
 		return c.printSchema(s.schema)
+	}
+	if s.describe != "" {
+		if len(args) > 0 {
+			return c.Misuse("--describe takes no command: the fields are the same for every input")
+		}
+		return c.describeInput(s.describe)
 	}
 	if code, ok := s.subject.read(c, cmd, args); !ok {
 		return code
@@ -75,6 +87,18 @@ func (c *invocation) printSchema(point string) int {
 	}
 	fmt.Fprintf(c.Stdout, "%s\n", data)
 	return exitOK
+}
+
+func (c *invocation) describeInput(point string) int {
+	fields, err := policy.InputFields(point)
+	if err != nil {
+		return c.Misuse(wrongPoint(err))
+	}
+	w := tabwriter.NewWriter(c.Stdout, 0, 0, 2, ' ', 0)
+	for _, f := range fields {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Path, f.Type, f.Description)
+	}
+	return c.Exit(exitOK, w.Flush())
 }
 
 // wrongPoint describes an invalid decision point, with the one that was probably meant.

@@ -104,16 +104,26 @@ func (d Document) JSON() ([]byte, error) {
 // InputSchema is the JSON Schema of point's input document, for editors: every field is
 // always present. "fumehood." may be omitted from the point.
 func InputSchema(point string) ([]byte, error) {
+	point, err := pointOf(point)
+	if err != nil {
+		return nil, err
+	}
+	schema := required(module.SchemaOf(documentOf(point)))
+	describe(schema, documentOf(point))
+	schema["$schema"], schema["title"] = "https://json-schema.org/draft/2020-12/schema", point
+	schema["description"] = "the input of rules in package " + point
+	return json.MarshalIndent(schema, "", "  ")
+}
+
+// pointOf is the full name of a decision point.
+func pointOf(point string) (string, error) {
 	if !strings.HasPrefix(point, "fumehood.") {
 		point = "fumehood." + point
 	}
 	if !slices.Contains(module.Points(), point) {
-		return nil, module.Stop(module.CodeUnknownKey, fmt.Sprintf("%q is not a decision point", point), module.Meant(point, module.Points()), nil)
+		return "", module.Stop(module.CodeUnknownKey, fmt.Sprintf("%q is not a decision point", point), module.Meant(point, module.Points()), nil)
 	}
-	schema := required(module.SchemaOf(documentOf(point)))
-	schema["$schema"], schema["title"] = "https://json-schema.org/draft/2020-12/schema", point
-	schema["description"] = "the input of rules in package " + point
-	return json.MarshalIndent(schema, "", "  ")
+	return point, nil
 }
 
 // required marks every field as always present. The compiler's schema does not: the

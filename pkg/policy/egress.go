@@ -20,21 +20,21 @@ import (
 // egressInput is the input document of fumehood.egress. Every field is always present, and
 // empty where the kind of Egress has none.
 type egressInput struct {
-	Command    string                  `json:"command"` // id of the proposal
-	Phase      string                  `json:"phase"`
-	Kind       string                  `json:"kind"`
-	Name       string                  `json:"name"`    // that was looked up; "" for a raw address
-	Type       string                  `json:"type"`    // of the lookup
-	Address    string                  `json:"address"` // IP address as Go writes it; an embedded IPv4 one as IPv4
-	Port       int                     `json:"port"`
-	Protocol   string                  `json:"protocol"`
-	SNI        string                  `json:"sni"`
-	Method     string                  `json:"method"`
-	Path       string                  `json:"path"`
-	Query      int                     `json:"query"`
-	Size       int64                   `json:"size"` // of the body; -1 when not known
-	Secrets    []proposal.EgressSecret `json:"secrets"`
-	Grants     []string                `json:"grants"`
+	Command    string                  `json:"command"`    // id of the proposal
+	Phase      string                  `json:"phase"`      // setup or run
+	Kind       string                  `json:"kind"`       // lookup, connect, hello (of TLS), request or datagram
+	Name       string                  `json:"name"`       // that was looked up; "" for a raw address
+	Type       string                  `json:"type"`       // of the lookup
+	Address    string                  `json:"address"`    // IP address as Go writes it; an embedded IPv4 one as IPv4
+	Port       int                     `json:"port"`       // 0 for a lookup
+	Protocol   string                  `json:"protocol"`   // tcp, udp, tls, http, https or ""
+	SNI        string                  `json:"sni"`        // the name in the TLS hello
+	Method     string                  `json:"method"`     // of a request
+	Path       string                  `json:"path"`       // of a request, without the query
+	Query      int                     `json:"query"`      // length of the query in bytes
+	Size       int64                   `json:"size"`       // of the body; -1 when not known
+	Secrets    []proposal.EgressSecret `json:"secrets"`    // possible secrets in a request
+	Grants     []string                `json:"grants"`     // the hosts that the command was granted, as written
 	Naming     []namingInput           `json:"naming"`     // the Grants that name the host, whatever the port
 	Named      bool                    `json:"named"`      // Naming is not empty
 	Fits       bool                    `json:"fits"`       // a Naming fits the port, too

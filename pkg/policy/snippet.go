@@ -16,27 +16,27 @@ import (
 // of code in the proposal's text. The code was read, not run: a rule may deny because of
 // it, and must not allow.
 type snippetDocument struct {
-	Workspace string        `json:"workspace"`
-	Proposal  proposalInput `json:"proposal"`
-	Snippet   snippetInput  `json:"snippet"`
+	Workspace string        `json:"workspace"` // the path of the workspace in the sandbox
+	Proposal  proposalInput `json:"proposal"`  // the whole proposal
+	Snippet   snippetInput  `json:"snippet"`   // the code that is decided
 }
 
 type snippetInput struct {
-	Language     string         `json:"language"` // python, javascript or typescript
-	Via          string         `json:"via"`      // code, -c, -e, heredoc or herestring
-	Command      int            `json:"command"`  // index of the command that contains it
-	Size         int            `json:"size"`     // bytes
-	Complete     bool           `json:"complete"` // all of it was read and understood
-	Imports      []string       `json:"imports"`
+	Language     string         `json:"language"`     // python, javascript or typescript
+	Via          string         `json:"via"`          // code, -c, -e, heredoc or herestring
+	Command      int            `json:"command"`      // index of the command that contains it
+	Size         int            `json:"size"`         // bytes
+	Complete     bool           `json:"complete"`     // all of it was read and understood
+	Imports      []string       `json:"imports"`      // modules that it imports
 	Capabilities []string       `json:"capabilities"` // proposal.Can…: "network", "process" …
-	Findings     []findingInput `json:"findings"`
+	Findings     []findingInput `json:"findings"`     // what the search found
 }
 
 type findingInput struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Line    int    `json:"line"` // of the snippet, from 1
-	Column  int    `json:"column"`
+	Code    string `json:"code"`    // stable, for rules
+	Message string `json:"message"` // for people
+	Line    int    `json:"line"`    // of the snippet, from 1
+	Column  int    `json:"column"`  // from 1
 }
 
 func snippetInputOf(s proposal.Snippet) snippetInput {

@@ -37,7 +37,7 @@ const (
 type Redaction struct {
 	// Rule is a detector's, "github-pat", or "mask:NAME" for the value of the mask NAME.
 	Rule  string `json:"rule"`
-	Count int    `json:"count"`
+	Count int    `json:"count"` // how often it was found
 }
 
 // MaskPrefix is the prefix of the Rule of a Redaction of a value to mask.

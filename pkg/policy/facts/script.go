@@ -11,8 +11,8 @@ import (
 // A Script reports whether a sed or awk script only edits text, and if not why. A script
 // that is known only at run time is not plain, and has no why.
 type Script struct {
-	Plain bool   `json:"plain"`
-	Why   string `json:"why"`
+	Plain bool   `json:"plain"` // it only edits text
+	Why   string `json:"why"`   // what else it does; "" if it is known only at run time
 }
 
 // ScriptOf reads the script of a sed or awk command. A script that is not completely known
