@@ -69,7 +69,7 @@ func wantOf(c proposal.Case) string {
 }
 
 func (t *trial) tryCase(ctx context.Context, c proposal.Case, r *Result) {
-	a, err := t.answerOf(ctx, c)
+	a, err := t.decided(func() (answer, error) { return t.answerOf(ctx, c) })
 	if err != nil {
 		r.erred(err)
 		return

@@ -105,15 +105,11 @@ func (x example) subject() string {
 
 // example decides x and checks whether its rule held.
 func (t *trial) example(ctx context.Context, x example, r *Result) {
-	held := map[module.Place]bool{}
-	t.besides(func(at module.Place) { held[at] = true })
-	a, err := t.answerTo(ctx, x)
+	a, err := t.decided(func() (answer, error) { return t.answerTo(ctx, x) })
 	if err != nil {
 		r.erred(err)
 		return
 	}
-	t.besides(nil)
-	a.held = held
 	r.heard(a)
 	holds, denier := x.holds(a), t.overruled(x, a)
 	if r.Status = Passed; holds && denier == "" {

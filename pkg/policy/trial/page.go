@@ -43,6 +43,7 @@ func (p page) print(r Report, v View) {
 	if v.Coverage {
 		p.rules(r)
 	}
+	p.shadows(r)
 	p.total(r, v)
 }
 
@@ -142,7 +143,14 @@ func (p page) rules(r Report) {
 		fmt.Fprintf(w, "never\t%s %s\t%s:%d\t%s\n", rule.Set, terminal.Line(id), terminal.Line(rule.File), rule.Line, terminal.Line(rule.Title))
 	}
 	w.Flush()
-	fmt.Fprintf(p.w, "%.1f%% of %d rules were reached\n", r.Coverage(), len(r.Rules))
+	fmt.Fprintf(p.w, "%.1f%% of %d rules were reached; those listed were not seen to hold in %d tests\n", r.Coverage(), len(r.Rules), r.Ran())
+}
+
+// shadows lists allows that had no effect.
+func (p page) shadows(r Report) {
+	for _, s := range r.Shadows {
+		fmt.Fprintf(p.w, "shadow  %s %s  %s:%d  %s\n", s.Set, terminal.Line(s.Rule), terminal.Line(s.File), s.Line, s.Seen)
+	}
 }
 
 func (p page) total(r Report, v View) {

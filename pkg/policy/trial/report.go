@@ -21,6 +21,7 @@ type Report struct {
 	Skipped  int           `json:"skipped"`
 	Layers   []LayerReport `json:"layers"`
 	Rules    []RuleReport  `json:"rules"`
+	Shadows  []Shadow      `json:"shadows,omitempty"`
 	Warnings []string      `json:"warnings"`
 	WallMS   int64         `json:"wall_ms"`
 }
@@ -41,6 +42,13 @@ type RuleReport struct {
 	Rule  string `json:"rule"` // "" for a rule without an id of its own
 	Title string `json:"title"`
 	Tests int    `json:"tests"`
+}
+
+// A Shadow is an allow that held and had no effect in any input of the tests. It proves nothing: other
+// inputs may exist.
+type Shadow struct {
+	RuleReport
+	Seen string `json:"seen"`
 }
 
 // A Status is the result of a test.

@@ -71,7 +71,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if o.Deadline <= 0 {
 		o.Deadline = 5 * time.Second
 	}
-	t := &trial{Options: o, spoken: map[module.Place]map[int]bool{}}
+	t := &trial{Options: o, spoken: map[module.Place]map[int]bool{}, seen: map[module.Place]seen{}}
 	var err error
 	if t.engine, err = t.judge(ctx); err != nil {
 		return Report{}, err
@@ -91,7 +91,11 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	}
 	for _, l := range tried {
 		r.Layers = append(r.Layers, layerReport(l.Name, r.Tests))
-		r.Rules = append(r.Rules, t.coverage(l)...)
+		rules := t.coverage(l)
+		r.Rules = append(r.Rules, rules...)
+		if o.Only == nil {
+			r.Shadows = append(r.Shadows, t.shadows(l, rules)...)
+		}
 	}
 	r.Warnings = append(warnings, t.engine.Warnings()...)
 	r.WallMS = time.Since(start).Milliseconds()
@@ -112,6 +116,8 @@ type trial struct {
 	tests  []test
 	watch
 	spoken map[module.Place]map[int]bool // the tests in which a rule held
+	seen   map[module.Place]seen         // by decisions of all layers
+	inputs int                           // of these decisions
 
 	known    []string // ids of rules
 	readable bool     // all of them
