@@ -78,7 +78,7 @@ func retry(l *layer, rule string, effect proposal.Effect) proposal.Retry {
 // saysMore reports whether a file's METADATA may have a retry or an expiry: reading METADATA
 // adds half of the cost of parsing.
 func saysMore(content []byte) bool {
-	return bytes.Contains(content, []byte("retry")) || bytes.Contains(bytes.ToLower(content), []byte("expir"))
+	return bytes.Contains(content, []byte("retry:")) || bytes.Contains(bytes.ToLower(content), []byte("expir"))
 }
 
 // strictness orders the values: if two rules with one id disagree, the first of these counts.
