@@ -22,11 +22,15 @@ import (
 type reviewFlags struct {
 	runFlags
 	base, head, findings string
+	relay                bool
 	asked                modelFlags
 }
 
 // subject names what the limits of a pull request apply to.
-func (s *reviewFlags) subject() string {
+func (s *reviewFlags) subject(a gate.About) string {
+	if a.PR != 0 {
+		return fmt.Sprintf("%s#%d", a.Repository, a.PR)
+	}
 	dir, err := filepath.Abs(s.workspace)
 	if err != nil {
 		dir = s.workspace
@@ -70,6 +74,8 @@ Exit codes: 0 no finding is verified, 1 a finding is verified, 2 the findings ar
 	s.defineConfigured(cmd)
 	s.defineCommon(cmd)
 	s.defineInternal(f)
+	f.BoolVar(&s.relay, "relay", false, "ask the model through standard output and input, by a process that has the key")
+	cli.Hide(f, "relay")
 	return cmd
 }
 

@@ -7,17 +7,25 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 
 	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/review"
+	models "github.com/fumehood/fumehood/pkg/review/model"
 )
 
 // attach lets a review end with the job that started it, and the verification of findings at
-// --timeout. It returns what to do at the end.
+// --timeout. With --relay that job is also who asks the model. It returns what to do at the end.
 func (c *invocation) attach(s *reviewFlags) (done func()) {
 	ends := []context.CancelFunc{}
 	add := func(ctx context.Context, cancel context.CancelFunc) { c.Ctx, ends = ctx, append(ends, cancel) }
-	if s.parentPipe {
+	switch {
+	case s.relay:
+		ctx, cancel := context.WithCancel(c.Ctx)
+		s.asked.Through = models.NewRelay(c.Stdin, c.Stdout, cancel)
+		c.Stdout = io.Discard
+		add(ctx, cancel)
+	case s.parentPipe:
 		add(process.UntilEnd(c.Ctx, c.Stdin))
 	}
 	if s.timeout > 0 && s.findings != "" {

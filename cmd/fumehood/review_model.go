@@ -13,6 +13,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/review"
 	models "github.com/fumehood/fumehood/pkg/review/model"
 )
@@ -46,7 +47,11 @@ func (m *modelFlags) define(cmd *cobra.Command) {
 // ask has a model review the commits. Its key is redacted from everything.
 func (c *invocation) ask(s *reviewFlags, local review.Local) (d review.Document, err error) {
 	s.asked.Getenv, s.asked.Env, s.asked.Timeout = os.Getenv, s.asked.env, s.timeout
-	s.asked.Subject = s.subject()
+	about, err := gate.ReadAbout(s.about)
+	if err != nil {
+		return d, err
+	}
+	s.asked.Subject = s.subject(about)
 	r, masks, err := s.asked.Prepare(c.Ctx)
 	if err != nil {
 		return d, err
@@ -63,6 +68,12 @@ func (c *invocation) ask(s *reviewFlags, local review.Local) (d review.Document,
 		if r.Signer, err = audit.ReadSigner(s.auditKey); err != nil {
 			return d, err
 		}
+	}
+	if s.artifacts != "" {
+		r.Dir = review.ModelDir(s.artifacts)
+	}
+	if r.Owner, err = process.ParseOwner(s.owner); err != nil {
+		return d, err
 	}
 	r.Guidance = func(trusted string) (review.Guidance, error) { return review.ReadGuidance(s.config, trusted) }
 	return local.Review(c.Ctx, r)

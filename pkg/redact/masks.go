@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/secrets"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -43,4 +44,24 @@ func MaskOf(name string, getenv func(string) string) (Mask, error) {
 func maskError(message string) error {
 	return &proposal.StopError{Code: "output.mask", Message: message,
 		Hint: "for example --mask NPM_TOKEN with NPM_TOKEN in the environment; sudo drops variables without --preserve-env"}
+}
+
+// MasksOnly returns a function that redacts the masked values of a text in all forms that a Redactor
+// finds, and nothing else. A text that cannot be searched in time is returned without what
+// remained. Its error is that of New.
+func MasksOnly(masks []Mask) (func(string) string, error) {
+	u, err := New(Options{Masks: masks})
+	if err != nil {
+		return nil, err
+	}
+	keep := func(rule string) bool {
+		return !strings.HasPrefix(rule, proposal.MaskPrefix) && rule != secrets.Unscanned
+	}
+	return func(s string) string {
+		var b strings.Builder
+		if _, err := u.redactor.Copy(&b, strings.NewReader(s), keep); err != nil {
+			return ""
+		}
+		return b.String()
+	}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"os"
@@ -507,5 +508,22 @@ func TestForsakenFolders(t *testing.T) {
 	}
 	if _, err := os.Stat(held); err == nil {
 		t.Error("what was closed is still there")
+	}
+}
+
+// Only the masked values are removed, in all forms; what else looks like a secret stays.
+func TestMasksOnly(t *testing.T) {
+	value, other := "canary-of-a-key-8c1f02", token
+	clean, err := MasksOnly([]Mask{{Name: "KEY", Value: value}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, form := range []string{value, strings.ToUpper(value), base64.StdEncoding.EncodeToString([]byte("x" + value)), hex.EncodeToString([]byte(value)), strings.ReplaceAll(value, "-", `\u002d`)} {
+		if got := clean("key=" + form + " " + other); strings.Contains(got, form) || !strings.HasSuffix(got, other) {
+			t.Errorf("%q becomes %q", form, got)
+		}
+	}
+	if same := `{"done":true,"commands":[{"run":"grep ` + other + ` a"}]}`; clean(same) != same {
+		t.Errorf("%q becomes %q", same, clean(same))
 	}
 }

@@ -25,9 +25,11 @@ type Asking struct {
 	Command         string   // program of the provider command
 	Env             []string // names of its variables
 	Getenv          func(string) string
-	Rounds          int
-	MaxOutput       int64
-	Timeout         time.Duration // DefaultTimeout if 0
+	// Through asks in place of a provider with a key, which then is read nowhere; nil for none.
+	Through   model.Provider
+	Rounds    int
+	MaxOutput int64
+	Timeout   time.Duration // DefaultTimeout if 0
 	// Review, PR and Day are the limits of this review, of all reviews of Subject, and of all of
 	// one day.
 	Review, PR, Day Cap
@@ -47,21 +49,40 @@ const DefaultUSD = "2"
 // Prepare returns the Reviewer that a describes, without Redactor, Signer and Guidance, and the values to
 // redact from everything. It sends nothing. The error is a *proposal.StopError.
 func (a Asking) Prepare(ctx context.Context) (r Reviewer, masks []redact.Mask, err error) {
-	if a.Model == "" || a.Rounds < 1 || a.Rounds > MaxRounds || a.MaxOutput < 1 || a.MaxOutput > DefaultMaxOutput {
-		return r, nil, &proposal.StopError{Code: "model.options", Message: "invalid options for a model", Hint: fmt.Sprintf("name a model, 1 to %d rounds and 1 to %d tokens of output", MaxRounds, DefaultMaxOutput)}
-	}
-	r = Reviewer{Name: a.Provider, Model: a.Model, Rounds: a.Rounds, MaxOutput: a.MaxOutput, Timeout: cmp.Or(a.Timeout, DefaultTimeout)}
-	var values []string
-	if r.Provider, values, err = model.New(ctx, model.Options{Provider: a.Provider, Getenv: a.Getenv, Command: a.Command, Env: a.Env}); err != nil {
+	limits, price, err := a.limits()
+	if err != nil {
 		return r, nil, err
 	}
+	r = Reviewer{Name: a.Provider, Model: a.Model, Rounds: a.Rounds, MaxOutput: a.MaxOutput, Timeout: cmp.Or(a.Timeout, DefaultTimeout)}
+	if r.Provider, masks, err = a.provider(ctx); err != nil {
+		return r, nil, err
+	}
+	r.Prices = price.table
+	r.Budget, err = a.budget(limits, price)
+	return r, masks, err
+}
+
+// Provide returns the provider that a describes, and the values to redact from everything, for a
+// process that only asks: see model.Serve. Everything that Prepare would refuse is refused. The
+// error is a *proposal.StopError.
+func (a Asking) Provide(ctx context.Context) (model.Provider, []redact.Mask, error) {
+	if _, _, err := a.limits(); err != nil {
+		return nil, nil, err
+	}
+	return a.provider(ctx)
+}
+
+func (a Asking) provider(ctx context.Context) (p model.Provider, masks []redact.Mask, err error) {
+	if a.Through != nil {
+		return a.Through, nil, nil
+	}
+	p, values, err := model.New(ctx, model.Options{Provider: a.Provider, Getenv: a.Getenv, Command: a.Command, Env: a.Env})
 	for i, value := range values {
 		if len(value) >= redact.MinMask {
 			masks = append(masks, redact.Mask{Name: fmt.Sprintf("MODEL_KEY_%d", i+1), Value: value})
 		}
 	}
-	r.Budget, r.Prices, err = a.budget()
-	return r, masks, err
+	return p, masks, err
 }
 
 // Replay returns a Reviewer that repeats recorded answers, without the parts that Prepare's lacks.
@@ -73,37 +94,47 @@ func Replay(answers []string, dir string) (r Reviewer, err error) {
 		Budget: spend.NewBudget(free, spend.Price{}, "demo", ledger)}, err
 }
 
-// budget returns the budget, and the digest of the prices if the model has one there.
-func (a Asking) budget() (*spend.Budget, string, error) {
+// A modelPrice is the price of a model, and the digest of its table: zero if it is not known.
+type modelPrice struct {
+	price spend.Price
+	table string
+}
+
+// limits checks a and returns its limits.
+func (a Asking) limits() (limits spend.Limits, price modelPrice, err error) {
+	if a.Model == "" || a.Rounds < 1 || a.Rounds > MaxRounds || a.MaxOutput < 1 || a.MaxOutput > DefaultMaxOutput {
+		return limits, price, &proposal.StopError{Code: "model.options", Message: "invalid options for a model", Hint: fmt.Sprintf("name a model, 1 to %d rounds and 1 to %d tokens of output", MaxRounds, DefaultMaxOutput)}
+	}
 	prices, err := a.prices()
 	if err != nil {
-		return nil, "", err
+		return limits, price, err
 	}
-	price, priced := prices.Of(a.Model)
+	known, priced := prices.Of(a.Model)
 	if err := a.enforceable(priced); err != nil {
-		return nil, "", err
+		return limits, price, err
 	}
-	if priced && a.Review.USD == "" {
-		a.Review.USD = DefaultUSD
+	if priced {
+		price = modelPrice{known, prices.Digest}
+		a.Review.USD = cmp.Or(a.Review.USD, DefaultUSD)
 	}
-	var limits spend.Limits
 	for _, c := range []struct {
 		given Cap
 		limit *spend.Amount
 	}{{a.Review, &limits.Review}, {a.PR, &limits.Subject}, {a.Day, &limits.Day}} {
 		if *c.limit, err = c.given.amount(); err != nil {
-			return nil, "", err
+			return limits, price, err
 		}
 	}
+	return limits, price, nil
+}
+
+func (a Asking) budget(limits spend.Limits, price modelPrice) (*spend.Budget, error) {
 	state, err := gate.StateHome()
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	ledger, err := spend.OpenLedger(filepath.Join(state, "fumehood", "reviews"))
-	if err != nil || !priced {
-		prices.Digest = ""
-	}
-	return spend.NewBudget(limits, price, digestOf([]byte(a.Subject)), ledger), prices.Digest, err
+	return spend.NewBudget(limits, price.price, digestOf([]byte(a.Subject)), ledger), err
 }
 
 // enforceable refuses limits that cannot be kept.

@@ -3,6 +3,7 @@
 package review
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -39,22 +40,39 @@ func (d *Document) Keep(f Files, redact func(string) string) error {
 }
 
 // keepLogs copies the audit log of each run to dir, which it makes, and names the copies in d
-// relative to dir: 1.jsonl and so on, in the order of Runs.
+// relative to dir: 1.jsonl and so on, in the order of Runs. Those of a model are model/audit.jsonl,
+// which may be there, and session.jsonl.
 func (d *Document) keepLogs(dir string) error {
 	err := os.MkdirAll(dir, 0o700)
 	for i := range d.Runs {
-		if err != nil {
-			break
-		}
-		name := fmt.Sprintf("%d.jsonl", i+1)
-		if err = copyNew(filepath.Join(dir, name), d.Runs[i].Log); err == nil {
-			d.Runs[i].Log = name
+		err = cmp.Or(err, d.Runs[i].keep(dir, fmt.Sprintf("%d.jsonl", i+1)))
+	}
+	if m := d.Model; m != nil {
+		err = cmp.Or(err, os.MkdirAll(ModelDir(dir), 0o700), m.Log.keep(dir, filepath.Join(modelDir, logName)))
+		if m.Session != nil {
+			err = cmp.Or(err, m.Session.keep(dir, "session.jsonl"))
 		}
 	}
 	if err != nil {
 		return &proposal.StopError{Code: "review.logs", Message: "cannot keep the audit logs of the review", Hint: "name a new directory on a file system with free space", Err: err}
 	}
 	return nil
+}
+
+// modelDir is the directory with the log of a model's requests, among the logs.
+const modelDir = "model"
+
+// ModelDir returns Reviewer.Dir for a review whose logs Keep leaves in dir.
+func ModelDir(dir string) string { return filepath.Join(dir, modelDir) }
+
+// keep copies the log of r to name in dir, unless it is there, and names it so.
+func (r *Run) keep(dir, name string) error {
+	to, err := filepath.Abs(filepath.Join(dir, name))
+	if err == nil && r.Log != to {
+		err = copyNew(to, r.Log)
+	}
+	r.Log = name
+	return err
 }
 
 // copyNew copies a file to a new one.

@@ -31,6 +31,15 @@ const (
 // true, or whether the diff has the positions. The error is a StopError with the code
 // review.malformed.
 func Read(data []byte) (Document, error) {
+	d, err := ReadOwn(data)
+	if err == nil && (d.Model != nil || d.Partial) {
+		return Document{}, unread("it is of a model that was asked where the code ran")
+	}
+	return d, err
+}
+
+// ReadOwn is Read for a Document that this job's own process wrote: a model may have been asked.
+func ReadOwn(data []byte) (Document, error) {
 	var d Document
 	if len(data) > MaxDocument {
 		return d, unread("it is larger than %s", text.Size(MaxDocument))
@@ -73,8 +82,8 @@ func (d Document) wrong() string {
 		return "it has too many findings or runs"
 	case d.Since != "" && !fullSHA.MatchString(d.Since):
 		return "the commit that was reviewed before is malformed"
-	case d.Model != nil || d.Partial:
-		return "it is of a model that was asked where the code ran"
+	case d.Partial && (d.Model == nil || d.Reviewed):
+		return "it is partial without a model that did not finish"
 	case d.Reviewed == (d.Reason != ""):
 		return "it has a reason and was reviewed, or neither"
 	case d.Reviewed && len(d.Results) > 0 && d.Count(NotRun) == len(d.Results):

@@ -152,7 +152,11 @@ func (d Document) markdown(s Shown, cell int) string {
 	for _, note := range s.Notes {
 		fmt.Fprintf(&b, "⚠️ %s\n\n", code(note))
 	}
-	fmt.Fprintf(&b, "Reproducers ran on `%s` and on `%s`, in sandboxes of their own. A verdict says what they did, not that a claim is true.\n", short(d.Head), short(d.Base))
+	if len(d.Runs) == 0 {
+		fmt.Fprintf(&b, "No reproducer ran on `%s`.\n", short(d.Head))
+	} else {
+		fmt.Fprintf(&b, "Reproducers ran on `%s` and on `%s`, in sandboxes of their own. A verdict says what they did, not that a claim is true.\n", short(d.Head), short(d.Base))
+	}
 	if d.Since != "" {
 		fmt.Fprintf(&b, "\nThe commit `%s` was reviewed before: new comments are only on lines that have changed since, and near them.\n", short(d.Since))
 	}

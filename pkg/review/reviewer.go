@@ -12,11 +12,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/redact"
 	"github.com/fumehood/fumehood/pkg/review/model"
@@ -48,6 +48,10 @@ type Reviewer struct {
 	Prices    string // digest of the table of prices; "" if the model's price is not known
 	Redactor  *redact.Redactor
 	Signer    *audit.Signer // of the log; nil for a new key
+	// Dir is a directory for the log, which is made, and Owner receives the log at once, so that it
+	// is not lost if the process is killed. If Dir is empty, it is one of the user's state.
+	Dir   string
+	Owner *process.Owner
 	// Guidance reads the maintainers' guidance in the tree of the base.
 	Guidance func(trusted string) (Guidance, error)
 
@@ -74,7 +78,7 @@ type modelReview struct {
 	commits  *commits
 	diff     *Diff
 	guidance Guidance
-	dir      string
+	id, dir  string
 	log      *audit.Log
 	talk     *conversation
 	doc      Document
@@ -89,7 +93,9 @@ func (m *modelReview) run(ctx context.Context) (d Document, err error) {
 	m.doc = newDocument(m.diff, proposal.ReviewFindings{})
 	var partly *incomplete
 	if ended == nil || errors.As(ended, &partly) {
-		m.doc, err = Verify(ctx, m.commits, m.diff, m.reported())
+		var reported proposal.ReviewFindings
+		reported, m.talk.use.Left = m.guidance.reported(m.talk.found)
+		m.doc, err = Verify(ctx, m.commits, m.diff, reported)
 	} else {
 		err = ended
 	}
@@ -99,25 +105,59 @@ func (m *modelReview) run(ctx context.Context) (d Document, err error) {
 
 // open creates the log. Its first entry has all that is fixed.
 func (m *modelReview) open() error {
-	state, err := gate.StateHome()
+	err := m.makeDir()
 	if err != nil {
 		return err
 	}
-	var b [6]byte
-	_, _ = rand.Read(b[:]) // crypto/rand never fails
-	id := "review-" + time.Now().UTC().Format("20060102-150405-") + hex.EncodeToString(b[:])
-	m.dir = filepath.Join(state, "fumehood", id)
-	if err := os.MkdirAll(m.dir, 0o700); err != nil {
-		return &proposal.StopError{Code: "artifacts.not-writable", Message: "cannot make the review's directory", Hint: "check the state directory", Err: err}
-	}
-	if m.log, err = audit.Create(filepath.Join(m.dir, "audit.jsonl"), audit.Options{Origin: "fumehood/" + id, Signer: m.Signer}); err != nil {
+	file := filepath.Join(m.dir, logName)
+	if m.log, err = audit.Create(file, audit.Options{Origin: "fumehood/" + m.id, Signer: m.Signer}); err != nil {
 		return err
 	}
-	head := m.commits.gates[proposal.SideHead]
-	_, err = m.log.Append("review", fixedEntry{ID: id, Base: m.commits.base, Head: m.commits.head, Policy: head.PolicyDigest(), Network: []string{}, Provider: m.Name, Model: m.Model,
-		Rounds: m.Rounds, MaxOutput: m.MaxOutput, TimeoutMS: m.Timeout.Milliseconds(), Limits: m.Budget.Limits(), Prices: m.Prices, Guidance: m.guidance,
-		System: digestOf([]byte(system)), Schema: digestOf(answerSchema), Events: []string{}})
+	if err := m.Owner.Take(file); err != nil {
+		return errors.Join(err, m.log.Close())
+	}
+	fixed := m.fixed(m.id, system, m.guidance)
+	fixed.Base, fixed.Head, fixed.Policy = m.commits.base, m.commits.head, m.commits.gates[proposal.SideHead].PolicyDigest()
+	_, err = m.log.Append("review", fixed)
 	return err
+}
+
+// logName is the name of the log of requests in its directory.
+const logName = "audit.jsonl"
+
+// makeDir names the review, and makes the directory of its log.
+func (m *modelReview) makeDir() error {
+	m.id = newID()
+	mode := os.FileMode(0o755) // for Owner, in a directory that only Owner can enter
+	if m.dir = m.Dir; m.dir == "" {
+		state, err := gate.StateHome()
+		if err != nil {
+			return err
+		}
+		m.dir, mode = filepath.Join(state, "fumehood", m.id), 0o700
+	}
+	if err := os.MkdirAll(m.dir, mode); err != nil {
+		return &proposal.StopError{Code: "artifacts.not-writable", Message: "cannot make the review's directory", Hint: "check the directory for artifacts, or that of your state", Err: err}
+	}
+	return nil
+}
+
+func newID() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // crypto/rand never fails
+	return "review-" + time.Now().UTC().Format("20060102-150405-") + hex.EncodeToString(b[:])
+}
+
+// fixed returns a log's first entry, without the commits and the policy.
+func (r Reviewer) fixed(id, system string, g Guidance) fixedEntry {
+	return fixedEntry{ID: id, Network: []string{}, Provider: r.Name, Model: r.Model, Rounds: r.Rounds, MaxOutput: r.MaxOutput, TimeoutMS: r.Timeout.Milliseconds(),
+		Limits: r.Budget.Limits(), Subject: r.Budget.Subject(), Prices: r.Prices, Guidance: g, System: digestOf([]byte(system)), Schema: digestOf(answerSchema), Events: []string{}}
+}
+
+// conversation returns a conversation that has not begun, without its setting.
+func (r Reviewer) conversation(system string, log entries, keep func(name, text string) error) *conversation {
+	return &conversation{provider: r.Provider, reviewer: r.Name + "/" + r.Model, budget: r.Budget, redactor: r.Redactor, log: log, keep: keep, wait: cmp.Or(r.wait, time.Second),
+		request: model.Request{Model: r.Model, System: system, Schema: answerSchema, MaxOutput: r.MaxOutput}}
 }
 
 // A fixedEntry is the first entry of a review's log: all that no later text can change.
@@ -134,6 +174,7 @@ type fixedEntry struct {
 	MaxOutput int64        `json:"max_output_tokens"`
 	TimeoutMS int64        `json:"timeout_ms"`
 	Limits    spend.Limits `json:"limits"`
+	Subject   string       `json:"subject"` // digest of what limits.subject applies to
 	Prices    string       `json:"prices,omitempty"`
 	Guidance  Guidance     `json:"guidance"`
 	System    string       `json:"system"`
@@ -145,8 +186,7 @@ func (m *modelReview) ask(ctx context.Context) (err error) {
 	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, m.Timeout*2/3)
 	defer cancel()
-	m.talk = &conversation{provider: m.Provider, reviewer: m.Name + "/" + m.Model, budget: m.Budget, redactor: m.Redactor, log: m.log, keep: m.keep, wait: cmp.Or(m.wait, time.Second),
-		request: model.Request{Model: m.Model, System: system, Schema: answerSchema, MaxOutput: m.MaxOutput}}
+	m.talk = m.conversation(system, m.log, m.keep)
 	g := m.commits.gates[proposal.SideHead]
 	session, err := g.Open(whole, gate.SessionOptions{Proposer: m.talk.reviewer, Idle: m.Timeout, Lifetime: m.Timeout})
 	if err != nil {
@@ -168,17 +208,6 @@ func (m *modelReview) ask(ctx context.Context) (err error) {
 		return closed
 	}
 	return err
-}
-
-// reported returns the findings that the guidance does not leave out.
-func (m *modelReview) reported() proposal.ReviewFindings {
-	found := m.talk.found
-	all := len(found.Findings)
-	found.Findings = slices.DeleteFunc(slices.Clone(found.Findings), func(f proposal.ReviewFinding) bool {
-		return f.Invalid == nil && (!m.guidance.Covers(f.File) || !m.guidance.severe(f.Severity))
-	})
-	m.talk.use.Left = all - len(found.Findings)
-	return found
 }
 
 // conclude says whether this was a review: only if the model ended it, and a command really ran.
@@ -206,7 +235,7 @@ func (m *modelReview) seal(failure error) error {
 		return err
 	}
 	checkpoint, err := m.log.Seal()
-	m.talk.use.Log = Run{ID: filepath.Base(m.dir), Side: "model", Log: m.log.Path(), Key: m.log.Key(), Checkpoint: checkpoint}
+	m.talk.use.Log = Run{ID: m.id, Side: "model", Log: m.log.Path(), Key: m.log.Key(), Checkpoint: checkpoint}
 	return err
 }
 
@@ -223,12 +252,4 @@ type endEntry struct {
 }
 
 // keep writes a text beside the log, if the maintainers allow it.
-func (m *modelReview) keep(name, text string) error {
-	if !m.guidance.Keep {
-		return nil
-	}
-	if err := os.WriteFile(filepath.Join(m.dir, name), []byte(text), 0o600); err != nil {
-		return &proposal.StopError{Code: "artifacts.not-writable", Message: "cannot keep a text of the review", Hint: "free space, or leave out transcript", Err: err}
-	}
-	return nil
-}
+func (m *modelReview) keep(name, text string) error { return m.guidance.keeper(m.dir)(name, text) }

@@ -20,8 +20,9 @@ type ModelUse struct {
 	Priced    bool         `json:"priced"`
 	Commands  int          `json:"commands"` // that the model proposed
 	Ran       int          `json:"ran"`
-	Left      int          `json:"left_out"` // findings that the maintainers' guidance leaves out
-	Log       Run          `json:"log"`      // of the requests, and Session of the commands
+	Once      bool         `json:"once,omitempty"` // nothing could run while it was asked: see Find
+	Left      int          `json:"left_out"`       // findings that the maintainers' guidance leaves out
+	Log       Run          `json:"log"`            // of the requests, and Session of the commands
 	Session   *Run         `json:"session,omitempty"`
 }
 
@@ -31,8 +32,12 @@ func (u ModelUse) words() string {
 	if u.Priced {
 		cost = u.Spent.USD.String()
 	}
-	line := fmt.Sprintf("%s %s: %s, %s, %d tokens, %d bytes sent, %s (%d bytes) besides the diff, %s; %d of %s ran", u.Provider, u.Model, counted(u.Rounds, "round", "rounds"), counted(u.Requests, "request", "requests"),
-		u.Spent.Tokens, u.SentBytes, counted(u.Whole.Files, "whole file", "whole files"), u.Whole.Bytes, cost, u.Ran, counted(u.Commands, "command", "commands"))
+	line := fmt.Sprintf("%s %s: %s, %s, %d tokens, %d bytes sent, ", u.Provider, u.Model, counted(u.Rounds, "round", "rounds"), counted(u.Requests, "request", "requests"), u.Spent.Tokens, u.SentBytes)
+	if u.Once {
+		line += cost
+	} else {
+		line += fmt.Sprintf("%s (%d bytes) besides the diff, %s; %d of %s ran", counted(u.Whole.Files, "whole file", "whole files"), u.Whole.Bytes, cost, u.Ran, counted(u.Commands, "command", "commands"))
+	}
 	if u.Left > 0 {
 		line += "; " + counted(u.Left, "finding is", "findings are") + " left out by the configuration"
 	}

@@ -74,6 +74,9 @@ func NewBudget(limits Limits, price Price, subject string, ledger *Ledger) *Budg
 	return &Budget{limits: limits, price: price, subject: subject, ledger: ledger, now: time.Now}
 }
 
+// Subject is the digest of what Limits.Subject applies to, as NewBudget got it.
+func (b *Budget) Subject() string { return b.subject }
+
 // A Reservation is what one request may cost. Exactly one of its methods is called, once.
 type Reservation struct {
 	budget        *Budget

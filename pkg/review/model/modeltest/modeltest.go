@@ -17,7 +17,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/review/model"
 )
 
-// Key is the key that the server accepts.
+// Key is the key that a server accepts.
 const Key = "sk-test-ThisKeyIsForTheModelOnly-0123456789abcdef"
 
 // Asked is a request as the server has read it.
@@ -46,8 +46,9 @@ type Said struct {
 // A Server answers. Its URL is the address of anthropic and gemini; see Getenv.
 type Server struct {
 	*httptest.Server
-	t      testing.TB
-	answer func(n int, a Asked) Said
+	Accepts string // the key; Key unless a test that looks for its key in all processes changes it
+	t       testing.TB
+	answer  func(n int, a Asked) Said
 
 	mu    sync.Mutex
 	asked []Asked
@@ -55,7 +56,7 @@ type Server struct {
 
 // New starts a server that ends with the test. answer gets the number of the request, from 1.
 func New(t testing.TB, answer func(n int, a Asked) Said) *Server {
-	s := &Server{t: t, answer: answer}
+	s := &Server{Accepts: Key, t: t, answer: answer}
 	mux := http.NewServeMux()
 	for path, f := range map[string]format{"POST /v1/messages": anthropic{}, "POST /openai/chat/completions": openai{}, "POST /v1beta/models/{call}": gemini{}} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { s.serve(f, w, r) })
@@ -72,7 +73,7 @@ func (s *Server) Env(provider string) []string {
 		base += "/openai"
 	}
 	name := strings.ToUpper(provider)
-	return []string{name + "_API_KEY=" + Key, name + "_BASE_URL=" + base}
+	return []string{name + "_API_KEY=" + s.Accepts, name + "_BASE_URL=" + base}
 }
 
 // Getenv looks up Env.
@@ -114,7 +115,7 @@ func (s *Server) serve(f format, w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = a.check()
 	}
-	if err != nil || f.key(r) != Key {
+	if err != nil || f.key(r) != s.Accepts {
 		s.t.Errorf("%s: a wrong request: %v, key %q", f.name(), err, f.key(r))
 		http.Error(w, `{"error":{"message":"wrong"}}`, http.StatusBadRequest)
 		return
