@@ -32,6 +32,9 @@ umask 022
 job_path=$PATH
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 unset LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT
+# A model's key is for fumehood alone, not for what this script starts.
+keys=(ANTHROPIC_API_KEY OPENAI_API_KEY GEMINI_API_KEY)
+export -n "${keys[@]}"
 
 scratch=
 action=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
@@ -366,7 +369,7 @@ build() {
 place() {
 	local answer code message hint as_root=() how=root target=$install_dir
 	case ${INPUT_PHASE:-auto} in
-	report | trigger) # no sandbox, so root is not required
+	report | trigger | find) # no sandbox, so root is not required
 		how=own
 		target=$scratch/bin
 		;;
@@ -410,5 +413,5 @@ if [ "$archive" != "${archive#"$scratch"/}" ]; then
 fi
 rmdir "$scratch" 2>/dev/null || true # not empty if the programs are in it
 printf 'fumehood %s for linux/%s, SHA-256 %s, from %s\n' "${release[VERSION]}" "$arch" "${sums[0]}" "$(printable "$origin")"
-export PATH=$job_path
+export PATH=$job_path "${keys[@]}"
 exec "$dir/fumehood" action

@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/review"
 	"github.com/fumehood/fumehood/pkg/review/model/modeltest"
 )
@@ -151,51 +150,6 @@ func TestPartialReview(t *testing.T) {
 	if doc.Reviewed || !doc.Partial || doc.Count(review.Verified) != 1 || !strings.HasPrefix(doc.Headline(), "Incomplete review, 1 verified finding so far") {
 		t.Errorf("%+v", doc)
 	}
-}
-
-// checkReviewLog verifies the log of a review: what is fixed comes first, and each request is
-// there before its answer.
-func checkReviewLog(t *testing.T, run review.Run, requests int, sealed bool) (kinds []string) {
-	t.Helper()
-	log, err := os.Open(run.Log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	summary, err := audit.Scan(log, audit.Trust{Key: run.Key, Checkpoint: run.Checkpoint}, func(e audit.Entry) error {
-		kinds = append(kinds, e.Kind)
-		if strings.Contains(string(e.Body), modeltest.Key) {
-			t.Error("the key is in the log")
-		}
-		if e.Kind != "review" {
-			return nil
-		}
-		var fixed struct {
-			Policy, Provider, System string
-			Limits                   map[string]any
-			Network                  []string
-		}
-		if err := json.Unmarshal(e.Body, &fixed); err != nil || fixed.Policy == "" || fixed.Provider == "" || fixed.System == "" || fixed.Limits == nil || len(fixed.Network) != 0 {
-			t.Errorf("%v: %s", err, e.Body)
-		}
-		return nil
-	})
-	if err != nil || summary.Complete() != sealed || len(kinds) == 0 || kinds[0] != "review" {
-		t.Errorf("%v, %+v, %v", err, summary, kinds)
-	}
-	n := 0
-	for i, kind := range kinds {
-		if kind == "model.request" {
-			n++
-			if sealed && kinds[i+1] != "model.answer" {
-				t.Errorf("entry %d: a request without an answer: %v", i, kinds)
-			}
-		}
-	}
-	if n != requests {
-		t.Errorf("%d requests in the log, %d were sent", n, requests)
-	}
-	return kinds
 }
 
 // A review that is killed leaves a log that verifies, its reservation, and no half review; the

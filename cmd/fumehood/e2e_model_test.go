@@ -5,10 +5,8 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -86,20 +84,6 @@ func knownFindings(t *testing.T, path string, right bool) (list []map[string]any
 		list = append(list, one)
 	}
 	return list
-}
-
-// modelAnswer is an answer that fits the schema.
-func modelAnswer(t *testing.T, done bool, commands []string, findings ...map[string]any) string {
-	t.Helper()
-	list := []map[string]string{}
-	for _, c := range commands {
-		list = append(list, map[string]string{"run": c, "why": "to see"})
-	}
-	data, err := json.Marshal(map[string]any{"done": done, "commands": list, "findings": slices.Concat([]map[string]any{}, findings), "tests": []any{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }
 
 func checkAsked(t *testing.T, name string, right bool, doc review.Document) {

@@ -19,6 +19,7 @@ const (
 	Review                // verify findings on the pull request's code; write them to an artifact and the step summary
 	ReviewAndReport       // both, in one job
 	Trigger               // check who requested the run, answer with a reaction, start the run and report jobs
+	Find                  // run nothing; ask a model for findings, with its key
 )
 
 // Runs reports whether p runs code of the pull request in this job.
@@ -144,9 +145,19 @@ func (e Event) readOnly() bool {
 const readOnlyReason = "this job's token is read-only, because the pull request is from a fork or from Dependabot: " +
 	"a second workflow, on workflow_run, posts the comment (see .github/examples/fumehood-report.yml in fumehood's repository)"
 
+const noReviewReason = "there is no pull request to review"
+
+const noKeyReason = "no model is asked, because a run of a pull request from a fork or from Dependabot gets no secrets: " +
+	"a maintainer's comment starts a review (see .github/examples/review.yml in fumehood's repository)"
+
 const pushReason = "a push has no pull request, so there is no comment"
 
-// admit decides by event and phase alone.
+// withoutPullRequest reports whether the event has none that could be reviewed.
+func (e Event) withoutPullRequest() bool {
+	return e.Name == eventPush || e.Name == eventMergeGroup || e.Name == eventWorkflowDispatch && e.PR == nil && e.Number == 0
+}
+
+// admit decides by event, phase and the inputs about a model.
 func (e Event) admit(in Inputs) (Admission, error) {
 	switch {
 	case in.Phase == PhaseTrigger:
@@ -167,7 +178,9 @@ func (e Event) admit(in Inputs) (Admission, error) {
 		}
 		return Admission{Phase: Run}, nil
 	case in.Phase == PhaseReview:
-		return e.admitReview()
+		return e.admitReview(in)
+	case in.Phase == PhaseFind:
+		return e.admitFind(in)
 	case in.Phase != PhaseAuto:
 		return Admission{}, refusePhase(in)
 	}
@@ -175,19 +188,44 @@ func (e Event) admit(in Inputs) (Admission, error) {
 }
 
 // admitReview decides whether a job that verifies findings also posts them. After a comment it
-// does not: there, jobs of their own check the comment and report.
-func (e Event) admitReview() (Admission, error) {
+// does not: there, jobs of their own check the comment and report. A model is asked beside the code
+// only in a job that also posts.
+func (e Event) admitReview(in Inputs) (Admission, error) {
 	switch {
+	case in.Provider != "" && strings.TrimSpace(in.Findings) != "":
+		return Admission{}, refuseTwoReviewers()
 	case e.Name == eventWorkflowRun:
 		return Admission{}, refuseWorkflowRun()
-	case e.Name == eventPush || e.Name == eventMergeGroup || e.Name == eventWorkflowDispatch && e.PR == nil && e.Number == 0:
-		return Admission{Reason: "there is no pull request to review"}, nil
+	case e.withoutPullRequest():
+		return Admission{Reason: noReviewReason}, nil
+	case in.Provider != "" && (e.Comment != nil || e.foreign()):
+		return Admission{}, refuseModelBesideCode()
+	case in.Provider != "" && e.readOnly():
+		return Admission{Reason: "no model is asked: GitHub gives a job on Dependabot's pull request neither the key nor a token that can write"}, nil
 	case e.readOnly():
 		return Admission{Phase: Review, Reason: readOnlyReason}, nil
 	case e.Comment != nil || e.foreign():
 		return Admission{Phase: Review}, nil
 	}
 	return Admission{Phase: ReviewAndReport}, nil
+}
+
+// admitFind decides whether a model is asked. A stranger's pull request does not start it by
+// itself: it would spend the key.
+func (e Event) admitFind(in Inputs) (Admission, error) {
+	switch {
+	case e.Name == eventWorkflowRun:
+		return Admission{}, refuseFind()
+	case e.withoutPullRequest():
+		return Admission{Reason: noReviewReason}, nil
+	case e.readOnly():
+		return Admission{Reason: noKeyReason}, nil
+	case in.Provider == "" || in.Model == "":
+		return Admission{}, refuseNoModel()
+	case in.MaxRounds > 1:
+		return Admission{}, refuseRounds(in.MaxRounds)
+	}
+	return Admission{Phase: Find}, nil
 }
 
 func (e Event) auto() (Admission, error) {
@@ -225,7 +263,7 @@ func (e Event) admitCode(r Runner, in Inputs, facts Facts) error {
 		return refuseOIDC()
 	case e.foreign() && (facts.ClassicScopes != "" || personal(in.Token)):
 		return refusePersonalToken()
-	case in.Phase == PhaseReview && strings.TrimSpace(in.Findings) == "":
+	case in.Phase == PhaseReview && strings.TrimSpace(in.Findings) == "" && in.Provider == "":
 		return refuseNoFindings()
 	case in.Phase != PhaseReview && e.Comment == nil && strings.TrimSpace(in.Plan) == "":
 		return refuseNoPlan()

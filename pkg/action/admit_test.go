@@ -78,47 +78,47 @@ func situation(t *testing.T, name string) (Event, Runner) {
 }
 
 // matrix has the expected result for each phase input: a Phase, or the code of a
-// refusal. The columns are auto, run, report, trigger and review.
-var matrix = map[string][5]string{
-	"pull_request, own":             {"run and report", "run", "report", "action.phase", "review and report"},
-	"pull_request, push":            {"run and report", "run", "report", "action.phase", "review and report"},
-	"pull_request, draft":           {"run and report", "run", "report", "action.phase", "review and report"},
-	"pull_request, fork":            {"run", "run", "nothing", "action.phase", "review"},
-	"pull_request, fork is gone":    {"run", "run", "nothing", "action.phase", "review"},
-	"pull_request, Dependabot":      {"run", "run", "nothing", "action.phase", "review"},
-	"pull_request, closed":          {"nothing", "nothing", "nothing", "nothing", "nothing"},
-	"pull_request, fork, closed":    {"nothing", "nothing", "nothing", "nothing", "nothing"},
-	"workflow_run, own":             {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run"},
-	"workflow_run, fork":            {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run"},
-	"workflow_run, fork is gone":    {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run"},
-	"workflow_run, fork, failed":    {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run"},
-	"workflow_run, fork, cancelled": {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run"},
-	"workflow_run, of a push":       {"nothing", "nothing", "nothing", "nothing", "nothing"},
-	"workflow_run, of a comment":    {"nothing", "nothing", "nothing", "nothing", "nothing"},
-	"workflow_run, requested":       {"nothing", "nothing", "nothing", "nothing", "nothing"},
-	"issue_comment, own":            {"run and report", "run", "report", "trigger", "review"},
-	"issue_comment, fork":           {"action.fork-one-job", "run", "report", "trigger", "review"},
-	"issue_comment, unknown":        {"action.fork-one-job", "run", "report", "trigger", "review"},
-	"issue_comment, edited":         {"nothing", "nothing", "nothing", "nothing", "nothing"},
-	"issue_comment, deleted":        {"nothing", "nothing", "nothing", "nothing", "nothing"},
-	"issue_comment, on an issue":    {"nothing", "nothing", "nothing", "nothing", "nothing"},
-	"workflow_dispatch, own":        {"run and report", "run", "report", "action.phase", "review and report"},
-	"workflow_dispatch, fork":       {"action.fork-one-job", "run", "report", "action.phase", "review"},
-	"workflow_dispatch, unknown":    {"action.fork-one-job", "run", "report", "action.phase", "review"},
-	"workflow_dispatch, no pr":      {"run", "run", "report", "action.phase", "nothing"},
-	"review, own":                   {"run and report", "run", "report", "trigger", "review"},
-	"review, fork":                  {"nothing", "nothing", "nothing", "nothing", "nothing"},
-	"review, unknown":               {"nothing", "nothing", "nothing", "nothing", "nothing"},
-	"review's comment, own":         {"run and report", "run", "report", "trigger", "review"},
-	"review's comment, fork":        {"nothing", "nothing", "nothing", "nothing", "nothing"},
-	"merge_group":                   {"run and report", "run", "report", "action.phase", "nothing"},
+// refusal. The columns are auto, run, report, trigger, review and find.
+var matrix = map[string][6]string{
+	"pull_request, own":             {"run and report", "run", "report", "action.phase", "review and report", "find"},
+	"pull_request, push":            {"run and report", "run", "report", "action.phase", "review and report", "find"},
+	"pull_request, draft":           {"run and report", "run", "report", "action.phase", "review and report", "find"},
+	"pull_request, fork":            {"run", "run", "nothing", "action.phase", "review", "nothing"},
+	"pull_request, fork is gone":    {"run", "run", "nothing", "action.phase", "review", "nothing"},
+	"pull_request, Dependabot":      {"run", "run", "nothing", "action.phase", "review", "nothing"},
+	"pull_request, closed":          {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"pull_request, fork, closed":    {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"workflow_run, own":             {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run", "action.workflow-run"},
+	"workflow_run, fork":            {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run", "action.workflow-run"},
+	"workflow_run, fork is gone":    {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run", "action.workflow-run"},
+	"workflow_run, fork, failed":    {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run", "action.workflow-run"},
+	"workflow_run, fork, cancelled": {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run", "action.workflow-run"},
+	"workflow_run, of a push":       {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"workflow_run, of a comment":    {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"workflow_run, requested":       {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"issue_comment, own":            {"run and report", "run", "report", "trigger", "review", "find"},
+	"issue_comment, fork":           {"action.fork-one-job", "run", "report", "trigger", "review", "find"},
+	"issue_comment, unknown":        {"action.fork-one-job", "run", "report", "trigger", "review", "find"},
+	"issue_comment, edited":         {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"issue_comment, deleted":        {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"issue_comment, on an issue":    {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"workflow_dispatch, own":        {"run and report", "run", "report", "action.phase", "review and report", "find"},
+	"workflow_dispatch, fork":       {"action.fork-one-job", "run", "report", "action.phase", "review", "find"},
+	"workflow_dispatch, unknown":    {"action.fork-one-job", "run", "report", "action.phase", "review", "find"},
+	"workflow_dispatch, no pr":      {"run", "run", "report", "action.phase", "nothing", "nothing"},
+	"review, own":                   {"run and report", "run", "report", "trigger", "review", "find"},
+	"review, fork":                  {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"review, unknown":               {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"review's comment, own":         {"run and report", "run", "report", "trigger", "review", "find"},
+	"review's comment, fork":        {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"merge_group":                   {"run and report", "run", "report", "action.phase", "nothing", "nothing"},
 }
 
-var matrixPhases = [5]string{PhaseAuto, PhaseRun, PhaseReport, PhaseTrigger, PhaseReview}
+var matrixPhases = [6]string{PhaseAuto, PhaseRun, PhaseReport, PhaseTrigger, PhaseReview, PhaseFind}
 
 var goodFacts = Facts{Sudo: true}
 
-var phaseNames = [...]string{Nothing: "nothing", Run: "run", Report: "report", RunAndReport: "run and report", Review: "review", ReviewAndReport: "review and report", Trigger: "trigger"}
+var phaseNames = [...]string{Nothing: "nothing", Run: "run", Report: "report", RunAndReport: "run and report", Review: "review", ReviewAndReport: "review and report", Trigger: "trigger", Find: "find"}
 
 // outcomeOfAdmit is a phase in words, or a refusal's code.
 func outcomeOfAdmit(t *testing.T, r Runner, e Event, in Inputs, facts Facts) string {
@@ -190,11 +190,37 @@ func TestAdmitMatrix(t *testing.T) {
 		for i, phase := range matrixPhases {
 			t.Run(name+"/"+phase, func(t *testing.T) {
 				e, r := situation(t, name)
-				in := Inputs{Phase: phase, Plan: "plan.json", Findings: "findings.json"}
+				in := Inputs{Phase: phase, Plan: "plan.json", Findings: "findings.json", Model: "m"}
+				if phase == PhaseFind {
+					in.Provider = "openai"
+				}
 				if got, want := outcomeOfAdmit(t, r, e, in, goodFacts), matrix[name][i]; got != want {
 					t.Errorf("got %s, want %s", got, want)
 				}
 			})
+		}
+	}
+}
+
+// A model is asked in a job that runs code only for branches of the same repository, and only if
+// that job also posts the review.
+func TestAdmitModelBesideCode(t *testing.T) {
+	for name := range situations {
+		e, r := situation(t, name)
+		in := Inputs{Phase: PhaseReview, Plan: "plan.json", Provider: "openai", Model: "m"}
+		got, want := outcomeOfAdmit(t, r, e, in, goodFacts), matrix[name][slices.Index(matrixPhases[:], PhaseReview)]
+		switch {
+		case e.Name == "pull_request" && strings.Contains(name, "Dependabot"):
+			want = "nothing"
+		case want == "review":
+			want = "action.model-beside-code"
+		}
+		if got != want || got == "review" {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+		in.Findings = "findings.json"
+		if got := outcomeOfAdmit(t, r, e, in, goodFacts); got != "action.two-reviewers" && got != "nothing" {
+			t.Errorf("%s: findings and a model: %s", name, got)
 		}
 	}
 }
@@ -205,12 +231,15 @@ func TestAdmitNeverRunsForkCodeBesideWhatItMustNotSee(t *testing.T) {
 	for name := range situations {
 		e, r := situation(t, name)
 		for _, phase := range append(matrixPhases[:], "", "all") {
-			for bits := range 32 {
+			for bits := range 64 {
 				facts := Facts{OIDC: bits&1 != 0, Root: bits&4 != 0, Sudo: bits&8 != 0}
 				if bits&2 != 0 {
 					facts.ClassicScopes = "repo"
 				}
 				in := Inputs{Phase: phase, Plan: "plan.json", Findings: "findings.json"}
+				if bits&32 != 0 {
+					in.Findings, in.Provider, in.Model = "", "openai", "m"
+				}
 				if bits&16 != 0 {
 					in.Token = "ghp_x"
 				}
@@ -232,6 +261,8 @@ func checkMayRun(t *testing.T, name string, e Event, in Inputs, a Admission, fac
 		t.Errorf("%s: code runs on workflow_run", name)
 	case fork && (facts.OIDC || facts.ClassicScopes != "" || in.Token != ""):
 		t.Errorf("%s: fork code runs with %+v and token %q", name, facts, in.Token)
+	case in.Provider != "" && in.Phase == PhaseReview && (fork || a.Phase != ReviewAndReport):
+		t.Errorf("%s: a model is asked beside the code", name)
 	case fork && a.Phase != Run && a.Phase != Review:
 		t.Errorf("%s: fork code runs in a job that reports", name)
 	case !facts.Root && !facts.Sudo:
@@ -271,6 +302,14 @@ func TestAdmitCode(t *testing.T) {
 		{"no plan", "pull_request, own", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Plan = " \n" }, "action.no-plan"},
 		{"no findings", "pull_request, own", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Phase = PhaseReview }, "action.no-findings"},
 		{"no findings after a comment", "issue_comment, fork", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Phase = PhaseReview }, "action.no-findings"},
+		{"no model", "issue_comment, fork", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Phase, in.Provider = PhaseFind, "openai" }, "action.no-model"},
+		{"no provider", "issue_comment, own", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) { in.Phase, in.Model = PhaseFind, "m" }, "action.no-model"},
+		{"several rounds where nothing runs", "issue_comment, fork", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) {
+			in.Phase, in.Provider, in.Model, in.MaxRounds = PhaseFind, "openai", "m", 2
+		}, "action.rounds"},
+		{"a model is asked without root", "issue_comment, fork", func(r *Runner, _ *Event, in *Inputs, f *Facts) {
+			r.OS, in.Phase, in.Provider, in.Model, in.MaxRounds, *f = "macOS", PhaseFind, "openai", "m", 1, Facts{OIDC: true}
+		}, "find"},
 		{"a review needs no plan", "issue_comment, fork", func(_ *Runner, _ *Event, in *Inputs, _ *Facts) {
 			in.Phase, in.Plan, in.Findings = PhaseReview, "", "findings.json"
 		}, "review"},

@@ -16,13 +16,18 @@ import (
 type Inputs struct {
 	Plan             string          // a path, or the document itself: see Document
 	Findings         string          // the findings of a reviewer, likewise
+	Provider         string          // of the model that is asked for findings, one of Providers; "" for none
+	Model            string          // as the provider names it; "" for none
+	MaxUSD           string          // maximum cost of a review in dollars, such as "0.50"; "" for the default
+	MaxTokens        int             // maximum tokens of a review, input and output; 0 for none
+	MaxRounds        int             // requests that the model may answer, at most MaxModelRounds; 0 for the default
 	Policy           string          // directory of the repository's own rules, relative to the repository; "" for none
 	PolicyBranches   []string        // patterns of the base branches whose own rules apply, too; see OwnPolicy
 	Organization     string          // the organization's bundle, pinned by its digest; "" for none
 	PolicyKey        string          // PEM of the public key that must have signed the bundle; "" for none
 	MinimumRevision  string          // the oldest allowed revision of the bundle; "" for any
 	Mode             string          // ModeEnforce or ModeObserve
-	Phase            string          // PhaseAuto, PhaseRun, PhaseReview, PhaseReport or PhaseTrigger
+	Phase            string          // PhaseAuto, PhaseRun, PhaseReview, PhaseReport, PhaseTrigger or PhaseFind
 	Rootfs           string          // "host", "dir:/path", an image of oci.Parse, or "devcontainer"
 	Network          string          // NetworkNone or NetworkPolicy
 	Setup            string          // SetupConfigured, SetupAuto or SetupNone
@@ -99,6 +104,7 @@ const (
 	PhaseReview  = "review"
 	PhaseReport  = "report"
 	PhaseTrigger = "trigger"
+	PhaseFind    = "find"
 )
 
 // The defaults of numeric inputs.
@@ -122,13 +128,18 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		Deprecated:       r.acceptFormer(),
 		Plan:             r.document("plan", "plan.json"),
 		Findings:         r.document("findings", "findings.json"),
+		Provider:         r.provider("provider"),
+		Model:            r.model("model"),
+		MaxUSD:           r.usd("max-usd"),
+		MaxTokens:        r.amount("max-tokens", "200000", maxModelTokens),
+		MaxRounds:        r.amount("max-rounds", "3", MaxModelRounds),
 		Policy:           r.path("policy", "", ".github/fumehood"),
 		PolicyBranches:   r.branches("policy-branches"),
 		Organization:     r.bundle("organization"),
 		PolicyKey:        r.publicKeys("policy-key"),
 		MinimumRevision:  r.revision("minimum-revision"),
 		Mode:             r.word("mode", ModeEnforce, ModeObserve),
-		Phase:            r.word("phase", PhaseAuto, PhaseRun, PhaseReview, PhaseReport, PhaseTrigger),
+		Phase:            r.word("phase", PhaseAuto, PhaseRun, PhaseReview, PhaseReport, PhaseTrigger, PhaseFind),
 		Rootfs:           r.rootfs("rootfs"),
 		Network:          r.word("network", NetworkNone, NetworkPolicy),
 		Setup:            r.word("setup", SetupConfigured, SetupAuto, SetupNone),

@@ -66,6 +66,10 @@ func TestInputs(t *testing.T) {
 		{"numbers", []string{"INPUT_MAX_RUNS_PER_PR", "0", "INPUT_MAX_RUNS_PER_DAY", "7", "INPUT_TIMEOUT", "90s"},
 			func(in *Inputs) { in.MaxRunsPerPR, in.MaxRunsPerDay, in.Timeout = 0, 7, 90*time.Second }},
 		{"bots", []string{"INPUT_ALLOWED_BOTS", "41898282, 5\n7\r\n"}, func(in *Inputs) { in.AllowedBots = []int64{41898282, 5, 7} }},
+		{"a model", []string{"INPUT_PHASE", "find", "INPUT_PROVIDER", "openai", "INPUT_MODEL", "meta/llama-4:free", "INPUT_MAX_USD", "0.50", "INPUT_MAX_TOKENS", "200000", "INPUT_MAX_ROUNDS", "20"},
+			func(in *Inputs) {
+				in.Phase, in.Provider, in.Model, in.MaxUSD, in.MaxTokens, in.MaxRounds = "find", "openai", "meta/llama-4:free", "0.50", 200_000, 20
+			}},
 		{"names", []string{"INPUT_NAME", "unit-tests", "INPUT_ARTIFACT", "fumehood", "INPUT_GITHUB_TOKEN", "ghs_abc"},
 			func(in *Inputs) { in.Name, in.Artifact, in.Token = "unit-tests", "fumehood", "ghs_abc" }},
 		{"limits", []string{"INPUT_LIMITS", "memory=4GiB, cpus: 1.5\npids=512,,disk=1024,output = 2 MB, files=64,wall=90s,"},
@@ -89,7 +93,16 @@ func TestInputProblems(t *testing.T) {
 	tests := []struct{ name, variable, value, input, message string }{
 		{"mode", "MODE", "audit", "mode", `"audit" is not enforce or observe`},
 		{"mode in another case", "MODE", "Enforce", "mode", `"Enforce" is not enforce or observe`},
-		{"phase", "PHASE", "all", "phase", `"all" is not auto, run, review, report or trigger`},
+		{"phase", "PHASE", "all", "phase", `"all" is not auto, run, review, report, trigger or find`},
+		{"a program as provider", "PROVIDER", "command", "provider", `"command" is not anthropic, openai or gemini`},
+		{"a model with a space", "MODEL", "claude sonnet", "model", `"claude sonnet" is not the name of a model`},
+		{"a model upwards", "MODEL", "../x", "model", `"../x" is not the name of a model`},
+		{"no dollars", "MAX_USD", "$1", "max-usd", `"$1" is not an amount in dollars, such as 0.50, of at most 999999`},
+		{"zero dollars", "MAX_USD", "0.00", "max-usd", `"0.00" is not an amount in dollars, such as 0.50, of at most 999999`},
+		{"negative dollars", "MAX_USD", "-1", "max-usd", `"-1" is not an amount in dollars, such as 0.50, of at most 999999`},
+		{"no limit of tokens", "MAX_TOKENS", "-1", "max-tokens", `"-1" is not a number from 1 to 1000000000`},
+		{"no tokens", "MAX_TOKENS", "0", "max-tokens", `"0" is not a number from 1 to 1000000000`},
+		{"too many rounds", "MAX_ROUNDS", "21", "max-rounds", `"21" is not a number from 1 to 20`},
 		{"network", "NETWORK", "github.com", "network", `"github.com" is not none or policy`},
 		{"fail-on", "FAIL_ON", "always", "fail-on", `"always" is not failed, denied, error, never or could-not-run`},
 		{"yes is no boolean", "COMMENT", "yes", "comment", `"yes" is not true or false`},
@@ -264,7 +277,7 @@ var inputNames = []string{
 	"plan", "policy", "mode", "phase", "rootfs", "network", "setup", "layers-cache", "results-cache", "timeout", "limits", "working-directory", "fail-on", "comment", "comment-detail", "comment-length", "check-run",
 	"dry-run", "unsupported-event", "upload", "retention-days", "staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "reviewer", "checkout",
 	"policy-branches", "organization", "findings", "organisation", "policy-key", "minimum-revision",
-	"otlp", "otlp-headers", "mask",
+	"otlp", "otlp-headers", "mask", "provider", "model", "max-usd", "max-tokens", "max-rounds",
 }
 
 func TestEveryInputIsRead(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 var secretVariables = []string{
 	"INPUT_GITHUB_TOKEN", "GITHUB_TOKEN", "GH_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN",
 	"ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "ACTIONS_STEP_DEBUG_TOKEN",
+	"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", // of package review/model
 }
 
 // minSecret is the minimum length of a credential: masking "a" would make the log

@@ -119,6 +119,24 @@ steps:
       phase: review
       findings: findings.json
 `
+	yamlOwnBranches = `if: github.event.pull_request.head.repo.full_name == github.repository
+`
+	yamlModel = `steps:
+  - uses: fumehood/fumehood@v1
+    with:
+      phase: find
+      provider: anthropic
+      model: claude-sonnet-4-6
+    env:
+      ANTHROPIC_API_KEY: ${{ secrets.ANTHROPIC_API_KEY }}
+`
+	yamlRounds = `with:
+  max-rounds: 1
+`
+	yamlComment = `on:
+  issue_comment:
+    types: [created]
+`
 	yamlAuto = `with:
   phase: auto
 `
@@ -214,5 +232,31 @@ func refuseNoPlan() error {
 
 func refuseNoFindings() error {
 	return refusal("action.no-findings", "nothing to review: input findings is empty",
-		"give the path of the file that an earlier step writes, or the findings themselves", yamlFindings)
+		"give the path of the file that an earlier step writes, or the findings themselves, or name a model with the inputs provider and model", yamlFindings)
+}
+
+func refuseTwoReviewers() error {
+	return refusal("action.two-reviewers", "the inputs findings and provider are both set: a review has one source of findings",
+		"remove one of them", yamlFindings)
+}
+
+func refuseModelBesideCode() error {
+	return refusal("action.model-beside-code",
+		"a model is asked in the job that runs the code only for pull requests from branches of this repository: this one is from a fork, of unknown origin, or was requested by a comment",
+		"use the workflow .github/examples/review.yml in fumehood's repository: one job has the key and runs no code, one runs the code and has neither key nor a token that can write, one posts. Give this job the condition", yamlOwnBranches)
+}
+
+func refuseFind() error {
+	return refusal("action.workflow-run", "a workflow on workflow_run would ask the model about every pull request that anyone opens",
+		"let a maintainer's comment start the review, as in .github/examples/review.yml", yamlComment)
+}
+
+func refuseNoModel() error {
+	return refusal("action.no-model", "there is no model to ask: input provider or model is empty",
+		"name both, and give the key in env", yamlModel)
+}
+
+func refuseRounds(n int) error {
+	return refusal("action.rounds", fmt.Sprintf("phase find asks the model once, and input max-rounds is %d", n),
+		"remove the input", yamlRounds)
 }

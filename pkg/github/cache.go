@@ -15,7 +15,7 @@ const (
 	maxETag  = 512
 )
 
-// A cache keeps responses by their URL. A response is used only after GitHub has
+// A cache keeps responses by their media type and URL. A response is used only after GitHub has
 // confirmed that it is still current.
 type cache struct {
 	mu      sync.Mutex

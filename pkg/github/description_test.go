@@ -77,6 +77,9 @@ func usePulls(t *testing.T, s *githubtest.Server, c *github.Client) {
 	if err != nil || pull.Head.SHA != head || pull.Head.Repository != "octocat/Hello-World" || pull.Author.Login != "hubot" {
 		t.Errorf("got %+v, %v", pull, err)
 	}
+	if _, err := c.Diff(ctx, 2); err != nil {
+		t.Errorf("the diff: %v", err)
+	}
 	pulls, err := c.PullRequestsByHead(ctx, "octocat", "changes")
 	if err != nil || len(pulls) != 1 || pulls[0].Number != 2 || pulls[0].Base.RepositoryID != 186853002 {
 		t.Errorf("got %+v, %v", pulls, err)

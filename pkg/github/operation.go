@@ -24,6 +24,7 @@ var (
 	readRepository = operation{"read the repository", "{contents: read}", reads}
 	readBranch     = operation{"read the last commit of a branch", "{contents: read}", reads}
 	readPull       = operation{"read the pull request", "{pull-requests: read}", reads}
+	readDiff       = operation{"read the pull request's diff", "{pull-requests: read}", reads}
 	findPulls      = operation{"find pull requests by their head", "{pull-requests: read}", reads}
 	listFiles      = operation{"list the pull request's files", "{pull-requests: read}", reads}
 	listComments   = operation{"list the pull request's comments", "{pull-requests: read}", reads}

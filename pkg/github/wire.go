@@ -43,7 +43,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	if w.token != "" {
 		sent.Header.Set("Authorization", "Bearer "+w.token)
 	}
-	key := req.URL.String()
+	key := req.Header.Get("Accept") + " " + req.URL.String() // one URL has a document and a diff
 	old, cached := w.cache.get(key)
 	if cached = cached && req.Method == http.MethodGet; cached {
 		sent.Header.Set("If-None-Match", old.etag)
@@ -61,7 +61,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, unread(resp.StatusCode, err)
 	}
-	if err := check(req.Method, resp, body); err != nil {
+	if err := check(req, resp, body); err != nil {
 		return nil, err
 	}
 	if isGraphQL(req) && resp.StatusCode == http.StatusOK {
@@ -124,10 +124,12 @@ func answer(req *http.Request, resp *http.Response, body []byte) *http.Response 
 	return &seen
 }
 
-// check returns what is wrong with a response to method.
-func check(method string, resp *http.Response, body []byte) error {
+// check returns what is wrong with a response to req.
+func check(req *http.Request, resp *http.Response, body []byte) error {
 	switch status := resp.StatusCode; {
-	case success(method, status):
+	case success(req.Method, status) && wantsDiff(req):
+		return checkDiff(resp)
+	case success(req.Method, status):
 		if status != http.StatusNoContent && (!json.Valid(body) || bytes.Equal(bytes.TrimSpace(body), []byte("null"))) {
 			return &Error{Kind: Malformed, Status: status, Message: "not a JSON document"}
 		}

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,9 +26,12 @@ import (
 type child struct {
 	program []string // its first element is checked before sudo runs it
 	args    []string
-	input   []byte       // written to its standard input, which stays open
-	cache   string       // its FUMEHOOD_CACHE, as a test or a mirror sets it; "" for none
-	line    func(string) // called with each line of its standard error
+	input   []byte // written to its standard input, which stays open
+	// serve, if it is set, then answers on its standard input what it writes to its standard
+	// output, until ctx ends.
+	serve func(ctx context.Context, in io.Reader, out io.Writer)
+	cache string       // its FUMEHOOD_CACHE, as a test or a mirror sets it; "" for none
+	line  func(string) // called with each line of its standard error
 }
 
 // systemPath is the child's own PATH; what it shows inside is --tools. On hosted runners
@@ -82,12 +86,18 @@ func (ch child) wait(ctx context.Context, argv []string) (int, error) {
 	}
 	stderr := &lineWriter{line: ch.line}
 	cmd.Stderr = stderr
+	talk, err := ch.talk(cmd, stdin)
+	if err != nil {
+		return 0, err
+	}
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
 	if err := cmd.Start(); err != nil {
 		return 0, rootError(err)
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
-	go func() { _, _ = stdin.Write(ch.input) }() // a child that has ended reads nothing, and its code says so
+	go talk(serving)
 	select {
 	case err = <-done:
 	case <-ctx.Done():
@@ -102,6 +112,19 @@ func (ch child) wait(ctx context.Context, argv []string) (int, error) {
 	stdin.Close()
 	stderr.flush()
 	return ch.code(err, stderr)
+}
+
+// talk returns what this process says to the child, which may have ended: then its code says so.
+func (ch child) talk(cmd *exec.Cmd, stdin io.Writer) (func(context.Context), error) {
+	if ch.serve == nil {
+		return func(context.Context) { _, _ = stdin.Write(ch.input) }, nil
+	}
+	stdout, err := cmd.StdoutPipe()
+	return func(ctx context.Context) {
+		if _, err := stdin.Write(ch.input); err == nil {
+			ch.serve(ctx, stdout, stdin)
+		}
+	}, err
 }
 
 // code is the child's exit code, which is an error when it is sudo's refusal.

@@ -44,7 +44,7 @@ func (s step) conclude(ctx context.Context, out Outcome, err error) Conclusion {
 	name, fails := action.Conclude(o, j.in.FailOn)
 	// An error that another job had is not this job's: that job has failed already.
 	fails = fails && !(out.Delivered && j.in.FailOn == action.FailOnError)
-	if err == nil && (len(out.Runs) > 0 || out.Review != nil) {
+	if err == nil && (len(out.Runs) > 0 || out.Review != nil || out.Found != nil) {
 		s.printVerdict(out.Runs, name, fails)
 	}
 	failed := s.setOutputs(name, out, o.Totals)
@@ -138,7 +138,7 @@ func (s step) setOutputs(conclusion string, out Outcome, t proposal.Totals) erro
 	if r.PR > 0 {
 		values = append(values, [2]string{"pr", strconv.Itoa(r.PR)}, [2]string{"head", r.Head}, [2]string{"base", r.Base})
 	}
-	for _, v := range slices.Concat(values, j.artifactOutputs(out.Runs), j.reviewOutputs(out.Review)) {
+	for _, v := range slices.Concat(values, j.artifactOutputs(out.Runs), j.reviewOutputs(out.Review), j.findOutputs(out)) {
 		if err := j.outputs.Set(v[0], v[1]); err != nil {
 			return err
 		}

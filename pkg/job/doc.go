@@ -3,10 +3,10 @@
 //go:build linux
 
 // Package job does what one step of a GitHub Actions job does: it judges a comment
-// (Trigger), runs plans (Run), verifies findings (Verify), reads what another job ran (Gather)
-// and shows the results (Report). Do reads the environment, chooses among them and returns a
-// Conclusion; the caller turns that into an exit code. Read and Job.Base make what the four
-// need, for callers that do one of them.
+// (Trigger), runs plans (Run), asks a model for findings (Find), verifies findings (Verify), reads
+// what another job ran (Gather) and shows the results (Report). Do reads the environment, chooses
+// among them and returns a Conclusion; the caller turns that into an exit code. Read and Job.Base
+// make what they need, for callers that do one of them.
 //
 // # What it promises
 //
@@ -31,7 +31,8 @@
 //
 // # Limits
 //
-// Plans run in another process, as root and without the job's token; see Options.Program.
+// Plans run in another process, as root and without the job's token; see Options.Program. Where a
+// model is asked beside the code, that process asks through this one, which alone has the key.
 // What that process enforces is described in package gate. A Request is as trustworthy
 // as the job that made it, which must not run the pull request's code.
 package job

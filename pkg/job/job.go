@@ -86,6 +86,7 @@ type Outcome struct {
 	Request Request          // what was asked for, on which commit
 	Runs    []PlanRun        // what ran or is reported, in order
 	Review  *review.Document // the findings that were verified, or nil
+	Found   *review.Found    // the findings of a model that was asked, or nil
 	Skipped string           // why there is nothing to do, for people; "" when there is
 	// Summarized says that the step summary shows Runs.
 	Summarized bool

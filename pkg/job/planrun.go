@@ -202,6 +202,12 @@ func leftFiles(runs []PlanRun) bool {
 	return false
 }
 
+// uploadOutputs make the action upload the artifact directory under a name that is attempted's.
+func (j *Job) uploadOutputs(name string) [][2]string {
+	return [][2]string{{"artifact-path", j.artifactDir()}, {"artifact-name", name}, {"upload", strconv.FormatBool(j.in.Uploads(j.runner))},
+		{"retention-days", strconv.Itoa(j.in.RetentionDays)}}
+}
+
 // artifactOutputs are the outputs of a job that ran plans.
 func (j *Job) artifactOutputs(runs []PlanRun) [][2]string {
 	if len(runs) == 0 || runs[0].dir == "" {
@@ -216,8 +222,7 @@ func (j *Job) artifactOutputs(runs []PlanRun) [][2]string {
 	if j.in.Artifact == "" {
 		return values
 	}
-	values = append(values, [2]string{"artifact-path", j.artifactDir()}, [2]string{"artifact-name", j.artifactName()},
-		[2]string{"upload", strconv.FormatBool(j.in.Uploads(j.runner))}, [2]string{"retention-days", strconv.Itoa(j.in.RetentionDays)})
+	values = append(values, j.uploadOutputs(j.artifactName())...)
 	if leftFiles(runs) {
 		values = append(values, [2]string{"files-path", filepath.Join(j.dir, "files")}, [2]string{"files-name", filesOf(j.artifactName())})
 	}

@@ -39,6 +39,8 @@ func (s step) do(ctx context.Context) (Outcome, error) {
 		return s.trigger(ctx, t)
 	case action.Report:
 		return s.gatherAndReport(ctx, t)
+	case action.Find:
+		return s.find(ctx, t)
 	case action.Run, action.RunAndReport:
 		return s.run(ctx, phase, t)
 	case action.Review, action.ReviewAndReport:
@@ -102,6 +104,19 @@ func (s step) verify(ctx context.Context, phase action.Phase, t Task) (Outcome, 
 		return verified, err
 	}
 	shown, shownErr := Report{Job: s.job, Outcome: verified, SummaryOnly: phase == action.Review}.Do(ctx)
+	return shown, errors.Join(err, shownErr)
+}
+
+// find asks a model, and shows in the step summary what came of it.
+func (s step) find(ctx context.Context, t Task) (Outcome, error) {
+	asked, err := Find{Job: s.job, Task: t, Base: s.job.Base(t.baseBranch())}.Do(ctx)
+	if asked.Skipped != "" {
+		return asked, err
+	}
+	if asked.Found != nil {
+		return asked, errors.Join(err, s.job.summary.Write("## fumehood review\n\n"+asked.Found.Words()+"\n"))
+	}
+	shown, shownErr := Report{Job: s.job, Outcome: asked, SummaryOnly: true}.Do(ctx)
 	return shown, errors.Join(err, shownErr)
 }
 

@@ -90,7 +90,7 @@ func (s step) identify(ctx context.Context, phase action.Phase, t Task) (_ Task,
 	case j.isComment() && phase != action.Trigger && j.in.Request != "":
 		t.Request, err = s.readRequest()
 		return t, "", err
-	case j.isComment() && (phase == action.Report || phase == action.Run || phase == action.Review):
+	case j.isComment() && (phase == action.Report || phase == action.Run || phase == action.Review || phase == action.Find):
 		return t, "", requestError(fmt.Errorf("it is empty")) // no job has judged the comment
 	}
 	t.Request = j.plannedRequest(t.PR)

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,8 +25,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/review"
 )
 
-// A Verify runs the reproducers of the findings that the workflow names, on the pull request's
-// code and on the code before it.
+// A Verify runs the reproducers of the findings that the workflow names, or that a model reports,
+// on the pull request's code and on the code before it.
 type Verify struct {
 	Job  *Job
 	Task Task
@@ -68,24 +69,24 @@ func (j *Job) notReviewed(q Request, err error) review.Document {
 
 // verify runs fumehood review as root, in a process without the token, and reads what it left.
 func (v Verify) verify(ctx context.Context, run Run) (d review.Document, err error) {
-	findings, name, err := v.Job.readFindings()
+	j := v.Job
+	s, err := j.reviewSource(ctx)
 	if err != nil {
 		return d, err
 	}
 	since := v.reviewedBefore(ctx)
-	args, err := v.prepare(ctx, run, findings)
+	args, err := v.prepare(ctx, run, s)
 	if err != nil {
 		return d, err
 	}
-	j := v.Job
 	input, err := json.Marshal(j.masks()) // on a pipe, which no other process reads
 	if err != nil {
 		return d, err
 	}
-	j.console.Group("fumehood: verifying " + name)
+	j.console.Group("fumehood: " + s.name)
 	program := slices.Clone(j.options.Program)
 	program[len(program)-1] = "review"
-	code, err := child{program: program, args: args, input: input, cache: j.options.Getenv("FUMEHOOD_CACHE"),
+	code, err := child{program: program, args: args, input: input, serve: s.serve, cache: j.options.Getenv("FUMEHOOD_CACHE"),
 		line: func(s string) { j.console.Untrusted(j.plain(s)) }}.run(ctx)
 	j.console.EndGroup()
 	if err != nil {
@@ -142,23 +143,34 @@ func (v Verify) compare(ctx context.Context, from, to string) (*review.Diff, err
 	return review.ParseDiff(data)
 }
 
-// readFindings reads the input findings, so that a mistake in them is reported before anything is
-// made for them.
-func (j *Job) readFindings() (data []byte, name string, err error) {
-	data, name, err = j.readInput("findings", j.in.Findings)
+// A reviewSource is where the findings of a review come from.
+type reviewSource struct {
+	name  string   // for people
+	flags []string // of fumehood review
+	serve func(ctx context.Context, in io.Reader, out io.Writer)
+}
+
+// reviewSource reads the inputs, so that a mistake in them is reported before anything is made for
+// them.
+func (j *Job) reviewSource(ctx context.Context) (reviewSource, error) {
+	if j.in.Provider != "" {
+		return j.modelSource(ctx)
+	}
+	data, name, err := j.readInput("findings", j.in.Findings)
 	if err != nil {
-		return nil, "", err
+		return reviewSource{}, err
 	}
 	if _, problems := plan.DecodeFindings(data, name); len(problems) > 0 {
-		return nil, "", &proposal.StopError{Code: "review.invalid", Message: "invalid findings: " + firstProblem(name, problems),
+		return reviewSource{}, &proposal.StopError{Code: "review.invalid", Message: "invalid findings: " + firstProblem(name, problems),
 			Hint: "fix the findings at this position, or give the reviewer the schema testdata/schema/fumehood.findings.v1.json for its answer"}
 	}
-	return data, name, nil
+	file := filepath.Join(j.dir, "plan")
+	return reviewSource{name: "verifying " + name, flags: []string{"--findings", file}}, os.WriteFile(file, data, 0o600)
 }
 
 // prepare fetches the commits, writes what the review needs to files, and returns the flags that
 // name them.
-func (v Verify) prepare(ctx context.Context, run Run, findings []byte) ([]string, error) {
+func (v Verify) prepare(ctx context.Context, run Run, s reviewSource) ([]string, error) {
 	j, q := v.Job, v.Task.Request
 	j.console.Group("fumehood: commit " + q.Head[:12])
 	defer j.console.EndGroup()
@@ -177,15 +189,15 @@ func (v Verify) prepare(ctx context.Context, run Run, findings []byte) ([]string
 	if err != nil {
 		return nil, err
 	}
-	findingsFile, aboutFile := filepath.Join(j.dir, "plan"), filepath.Join(j.dir, "about.json")
-	if err := errors.Join(os.MkdirAll(j.artifactDir(), 0o700), os.WriteFile(findingsFile, findings, 0o600), os.WriteFile(aboutFile, about, 0o600)); err != nil {
+	aboutFile := filepath.Join(j.dir, "about.json")
+	if err := errors.Join(os.MkdirAll(j.artifactDir(), 0o700), os.WriteFile(aboutFile, about, 0o600)); err != nil {
 		return nil, err
 	}
 	configured, err := v.Base.configuration(ctx)
 	if err != nil {
 		return nil, err
 	}
-	args := slices.Concat([]string{"--findings", findingsFile, "--workspace", w.dir, "--base", q.Base, "--head", q.Head, "--about", aboutFile}, configured.flags(j.in), j.childFlags(filepath.Join(j.artifactDir(), logsName), filepath.Join(j.artifactDir(), documentName)))
+	args := slices.Concat(s.flags, []string{"--workspace", w.dir, "--base", q.Base, "--head", q.Head, "--about", aboutFile}, configured.flags(j.in), j.childFlags(filepath.Join(j.artifactDir(), logsName), filepath.Join(j.artifactDir(), documentName)))
 	found, err := gate.FindSetup(configured.config, w.dir, j.options.Getenv("PATH"))
 	if err != nil {
 		return nil, err
@@ -206,7 +218,7 @@ func (v Verify) readBack(code int) (d review.Document, err error) {
 	if err != nil {
 		return d, &proposal.StopError{Code: "review.lost", Message: fmt.Sprintf("the review ended with exit code %d and no result", code), Hint: "see the job's log", Err: err}
 	}
-	if d, err = review.Read(data); err != nil {
+	if d, err = review.ReadOwn(data); err != nil {
 		return d, err
 	}
 	if d.Head != v.Task.Request.Head {
@@ -302,6 +314,5 @@ func (j *Job) reviewOutputs(d *review.Document) [][2]string {
 	if j.in.Artifact == "" {
 		return values
 	}
-	return append(values, [2]string{"artifact-path", j.artifactDir()}, [2]string{"artifact-name", attempted(j.reviewArtifact(), j.runner.Attempt)},
-		[2]string{"upload", strconv.FormatBool(j.in.Uploads(j.runner))}, [2]string{"retention-days", strconv.Itoa(j.in.RetentionDays)})
+	return append(values, j.uploadOutputs(attempted(j.reviewArtifact(), j.runner.Attempt))...)
 }

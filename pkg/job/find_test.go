@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package job
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/action"
+	"github.com/fumehood/fumehood/pkg/review"
+	"github.com/fumehood/fumehood/pkg/review/model"
+)
+
+// The inputs name the providers that exist, except for programs, and the runner masks each one's key.
+func TestProviders(t *testing.T) {
+	if !slices.Equal(append(slices.Clone(action.Providers), "command"), model.Providers) || action.MaxModelRounds != review.MaxRounds {
+		t.Errorf("providers %q and %q, %d and %d rounds", action.Providers, model.Providers, action.MaxModelRounds, review.MaxRounds)
+	}
+	for _, provider := range action.Providers {
+		const key = "sk-0123456789abcdef"
+		getenv := func(name string) string {
+			if name == strings.ToUpper(provider)+"_API_KEY" {
+				return key
+			}
+			return ""
+		}
+		if !slices.Contains(action.Secrets(getenv), key) {
+			t.Errorf("the key of %s is not masked", provider)
+		}
+		if _, values, err := model.New(t.Context(), model.Options{Provider: provider, Getenv: getenv}); err != nil || !slices.Equal(values, []string{key}) {
+			t.Errorf("%s: %q, %v", provider, values, err)
+		}
+	}
+}
