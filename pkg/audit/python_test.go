@@ -157,14 +157,7 @@ func signedRaw(t *testing.T, text string) []byte {
 		t.Fatal(err)
 	}
 	var out []byte
-	put := func(lines []byte, after tree, sealed bool) {
-		all, _, err := l.sign(lines, after, sealed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, all...)
-		l.tree, l.size = after, int64(len(out))
-	}
+	put := signs(t, l, &out)
 	put(l.head(), tree{}, false)
 	leaf := leafOf("decision", l.now(), []byte(text))
 	after := tree{}

@@ -40,6 +40,19 @@ func rows(data []byte) [][]byte {
 	return lines[:len(lines)-1]
 }
 
+// signs returns a function that appends lines of l to out, which has all of them.
+func signs(t testing.TB, l *Log, out *[]byte) func(lines []byte, after tree, sealed bool) {
+	return func(lines []byte, after tree, sealed bool) {
+		t.Helper()
+		all, _, err := l.sign(lines, after, sealed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*out = append(*out, all...)
+		l.tree, l.size = after, int64(len(*out))
+	}
+}
+
 // memoryLog creates a log of bodies in memory, signed with the key of keyName.
 func memoryLog(t testing.TB, keyName, origin string, bodies []any, seal bool) []byte {
 	t.Helper()
@@ -48,14 +61,7 @@ func memoryLog(t testing.TB, keyName, origin string, bodies []any, seal bool) []
 		t.Fatal(err)
 	}
 	var out []byte
-	put := func(lines []byte, after tree, sealed bool) {
-		all, _, err := l.sign(lines, after, sealed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, all...)
-		l.tree, l.size = after, int64(len(out))
-	}
+	put := signs(t, l, &out)
 	put(l.head(), tree{}, false)
 	for _, b := range bodies {
 		line, after, err := l.next("decision", b)
