@@ -21,7 +21,7 @@ const maskBuffer = 32 << 10
 // repeats what it was sent, as many debugging pages do, must not give them to the program. Only
 // bodies without an encoding are searched, so authorize has asked for such.
 func (x *exchange) unecho(res *http.Response) error {
-	if len(x.put) == 0 || res.Header.Get("Content-Encoding") != "" {
+	if len(x.put) == 0 || encodedBody(res.Header) {
 		return nil
 	}
 	var patterns [][]byte
@@ -32,6 +32,13 @@ func (x *exchange) unecho(res *http.Response) error {
 		res.Body = &masked{ReadCloser: res.Body, patterns: patterns}
 	}
 	return nil
+}
+
+// encodedBody reports whether a body is compressed, or otherwise not as it is.
+func encodedBody(h http.Header) bool {
+	return slices.ContainsFunc(h.Values("Content-Encoding"), func(v string) bool {
+		return !strings.EqualFold(strings.TrimSpace(v), "identity") && v != ""
+	})
 }
 
 // spellings are the ways to write a value that programs use, and two that a person would. A

@@ -47,6 +47,9 @@ func TestEcho(t *testing.T) {
 					if r.Header.Get("Authorization") != "Bearer "+token || r.Header.Get("Accept-Encoding") != "identity" {
 						t.Errorf("the server saw %v", r.Header)
 					}
+					if name == "twice" {
+						w.Header().Set("Content-Encoding", "Identity")
+					}
 					for i := range len(echo) {
 						w.Write([]byte{echo[i]})
 						if i%3 == 0 {
