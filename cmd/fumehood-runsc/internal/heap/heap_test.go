@@ -29,13 +29,13 @@ func TestSize(t *testing.T) {
 // Garbage of the size of the reserve is not collected, and the reserve itself takes no memory.
 func TestReserve(t *testing.T) {
 	t.Cleanup(func() { reserve = nil })
-	before, collections := resident(t), collected()
+	before := resident(t)
 	Reserve([]string{"boot", "--total-memory", strconv.Itoa(1 << 40)})
 	if grown := resident(t) - before; grown > most/4 {
 		t.Errorf("the reserve takes %d bytes", grown)
 	}
 	runtime.GC()
-	collections = collected()
+	collections := collected()
 	for range most / 2 >> 10 {
 		garbage = make([]byte, 1<<10)
 	}
