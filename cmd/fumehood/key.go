@@ -16,6 +16,8 @@ func (c *invocation) keyCommand() *cobra.Command {
 		Use:     "key",
 		GroupID: groupEvidence,
 		Short:   "Make keys that sign audit logs and policy bundles, and print their public halves",
+		Example: `  fumehood key generate audit.key --log acme.example/fumehood
+  fumehood key public audit.key`,
 	}
 	cmd.AddCommand(c.keyGenerateCommand(), c.keyPublicCommand())
 	return cmd
