@@ -72,7 +72,7 @@ func Prove(r io.Reader, trust Trust, n int64) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot prove entry %d: %v", n, err)
 	}
-	return formatProof(leaf, n, path, sum.Checkpoint), nil
+	return Inclusion{leaf, n, path, sum.Checkpoint}.Bytes(), nil
 }
 
 // storedHashes holds a tree's hashes in tlog's order.
@@ -96,13 +96,23 @@ func (s storedHashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return out, nil
 }
 
-func formatProof(leaf []byte, n int64, path tlog.RecordProof, signed string) []byte {
+// An Inclusion is a C2SP tlog-proof: Leaf is entry Index of the log that Checkpoint, a signed
+// note, is of. Whether that is so, its user checks.
+type Inclusion struct {
+	Leaf       []byte
+	Index      int64
+	Path       tlog.RecordProof
+	Checkpoint string
+}
+
+// Bytes returns the text of p.
+func (p Inclusion) Bytes() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s\nextra %s\nindex %d\n", proofFirstLine, base64.StdEncoding.EncodeToString(leaf), n)
-	for _, h := range path {
+	fmt.Fprintf(&b, "%s\nextra %s\nindex %d\n", proofFirstLine, base64.StdEncoding.EncodeToString(p.Leaf), p.Index)
+	for _, h := range p.Path {
 		fmt.Fprintf(&b, "%s\n", h)
 	}
-	fmt.Fprintf(&b, "\n%s", signed)
+	fmt.Fprintf(&b, "\n%s", p.Checkpoint)
 	return b.Bytes()
 }
 
@@ -159,40 +169,33 @@ func CheckProof(proof []byte, trust Trust) (Proved, error) {
 	if err != nil {
 		return Proved{}, err
 	}
-	p, err := parseProof(proof)
+	p, err := ParseInclusion(proof)
 	if err != nil {
 		return Proved{}, err
 	}
-	point, err := openCheckpoint(p.signed, verifier)
+	point, err := openCheckpoint(p.Checkpoint, verifier)
 	if err != nil {
 		return Proved{}, fmt.Errorf("invalid proof: checkpoint: %v", err)
 	}
-	if p.n >= point.size {
-		return Proved{}, fmt.Errorf("invalid proof: entry %d in a log of %d", p.n, point.size)
+	if p.Index >= point.size {
+		return Proved{}, fmt.Errorf("invalid proof: entry %d in a log of %d", p.Index, point.size)
 	}
-	if err := tlog.CheckRecord(p.path, point.size, point.root, p.n, tlog.RecordHash(p.leaf)); err != nil {
-		return Proved{}, fmt.Errorf("invalid proof: entry %d is not in the log that was signed", p.n)
+	if err := tlog.CheckRecord(p.Path, point.size, point.root, p.Index, tlog.RecordHash(p.Leaf)); err != nil {
+		return Proved{}, fmt.Errorf("invalid proof: entry %d is not in the log that was signed", p.Index)
 	}
-	entry, err := parseLeaf(p.leaf)
+	entry, err := parseLeaf(p.Leaf)
 	if err != nil {
 		return Proved{}, fmt.Errorf("invalid proof: %v", err)
 	}
-	if trust.Checkpoint != "" && p.signed != trust.checkpoint() {
+	if trust.Checkpoint != "" && p.Checkpoint != trust.checkpoint() {
 		return Proved{}, errors.New("invalid proof: it is for another checkpoint")
 	}
-	entry.N = p.n
-	return Proved{Entry: entry, Origin: point.origin, Size: point.size, Sealed: point.sealed, Checkpoint: p.signed}, nil
+	entry.N = p.Index
+	return Proved{Entry: entry, Origin: point.origin, Size: point.size, Sealed: point.sealed, Checkpoint: p.Checkpoint}, nil
 }
 
-type parsedProof struct {
-	leaf   []byte
-	n      int64
-	path   tlog.RecordProof
-	signed string
-}
-
-// parseProof reads exactly what formatProof writes.
-func parseProof(proof []byte) (p parsedProof, err error) {
+// ParseInclusion reads exactly what Bytes writes.
+func ParseInclusion(proof []byte) (p Inclusion, err error) {
 	malformed := errors.New("invalid proof: malformed")
 	if len(proof) > MaxProof {
 		return p, malformed
@@ -203,9 +206,9 @@ func parseProof(proof []byte) (p parsedProof, err error) {
 		return p, malformed
 	}
 	var e1, e2 error
-	p.leaf, e1 = base64.StdEncoding.DecodeString(strings.TrimPrefix(rows[1], "extra "))
-	p.n, e2 = strconv.ParseInt(strings.TrimPrefix(rows[2], "index "), 10, 64)
-	if e1 != nil || e2 != nil || p.n < 0 {
+	p.Leaf, e1 = base64.StdEncoding.DecodeString(strings.TrimPrefix(rows[1], "extra "))
+	p.Index, e2 = strconv.ParseInt(strings.TrimPrefix(rows[2], "index "), 10, 64)
+	if e1 != nil || e2 != nil || p.Index < 0 {
 		return p, malformed
 	}
 	for _, row := range rows[3:] {
@@ -213,10 +216,10 @@ func parseProof(proof []byte) (p parsedProof, err error) {
 		if err != nil {
 			return p, malformed
 		}
-		p.path = append(p.path, h)
+		p.Path = append(p.Path, h)
 	}
-	p.signed = signed
-	if !bytes.Equal(formatProof(p.leaf, p.n, p.path, p.signed), proof) {
+	p.Checkpoint = signed
+	if !bytes.Equal(p.Bytes(), proof) {
 		return p, malformed
 	}
 	return p, nil

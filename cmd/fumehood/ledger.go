@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/ledger"
+	"github.com/fumehood/fumehood/pkg/terminal"
+)
+
+func (c *invocation) ledgerCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "ledger",
+		GroupID: groupEvidence,
+		Short:   "Keep one append-only log of the audit logs of many runs",
+		Long: `Keep one append-only log of the audit logs of many runs, in a directory that can be copied or
+served as it is (C2SP tlog-tiles). Its entries are the last checkpoints of sealed logs, so that
+a run cannot be left out, replaced or dated back later without a change that shows. See docs/LEDGER.md.`,
+		Example: `  fumehood ledger append ./ledger audit.jsonl --signing-key ledger.key --key "$(jq -r .audit.key report.json)"
+  fumehood ledger verify ./ledger --key "$(cat ledger.pub)"`,
+	}
+	cmd.AddCommand(c.ledgerAppendCommand(), c.ledgerProveCommand(), c.ledgerCheckCommand(), c.ledgerVerifyCommand())
+	return cmd
+}
+
+func (c *invocation) ledgerAppendCommand() *cobra.Command {
+	var trust audit.Trust
+	var key string
+	cmd := &cobra.Command{
+		Use:   "append DIRECTORY LOG --signing-key FILE [flags]",
+		Short: "Add the log of a run",
+		Long: `Add the log of a run, which must be complete and sealed. Name the key or the checkpoint that the
+run's report has, as for verify. A log that the ledger has is not added again. The directory is
+made if it does not exist.`,
+		Example: `  fumehood key generate ledger.key --log acme.example/ledger > ledger.pub
+  fumehood ledger append ./ledger audit.jsonl --signing-key ledger.key --key "$(jq -r .audit.key report.json)"`,
+		Args:              cli.Args(2, "a ledger and a log"),
+		ValidArgsFunction: cli.Once,
+		RunE:              c.Run(func(args []string) int { return c.appendLedger(args[0], args[1], key, trust) }),
+	}
+	cmd.Flags().StringVar(&key, "signing-key", "", "`FILE` private key of the ledger, as key generate --log makes it")
+	defineTrust(cmd, &trust, true)
+	return cmd
+}
+
+func (c *invocation) appendLedger(dir, name, key string, trust audit.Trust) int {
+	if key == "" || trust == (audit.Trust{}) {
+		return c.Misuse("ledger append needs --signing-key, and --key or --checkpoint of the run")
+	}
+	signer, err := audit.ReadSigner(key)
+	if err != nil {
+		return c.Stop(err)
+	}
+	log, err := audit.OpenFile(name)
+	if err != nil {
+		return c.Stop(err)
+	}
+	defer log.Close()
+	entry, err := ledger.EntryOf(log, trust)
+	if err != nil {
+		return c.refused(err)
+	}
+	n, h, err := ledger.Append(dir, signer, entry)
+	if err != nil {
+		return c.Stop(err)
+	}
+	return c.Exit(exitOK, c.Print(fmt.Appendf(nil, "entry %d of %d\n", n, h.Size), nil))
+}
+
+func (c *invocation) ledgerProveCommand() *cobra.Command {
+	var key string
+	cmd := &cobra.Command{
+		Use:   "prove DIRECTORY LOG --key KEY",
+		Short: "Print a proof that the log of a run is in a ledger",
+		Example: `  fumehood ledger prove ./ledger audit.jsonl --key "$(cat ledger.pub)" > run.tlog-proof
+  fumehood ledger check run.tlog-proof audit.jsonl --key "$(cat ledger.pub)"`,
+		Args:              cli.Args(2, "a ledger and a log"),
+		ValidArgsFunction: cli.Once,
+		RunE: c.Run(func(args []string) int {
+			return c.withLedger(args[0], key, func(l *ledger.Ledger) int { return c.proveRun(l, args[1]) })
+		}),
+	}
+	defineLedgerKey(cmd, &key)
+	return cmd
+}
+
+func (c *invocation) proveRun(l *ledger.Ledger, name string) int {
+	log, err := audit.OpenFile(name)
+	if err != nil {
+		return c.Stop(err)
+	}
+	defer log.Close()
+	entry, err := ledger.EntryOf(log, audit.Trust{})
+	if err != nil {
+		return c.refused(err)
+	}
+	proof, err := l.Prove(entry)
+	if err != nil {
+		return c.refused(err)
+	}
+	return c.Exit(exitOK, c.Print(proof, nil))
+}
+
+func (c *invocation) ledgerCheckCommand() *cobra.Command {
+	var key string
+	cmd := &cobra.Command{
+		Use:   "check PROOF LOG --key KEY",
+		Short: "Check a proof that the log of a run is in a ledger",
+		Long: `Check a proof that the log of a run is in a ledger, without the ledger.
+
+Exit codes: 0 valid, 1 invalid or of another log, 3 cannot be read`,
+		Example:           `  fumehood ledger check run.tlog-proof audit.jsonl --key "$(cat ledger.pub)"`,
+		Args:              cli.Args(2, "a proof and a log"),
+		ValidArgsFunction: cli.Once,
+		RunE: c.Run(func(args []string) int {
+			return c.withLedger("", key, func(l *ledger.Ledger) int { return c.checkRun(l, args[0], args[1]) })
+		}),
+	}
+	defineLedgerKey(cmd, &key)
+	return cmd
+}
+
+func (c *invocation) checkRun(l *ledger.Ledger, proofName, name string) int {
+	proof, err := audit.ReadProof(proofName)
+	if err != nil {
+		return c.Stop(err)
+	}
+	log, err := audit.OpenFile(name)
+	if err != nil {
+		return c.Stop(err)
+	}
+	defer log.Close()
+	n, err := l.CheckRun(proof, log)
+	if err != nil {
+		return c.refused(err)
+	}
+	return c.Exit(exitOK, c.Print(fmt.Appendf(nil, "valid proof: the log is entry %d of the ledger\n", n), nil))
+}
+
+func (c *invocation) ledgerVerifyCommand() *cobra.Command {
+	var key, since string
+	var witnesses cli.List
+	cmd := &cobra.Command{
+		Use:   "verify DIRECTORY --key KEY [flags]",
+		Short: "Check a whole ledger, and that it contains an earlier one",
+		Long: `Check that the entries of a ledger are those that its key has signed. With --since, also that it
+contains the ledger that an earlier checkpoint file is of; with --witness, that witnesses have
+cosigned its checkpoint (C2SP tlog-cosignature).
+
+Exit codes: 0 all is so, 1 it is not, 3 cannot be read`,
+		Example: `  fumehood ledger verify ./ledger --key "$(cat ledger.pub)"
+  fumehood ledger verify ./ledger --key "$(cat ledger.pub)" --since last-month/checkpoint`,
+		Args:              cli.Args(1, "a ledger"),
+		ValidArgsFunction: cli.Once,
+		RunE: c.Run(func(args []string) int {
+			return c.withLedger(args[0], key, func(l *ledger.Ledger) int { return c.verifyLedger(l, since, witnesses) })
+		}),
+	}
+	defineLedgerKey(cmd, &key)
+	cmd.Flags().StringVar(&since, "since", "", "`FILE` earlier checkpoint of this ledger")
+	cmd.Flags().Var(&witnesses, "witness", "`KEY` key of a witness that must have cosigned; may be repeated")
+	cli.NoFiles(cmd, "witness")
+	return cmd
+}
+
+func (c *invocation) verifyLedger(l *ledger.Ledger, since string, witnesses []string) int {
+	h, err := l.Verify()
+	if err == nil && since != "" {
+		var old []byte
+		if old, err = os.ReadFile(since); err != nil {
+			return c.Stop(audit.Unreadable(since, err))
+		}
+		err = l.Since(string(old))
+	}
+	var oldest time.Time
+	if err == nil {
+		oldest, err = l.Witnessed(h, witnesses)
+	}
+	if err != nil {
+		return c.refused(err)
+	}
+	text := fmt.Sprintf("complete: %d entries", h.Size)
+	if len(witnesses) > 0 {
+		text += ", cosigned since " + oldest.Format(time.RFC3339)
+	}
+	return c.Exit(exitOK, c.Print([]byte(terminal.Line(text)+"\n"), nil))
+}
+
+func defineLedgerKey(cmd *cobra.Command, key *string) {
+	cmd.Flags().StringVar(key, "key", "", "`KEY` verifier key of the ledger, which key public prints")
+	cli.NoFiles(cmd, "key")
+}
+
+// withLedger opens a ledger for f.
+func (c *invocation) withLedger(dir, key string, f func(*ledger.Ledger) int) int {
+	if key == "" {
+		return c.Misuse("a ledger needs --key")
+	}
+	l, err := ledger.Open(dir, key)
+	if err != nil {
+		return c.MisuseOf(err)
+	}
+	return f(l)
+}
+
+// refused prints what does not hold, and returns the exit code for that.
+func (c *invocation) refused(err error) int {
+	c.Stop(err)
+	return exitRefused
+}
