@@ -292,7 +292,7 @@ func TestBattery(t *testing.T) {
 			}
 			comment := voice.Markdown(report)
 			if len(test.network) > 0 && (!strings.Contains(comment, "evil.example") || !strings.Contains(comment, "169.254.169.254")) {
-				t.Error("the comment does not name what was refused")
+				t.Errorf("the comment does not name what was refused:\n%s", comment)
 			}
 			d.checkSealed(t, "battery")
 			d.checkNothingLeft(t, before)

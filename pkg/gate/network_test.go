@@ -33,7 +33,7 @@ proposals:
 
 // refused is what the error output says about hosts that policy refused.
 const refused = `begun
-fumehood: the network policy refused evil.example (egress.host): evil.example was not granted to this command; use only granted hosts, or request this one in the proposal's network
+fumehood: the network policy refused evil.example (egress.host): use only granted hosts, or request this one in the proposal's network
 fumehood: the network policy refused evil1.example (`
 
 // The gateway is this program in a separate process, which the line in TestMain

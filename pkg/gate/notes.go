@@ -5,6 +5,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -51,16 +52,15 @@ func (n *notes) refused(x proposal.Egress, d proposal.EgressDecision) {
 		n.to.Add("fumehood: the network policy refused further hosts")
 		return
 	}
-	n.to.Add(printable(fmt.Sprintf("fumehood: the network policy refused %s (%s): %s; %s", where, d.Reason.Rule, d.Reason.Message, d.Reason.Suggestion)))
+	n.to.Add(printable(fmt.Sprintf("fumehood: the network policy refused %s (%s): %s", where, d.Reason.Rule, cmp.Or(d.Reason.Suggestion, d.Reason.Message))))
 }
 
-// printable keeps what a terminal shows as it is, without a final separator.
+// printable keeps what a terminal shows as it is.
 func printable(line string) string {
-	line = strings.Map(func(r rune) rune {
+	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return '?'
 		}
 		return r
 	}, line)
-	return strings.TrimSuffix(line, "; ")
 }
