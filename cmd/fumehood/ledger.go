@@ -6,15 +6,12 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/ledger"
-	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 func (c *invocation) ledgerCommand() *cobra.Command {
@@ -52,28 +49,12 @@ made if it does not exist.`,
 	return cmd
 }
 
-func (c *invocation) appendLedger(dir, name, key string, trust audit.Trust) int {
+func (c *invocation) appendLedger(dir, log, key string, trust audit.Trust) int {
 	if key == "" || trust == (audit.Trust{}) {
 		return c.Misuse("ledger append needs --signing-key, and --key or --checkpoint of the run")
 	}
-	signer, err := audit.ReadSigner(key)
-	if err != nil {
-		return c.Stop(err)
-	}
-	log, err := audit.OpenFile(name)
-	if err != nil {
-		return c.Stop(err)
-	}
-	defer log.Close()
-	entry, err := ledger.EntryOf(log, trust)
-	if err != nil {
-		return c.refused(err)
-	}
-	n, h, err := ledger.Append(dir, signer, entry)
-	if err != nil {
-		return c.Stop(err)
-	}
-	return c.Exit(exitOK, c.Print(fmt.Appendf(nil, "entry %d of %d\n", n, h.Size), nil))
+	n, h, err := ledger.AppendLog(dir, log, key, trust)
+	return c.answerLedger(fmt.Sprintf("entry %d of %d\n", n, h.Size), err)
 }
 
 func (c *invocation) ledgerProveCommand() *cobra.Command {
@@ -86,28 +67,14 @@ func (c *invocation) ledgerProveCommand() *cobra.Command {
 		Args:              cli.Args(2, "a ledger and a log"),
 		ValidArgsFunction: cli.Once,
 		RunE: c.Run(func(args []string) int {
-			return c.withLedger(args[0], key, func(l *ledger.Ledger) int { return c.proveRun(l, args[1]) })
+			return c.withLedger(args[0], key, func(l *ledger.Ledger) (string, error) {
+				proof, err := l.ProveLog(args[1])
+				return string(proof), err
+			})
 		}),
 	}
 	defineLedgerKey(cmd, &key)
 	return cmd
-}
-
-func (c *invocation) proveRun(l *ledger.Ledger, name string) int {
-	log, err := audit.OpenFile(name)
-	if err != nil {
-		return c.Stop(err)
-	}
-	defer log.Close()
-	entry, err := ledger.EntryOf(log, audit.Trust{})
-	if err != nil {
-		return c.refused(err)
-	}
-	proof, err := l.Prove(entry)
-	if err != nil {
-		return c.refused(err)
-	}
-	return c.Exit(exitOK, c.Print(proof, nil))
 }
 
 func (c *invocation) ledgerCheckCommand() *cobra.Command {
@@ -122,28 +89,14 @@ Exit codes: 0 valid, 1 invalid or of another log, 3 cannot be read`,
 		Args:              cli.Args(2, "a proof and a log"),
 		ValidArgsFunction: cli.Once,
 		RunE: c.Run(func(args []string) int {
-			return c.withLedger("", key, func(l *ledger.Ledger) int { return c.checkRun(l, args[0], args[1]) })
+			return c.withLedger("", key, func(l *ledger.Ledger) (string, error) {
+				n, err := l.CheckLog(args[0], args[1])
+				return fmt.Sprintf("valid proof: the log is entry %d of the ledger\n", n), err
+			})
 		}),
 	}
 	defineLedgerKey(cmd, &key)
 	return cmd
-}
-
-func (c *invocation) checkRun(l *ledger.Ledger, proofName, name string) int {
-	proof, err := audit.ReadProof(proofName)
-	if err != nil {
-		return c.Stop(err)
-	}
-	log, err := audit.OpenFile(name)
-	if err != nil {
-		return c.Stop(err)
-	}
-	defer log.Close()
-	n, err := l.CheckRun(proof, log)
-	if err != nil {
-		return c.refused(err)
-	}
-	return c.Exit(exitOK, c.Print(fmt.Appendf(nil, "valid proof: the log is entry %d of the ledger\n", n), nil))
 }
 
 func (c *invocation) ledgerVerifyCommand() *cobra.Command {
@@ -162,7 +115,10 @@ Exit codes: 0 all is so, 1 it is not, 3 cannot be read`,
 		Args:              cli.Args(1, "a ledger"),
 		ValidArgsFunction: cli.Once,
 		RunE: c.Run(func(args []string) int {
-			return c.withLedger(args[0], key, func(l *ledger.Ledger) int { return c.verifyLedger(l, since, witnesses) })
+			return c.withLedger(args[0], key, func(l *ledger.Ledger) (string, error) {
+				text, err := l.CheckAll(since, witnesses)
+				return text + "\n", err
+			})
 		}),
 	}
 	defineLedgerKey(cmd, &key)
@@ -172,36 +128,13 @@ Exit codes: 0 all is so, 1 it is not, 3 cannot be read`,
 	return cmd
 }
 
-func (c *invocation) verifyLedger(l *ledger.Ledger, since string, witnesses []string) int {
-	h, err := l.Verify()
-	if err == nil && since != "" {
-		var old []byte
-		if old, err = os.ReadFile(since); err != nil {
-			return c.Stop(audit.Unreadable(since, err))
-		}
-		err = l.Since(string(old))
-	}
-	var oldest time.Time
-	if err == nil {
-		oldest, err = l.Witnessed(h, witnesses)
-	}
-	if err != nil {
-		return c.refused(err)
-	}
-	text := fmt.Sprintf("complete: %d entries", h.Size)
-	if len(witnesses) > 0 {
-		text += ", cosigned since " + oldest.Format(time.RFC3339)
-	}
-	return c.Exit(exitOK, c.Print([]byte(terminal.Line(text)+"\n"), nil))
-}
-
 func defineLedgerKey(cmd *cobra.Command, key *string) {
 	cmd.Flags().StringVar(key, "key", "", "`KEY` verifier key of the ledger, which key public prints")
 	cli.NoFiles(cmd, "key")
 }
 
-// withLedger opens a ledger for f.
-func (c *invocation) withLedger(dir, key string, f func(*ledger.Ledger) int) int {
+// withLedger opens a ledger, and prints what f says of it.
+func (c *invocation) withLedger(dir, key string, f func(*ledger.Ledger) (string, error)) int {
 	if key == "" {
 		return c.Misuse("a ledger needs --key")
 	}
@@ -209,11 +142,18 @@ func (c *invocation) withLedger(dir, key string, f func(*ledger.Ledger) int) int
 	if err != nil {
 		return c.MisuseOf(err)
 	}
-	return f(l)
+	text, err := f(l)
+	return c.answerLedger(text, err)
 }
 
-// refused prints what does not hold, and returns the exit code for that.
-func (c *invocation) refused(err error) int {
-	c.Stop(err)
-	return exitRefused
+// answerLedger prints text, or what does not hold.
+func (c *invocation) answerLedger(text string, err error) int {
+	if err == nil {
+		return c.Exit(exitOK, c.Print([]byte(text), nil))
+	}
+	code := c.Stop(err)
+	if ledger.Refuted(err) {
+		return exitRefused
+	}
+	return code
 }

@@ -18,7 +18,7 @@ func FuzzVerify(f *testing.F) {
 		f.Add(v.data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var hashes storedHashes
+		var hashes Hashes
 		var entries []Entry
 		sum, err := Scan(bytes.NewReader(data), Trust{}, func(e Entry) error {
 			entries = append(entries, e)
@@ -53,7 +53,7 @@ func FuzzVerify(f *testing.F) {
 			if !bytes.Equal(leaf, e.Leaf) || !bytes.Contains(data, entryLine(e.N, leaf)) {
 				t.Fatalf("entry %d is not what it was read from: %s", e.N, leaf)
 			}
-			if err := hashes.add(e.N, leaf); err != nil {
+			if err := hashes.Add(e.N, leaf); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -49,7 +49,7 @@ func Find(r io.Reader, trust Trust, match func(Entry) bool) ([]int64, Summary, e
 //
 // If no checkpoint covers n, the error is ErrNoEntry.
 func Prove(r io.Reader, trust Trust, n int64) ([]byte, error) {
-	var hashes storedHashes
+	var hashes Hashes
 	var leaf []byte
 	v := newVerifier(r, trust)
 	v.each = func(e Entry) error {
@@ -59,7 +59,7 @@ func Prove(r io.Reader, trust Trust, n int64) ([]byte, error) {
 		if e.N == n {
 			leaf = e.Leaf
 		}
-		return hashes.add(e.N, e.Leaf)
+		return hashes.Add(e.N, e.Leaf)
 	}
 	sum, err := v.run()
 	if err != nil {
@@ -75,17 +75,18 @@ func Prove(r io.Reader, trust Trust, n int64) ([]byte, error) {
 	return Inclusion{leaf, n, path, sum.Checkpoint}.Bytes(), nil
 }
 
-// storedHashes holds a tree's hashes in tlog's order.
-type storedHashes []tlog.Hash
+// Hashes are those of a Merkle tree, in tlog's order: 64 bytes for each leaf.
+type Hashes []tlog.Hash
 
-func (s *storedHashes) add(n int64, leaf []byte) error {
+// Add adds leaf number n. Leaves are added from 0 on, without gaps.
+func (s *Hashes) Add(n int64, leaf []byte) error {
 	more, err := tlog.StoredHashes(n, leaf, *s)
 	*s = append(*s, more...)
 	return err
 }
 
 // ReadHashes implements tlog.HashReader.
-func (s storedHashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+func (s Hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	out := make([]tlog.Hash, len(indexes))
 	for i, at := range indexes {
 		if at < 0 || at >= int64(len(s)) {

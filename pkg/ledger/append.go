@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -19,7 +18,8 @@ import (
 
 // Append adds leaf to the ledger in dir, which is made if it does not exist, and returns its
 // number. An entry that the ledger has already is not added again. leaf has 1 to 65,535
-// bytes. Only one process writes at a time: others wait.
+// bytes. Only one process writes at a time: others wait. If the checkpoint alone is missing, it is
+// an error.
 func Append(dir string, signer *audit.Signer, leaf []byte) (n int64, h Head, err error) {
 	if len(leaf) == 0 || len(leaf) > math.MaxUint16 {
 		return 0, h, stop(CodeWrite, fmt.Sprintf("an entry has 1 to %d bytes, not %d", math.MaxUint16, len(leaf)), "append the last checkpoint of a log", nil)
@@ -33,12 +33,10 @@ func Append(dir string, signer *audit.Signer, leaf []byte) (n int64, h Head, err
 		return 0, h, stop(CodeWrite, "cannot lock the ledger", "name a directory that can be written", err)
 	}
 	defer unlock()
-	h, err = l.Head()
-	if errors.Is(err, fs.ErrNotExist) {
-		h, err = Head{}, nil
-	}
-	if err != nil {
-		return 0, h, err
+	if !isNew(dir) {
+		if h, err = l.Head(); err != nil {
+			return 0, h, err
+		}
 	}
 	if n, err := l.find(h.Size, leaf); err == nil || !isCode(err, CodeMissing) {
 		return n, h, err

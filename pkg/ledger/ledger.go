@@ -28,6 +28,8 @@ const (
 	CodeWitness = "ledger.witness"      // a required cosignature is missing
 	CodeMissing = "ledger.missing"      // it has no such entry
 	CodeProof   = "ledger.proof"        // a proof is invalid
+	CodeLog     = "ledger.log"          // a run's log is not complete and sealed
+	CodeRead    = "ledger.not-readable" // there is no checkpoint
 	CodeWrite   = "ledger.not-writable" // an entry cannot be added
 )
 
@@ -64,7 +66,7 @@ func Open(dir, key string) (*Ledger, error) {
 func (l *Ledger) Head() (Head, error) {
 	data, err := readFile(filepath.Join(l.dir, checkpointFile))
 	if err != nil {
-		return Head{}, stop(CodeBroken, "cannot read the ledger's checkpoint", "name the directory of a ledger", err)
+		return Head{}, stop(CodeRead, "cannot read the ledger's checkpoint", "name the directory of a ledger", err)
 	}
 	return l.open(string(data))
 }
@@ -93,12 +95,8 @@ func (l *Ledger) Verify() (Head, error) {
 	if err != nil {
 		return h, err
 	}
-	var hashes memory
-	err = l.entries(h.Size, func(n int64, leaf []byte) error {
-		more, err := tlog.StoredHashes(n, leaf, hashes)
-		hashes = append(hashes, more...)
-		return err
-	})
+	var hashes audit.Hashes
+	err = l.entries(h.Size, hashes.Add)
 	if err != nil {
 		return h, err
 	}

@@ -95,17 +95,3 @@ func cutEntry(data []byte) (leaf, rest []byte, err error) {
 	}
 	return data[:n], data[n:], nil
 }
-
-// memory are the hashes of a tree, in tlog's order.
-type memory []tlog.Hash
-
-func (m memory) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
-	out := make([]tlog.Hash, len(indexes))
-	for i, at := range indexes {
-		if at < 0 || at >= int64(len(m)) {
-			return nil, fmt.Errorf("no hash %d", at)
-		}
-		out[i] = m[at]
-	}
-	return out, nil
-}
