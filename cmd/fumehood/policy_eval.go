@@ -6,7 +6,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -103,19 +102,6 @@ func (c *invocation) printExplanations(all []explain.Explanation, format cli.For
 		}
 		return nil
 	}, func(w io.Writer) error {
-		return writeExplanations(w, all, render.Options{Deep: deep, Color: format.Is(cli.Text) && terminal.Colors(c.Stdout)})
+		return render.Explanations(w, all, render.Options{Deep: deep, Color: format.Is(cli.Text) && terminal.Colors(c.Stdout)})
 	})
-}
-
-func writeExplanations(w io.Writer, all []explain.Explanation, o render.Options) error {
-	for i, x := range all {
-		between := ""
-		if i > 0 {
-			between = "\n"
-		}
-		if _, err := fmt.Fprint(w, between, render.Explanation(x, o)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -5,10 +5,7 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -94,11 +91,7 @@ func (c *invocation) describeInput(point string) int {
 	if err != nil {
 		return c.Misuse(wrongPoint(err))
 	}
-	w := tabwriter.NewWriter(c.Stdout, 0, 0, 2, ' ', 0)
-	for _, f := range fields {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Path, f.Type, f.Description)
-	}
-	return c.Exit(exitOK, w.Flush())
+	return c.Exit(exitOK, policy.WriteFields(c.Stdout, fields))
 }
 
 // wrongPoint describes an invalid decision point, with the one that was probably meant.
@@ -112,18 +105,13 @@ func wrongPoint(err error) string {
 
 func (c *invocation) printDocuments(docs []policy.Document, bare bool) int {
 	for _, d := range docs {
-		data, err := d.JSON()
-		if err != nil {
+		write := d.Named
+		if bare {
+			write = d.JSON
+		}
+		if err := c.PrintJSON(write()); err != nil {
 			return c.Stop(err)
 		}
-		if !bare {
-			var b bytes.Buffer
-			if err := json.Indent(&b, data, "", "  "); err != nil {
-				return c.Stop(err)
-			}
-			data = fmt.Appendf(nil, "{%q: %s}", d.Point, b.Bytes())
-		}
-		fmt.Fprintf(c.Stdout, "%s\n", terminal.JSON(data))
 	}
 	return exitOK
 }

@@ -41,7 +41,7 @@ func (c *invocation) attach(s *reviewFlags) (done func()) {
 // kept returns a function that keeps what a review has shown.
 func (c *invocation) kept(s *reviewFlags) func(review.Document, error) (review.Document, error) {
 	return func(d review.Document, err error) (review.Document, error) {
-		owner, wrong := process.ParseOwner(s.owner)
+		owner, wrong := process.ParseOwner(s.settings.Owner)
 		if d.Schema != "" && wrong == nil {
 			wrong = d.Keep(review.Files{Logs: s.artifacts, Document: s.report, Owner: owner}, s.early.Text)
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/process"
@@ -57,22 +56,20 @@ func (c *invocation) ask(s *reviewFlags, local review.Local) (d review.Document,
 		return d, err
 	}
 	s.handed = append(s.handed, masks...)
-	o, err := s.secrets()
+	o, err := s.settings.Secrets(s.handed, os.Getenv)
 	if err != nil {
 		return d, err
 	}
 	if r.Redactor, err = gate.NewRedactor(o); err != nil {
 		return d, err
 	}
-	if s.auditKey != "" {
-		if r.Signer, err = audit.ReadSigner(s.auditKey); err != nil {
-			return d, err
-		}
+	if r.Signer, err = s.settings.Signer(); err != nil {
+		return d, err
 	}
 	if s.artifacts != "" {
 		r.Dir = review.ModelDir(s.artifacts)
 	}
-	if r.Owner, err = process.ParseOwner(s.owner); err != nil {
+	if r.Owner, err = process.ParseOwner(s.settings.Owner); err != nil {
 		return d, err
 	}
 	r.Guidance = func(trusted string) (review.Guidance, error) { return review.ReadGuidance(s.config, trusted) }

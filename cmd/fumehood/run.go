@@ -79,7 +79,7 @@ func (c *invocation) gate(s *runFlags, p proposal.Plan) int {
 		c.Ctx, cancel = context.WithTimeout(c.Ctx, s.timeout)
 		defer cancel()
 	}
-	owner, err := process.ParseOwner(s.owner)
+	owner, err := process.ParseOwner(s.settings.Owner)
 	if err != nil {
 		return c.Stop(err)
 	}

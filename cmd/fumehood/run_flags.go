@@ -6,7 +6,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -16,14 +15,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/egress"
-	"github.com/fumehood/fumehood/pkg/egress/registry"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
-	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/redact"
 	"github.com/fumehood/fumehood/pkg/report/progress"
@@ -36,15 +32,11 @@ type runFlags struct {
 	plan, workspace string
 	trusted         string // directory with the configuration and its policy, if it is not the workspace
 	policies        policyFlags
+	settings        gate.Settings
 	rootfs          string
-	mounts          cli.List
-	resolvers       cli.List
-	registries      string
-	credentials     cli.List
 	runsc           string
 	artifacts       string
 	auditFile       string
-	auditKey        string
 	report          string
 	markdown        string
 	comment         string
@@ -65,9 +57,7 @@ type runFlags struct {
 	configTimeout   time.Duration
 	configured      bool // run has a configuration, demo has none
 	about           string
-	owner           string
-	parentPipe      bool     // --lifeline
-	masks           cli.List // variables
+	parentPipe      bool // --lifeline
 	maskStdin       bool
 	handed          []redact.Mask    // from fumehood action
 	early           *redact.Redactor // before there is a gate, without policy
@@ -116,8 +106,8 @@ func (s *runFlags) defineConfigured(cmd *cobra.Command) {
 // defineInternal adds the flags that fumehood action passes to the run that it starts.
 func (s *runFlags) defineInternal(f *pflag.FlagSet) {
 	f.StringVar(&s.about, "about", "", "`FILE` description of the pull request, JSON")
-	f.StringVar(&s.registries, "registries", "", "`FILE` addresses of package registries, JSON, instead of asking the host's tools")
-	f.StringVar(&s.owner, "owner", "", "`UID:GID` user and group that receive the run's files")
+	f.StringVar(&s.settings.Registries, "registries", "", "`FILE` addresses of package registries, JSON, instead of asking the host's tools")
+	f.StringVar(&s.settings.Owner, "owner", "", "`UID:GID` user and group that receive the run's files")
 	f.BoolVar(&s.maskStdin, "mask-stdin", false, "read values to redact from standard input")
 	f.BoolVar(&s.parentPipe, "lifeline", false, "stop when standard input ends")
 	f.StringVar(&s.layersExchange, "layers-exchange", "", "`DIR` directory that others may write to, from which layers are taken and where they are left, in place of --layers-dir")
@@ -150,16 +140,16 @@ func (s *runFlags) defineReport(f *pflag.FlagSet) {
 	f.StringVar(&s.markdown, "markdown", "", "`FILE` also write the pull request comment to this file, as GitHub's Markdown")
 	f.StringVar(&s.artifacts, "artifacts", "", "`DIR` new directory for exported files and complete outputs (default: one per run in the user's state directory)")
 	f.StringVar(&s.auditFile, "audit", "", "`FILE` new file for the audit log (default: audit.jsonl among the artifacts)")
-	f.StringVar(&s.auditKey, "audit-key", "", "`FILE` key that signs the audit log (default: a new key per run; the report has its public half)")
-	f.Var(&s.masks, "mask", "`VARIABLE` redact the value of this variable from everything that leaves the run; may be repeated. Values of --credential are always redacted")
+	f.StringVar(&s.settings.AuditKey, "audit-key", "", "`FILE` key that signs the audit log (default: a new key per run; the report has its public half)")
+	f.Var((*cli.List)(&s.settings.Masks), "mask", "`VARIABLE` redact the value of this variable from everything that leaves the run; may be repeated. Values of --credential are always redacted")
 }
 
 func (s *runFlags) defineSandbox(f *pflag.FlagSet) {
 	f.StringVar(&s.rootfs, "rootfs", "host", "`ROOT` root file system inside: host, dir:PATH, image:REPOSITORY@sha256:…, oci:DIR, oci-archive:FILE, or devcontainer:FILE")
 	f.StringVar(&s.tools, "tools", os.Getenv("PATH"), "`DIR:DIR` host directories with tools to show inside (default: your PATH)")
-	f.Var(&s.mounts, "mount", "`SRC[:DST]` host directory to show inside, such as a module cache; writes to it are discarded; may be repeated")
-	f.Var(&s.resolvers, "resolver", "`ADDRESS` name server for hosts that policy grants (default: the host's); may be repeated")
-	f.Var(&s.credentials, "credential", "`NAME@HOST` send the value of the variable NAME to a host that policy grants: NAME@HOST[/PATH][;header=X-Api-Key]; inside, the variable has a placeholder, which is replaced in this header (default Authorization); may be repeated")
+	f.Var((*cli.List)(&s.settings.Mounts), "mount", "`SRC[:DST]` host directory to show inside, such as a module cache; writes to it are discarded; may be repeated")
+	f.Var((*cli.List)(&s.settings.Resolvers), "resolver", "`ADDRESS` name server for hosts that policy grants (default: the host's); may be repeated")
+	f.Var((*cli.List)(&s.settings.Credentials), "credential", "`NAME@HOST` send the value of the variable NAME to a host that policy grants: NAME@HOST[/PATH][;header=X-Api-Key]; inside, the variable has a placeholder, which is replaced in this header (default Authorization); may be repeated")
 	f.StringVar(&s.runsc, "runsc", "", "`FILE` use this fumehood-runsc")
 }
 
@@ -214,35 +204,15 @@ func (c *invocation) open(s *runFlags) (*gate.Gate, error) {
 
 // options returns the options that need no file except for a key.
 func (s *runFlags) options(a gate.About) (gate.Options, error) {
-	o, err := s.secrets()
-	if err != nil {
-		return o, err
-	}
-	for _, text := range s.resolvers {
-		server, err := gate.ParseResolver(text)
-		if err != nil {
-			return o, err
-		}
-		o.Resolvers = append(o.Resolvers, server)
-	}
-	if o.MountsUnsafe, err = s.mounted(); err != nil {
-		return o, err
-	}
-	if s.auditKey != "" {
-		if o.Signer, err = audit.ReadSigner(s.auditKey); err != nil {
-			return o, err
-		}
+	o, err := s.settings.Options(s.handed, os.Getenv)
+	if s.buildCache != "" {
+		o.MountsUnsafe = append(o.MountsUnsafe, gate.Mount{Source: s.buildCache, Target: rootfs.GoCacheInside,
+			Note: "Go's build cache " + s.buildCache + " on the host is readable inside, so that the demo's Go test takes seconds"})
 	}
 	o.Workspace, o.Rootfs, o.Tools, o.Runsc = s.workspace, s.rootfs, s.tools, s.runsc
 	o.Artifacts, o.AuditFile, o.Version, o.Gateway = s.artifacts, s.auditFile, fumehoodVersion(), []string{"/proc/self/exe", egress.DoorName}
 	o.ObserveUnsafe, o.Ceiling, o.Subject = s.observe, a.Ceiling, a.Subject()
-	if owner, err := process.ParseOwner(s.owner); err == nil && s.owner != "" {
-		o.ToolOwners = []int{owner.UID()}
-	}
-	if s.registries != "" {
-		o.Registries = func(context.Context, []string) ([]registry.Registry, error) { return registry.ReadFile(s.registries) }
-	}
-	return o, nil
+	return o, err
 }
 
 // readMasks reads the values to redact, before anything is printed.
@@ -252,49 +222,11 @@ func (s *runFlags) readMasks(stdin io.Reader) (err error) {
 			return err
 		}
 	}
-	o, err := s.secrets()
+	o, err := s.settings.Secrets(s.handed, os.Getenv)
 	if err == nil {
 		s.early, err = gate.NewRedactor(o)
 	}
 	return err
-}
-
-// secrets returns the options with values that must never be printed.
-func (s *runFlags) secrets() (o gate.Options, err error) {
-	o.Masks = s.handed
-	for _, name := range s.masks {
-		m, err := redact.MaskOf(name, os.Getenv)
-		if err != nil {
-			return o, err
-		}
-		o.Masks = append(o.Masks, m)
-	}
-	for _, text := range s.credentials {
-		c, err := gate.ParseCredential(text, os.Getenv)
-		if err != nil {
-			return o, err
-		}
-		o.Credentials = append(o.Credentials, c)
-	}
-	return o, nil
-}
-
-// mounted returns the host directories that can be read inside.
-func (s *runFlags) mounted() ([]gate.Mount, error) {
-	var list []gate.Mount
-	if s.buildCache != "" {
-		list = append(list, gate.Mount{Source: s.buildCache, Target: rootfs.GoCacheInside,
-			Note: "Go's build cache " + s.buildCache + " on the host is readable inside, so that the demo's Go test takes seconds"})
-	}
-	for _, text := range s.mounts {
-		m, err := gate.ParseMount(text)
-		if err != nil {
-			return nil, err
-		}
-		m.Note = "the host directory " + text + " is readable inside (--mount)"
-		list = append(list, m)
-	}
-	return list, nil
 }
 
 // logName is the log's name in the report: its path, or in a job of GitHub Actions its name

@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -99,6 +100,17 @@ func (d Document) JSON() ([]byte, error) {
 		return nil, module.Stop(module.CodeEval, "cannot encode the input document", hintDefect, err)
 	}
 	return json.Marshal(v)
+}
+
+// Named is the document as {"POINT": DOCUMENT}, indented.
+func (d Document) Named() ([]byte, error) {
+	data, err := d.JSON()
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = json.Indent(&b, data, "", "  ")
+	return fmt.Appendf(nil, "{%q: %s}", d.Point, b.Bytes()), err
 }
 
 // InputSchema is the JSON Schema of point's input document, for editors: every field is

@@ -6,10 +6,12 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"io"
 	"path"
 	"reflect"
 	"strings"
 	"sync"
+	"text/tabwriter"
 
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
@@ -46,6 +48,15 @@ func InputFields(point string) ([]Field, error) {
 		return nil, err
 	}
 	return fieldsBelow("input", documentOf(name)), nil
+}
+
+// WriteFields writes fields to w as a table: path, type, description.
+func WriteFields(w io.Writer, fields []Field) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range fields {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", f.Path, f.Type, f.Description)
+	}
+	return table.Flush()
 }
 
 func fieldsBelow(prefix string, t reflect.Type) []Field {

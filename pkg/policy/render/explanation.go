@@ -6,6 +6,7 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strings"
@@ -26,6 +27,20 @@ type Options struct {
 // part, the reason, and what to do. Untrusted text is escaped.
 func Explanation(x explain.Explanation, o Options) string {
 	return pen{o.Color}.explanation(x, o.Deep)
+}
+
+// Explanations writes all to w, with an empty line between two.
+func Explanations(w io.Writer, all []explain.Explanation, o Options) error {
+	for i, x := range all {
+		between := ""
+		if i > 0 {
+			between = "\n"
+		}
+		if _, err := fmt.Fprint(w, between, Explanation(x, o)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A pen adds colors to text, if they are on.
