@@ -14,7 +14,9 @@ import (
 // Every setting reaches the options; a wrong one is refused with a code, and no value of a
 // variable is in an error.
 func TestSettings(t *testing.T) {
-	getenv := func(name string) string { return map[string]string{"TOKEN": "secret-value", "LINES": "a\nsecret-value"}[name] }
+	getenv := func(name string) string {
+		return map[string]string{"TOKEN": "secret-value", "LINES": "a\nsecret-value"}[name]
+	}
 	handed := []redact.Mask{{Name: "handed", Value: "handed-value"}}
 	good := Settings{Masks: []string{"TOKEN"}, Credentials: []string{"TOKEN@h.example"}, Resolvers: []string{"192.0.2.53"}, Mounts: []string{"/usr/share:/mnt"}, Owner: "1000:1000", Registries: "file"}
 	o, err := good.Options(handed, getenv)
