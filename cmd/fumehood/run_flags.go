@@ -20,6 +20,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/egress"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/redact"
 	"github.com/fumehood/fumehood/pkg/report/progress"
@@ -57,6 +58,7 @@ type runFlags struct {
 	configTimeout   time.Duration
 	configured      bool // run has a configuration, demo has none
 	about           string
+	proxies         string
 	parentPipe      bool // --lifeline
 	maskStdin       bool
 	handed          []redact.Mask    // from fumehood action
@@ -112,7 +114,8 @@ func (s *runFlags) defineInternal(f *pflag.FlagSet) {
 	f.BoolVar(&s.parentPipe, "lifeline", false, "stop when standard input ends")
 	f.StringVar(&s.layersExchange, "layers-exchange", "", "`DIR` directory that others may write to, from which layers are taken and where they are left, in place of --layers-dir")
 	f.StringVar(&s.resultsExchange, "results-exchange", "", "`DIR` directory that others may write to, from which kept results are taken and where they are left, in place of --results-dir")
-	cli.Hide(f, "about", "registries", "owner", "layers-exchange", "results-exchange", "mask-stdin", "lifeline")
+	f.StringVar(&s.proxies, "proxies", "", "`FILE` proxies of the job's environment, JSON")
+	cli.Hide(f, "about", "registries", "proxies", "owner", "layers-exchange", "results-exchange", "mask-stdin", "lifeline")
 }
 
 // defineCommon adds the flags that run and demo share.
@@ -215,8 +218,12 @@ func (s *runFlags) options(a gate.About) (gate.Options, error) {
 	return o, err
 }
 
-// readMasks reads the values to redact, before anything is printed.
+// readMasks reads the values to redact, before anything is printed. The passwords of proxies are
+// among them.
 func (s *runFlags) readMasks(stdin io.Reader) (err error) {
+	if err := process.UseProxies(s.proxies); err != nil {
+		return err
+	}
 	if s.maskStdin {
 		if s.handed, err = redact.ReadMasks(stdin); err != nil {
 			return err

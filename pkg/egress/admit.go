@@ -5,6 +5,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/egress/link"
 	"github.com/fumehood/fumehood/pkg/egress/names"
 	"github.com/fumehood/fumehood/pkg/egress/relay"
+	"github.com/fumehood/fumehood/pkg/egress/upstream"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -27,7 +29,9 @@ type attempt struct {
 	egress   proposal.Egress
 	decision proposal.EgressDecision
 	addrs    []netip.Addr
+	proxy    *upstream.Proxy // nil for a direct connection
 	upstream net.Conn
+	status   int // the proxy's, where it refused
 }
 
 // Admit connects to the real host before the program sees its connection as
@@ -54,6 +58,9 @@ func (a *attempt) admit(ctx context.Context) string {
 	if code := a.locate(ctx); code != "" {
 		return code
 	}
+	if a.proxy != nil {
+		return a.connectBy(ctx)
+	}
 	return a.connect(ctx)
 }
 
@@ -68,22 +75,61 @@ func (a *attempt) connect(ctx context.Context) string {
 		if i > 0 {
 			a.egress.Address = addr.String()
 		}
-		d, err := a.way.control.ask(ctx, a.egress)
-		if err != nil {
-			return "cut"
-		}
-		if a.decision = d; d.Effect != proposal.Allow {
-			return "policy"
-		}
-		if code = codeOf(ctx, a.check()); code != "" {
+		if code = a.permit(ctx); code != "" {
 			return code
 		}
-		a.upstream, err = a.way.dialer.Dial(ctx, []netip.Addr{addr}, a.to.Port(), d.Private)
+		var err error
+		a.upstream, err = a.way.dialer.Dial(ctx, []netip.Addr{addr}, a.to.Port(), a.decision.Private)
 		if code = codeOf(ctx, err); code != "unreachable" {
 			return code
 		}
 	}
 	return code
+}
+
+// connectBy has the proxy connect, by name: which of its addresses the proxy then uses is not
+// known. Every address that is known here must be allowed, and a name without any must be.
+func (a *attempt) connectBy(ctx context.Context) string {
+	if code := a.permit(ctx); code != "" {
+		return code
+	}
+	if len(a.addrs) == 0 && !a.decision.Unresolved {
+		return "unresolved"
+	}
+	var err error
+	a.upstream, err = a.again()(ctx)
+	if err == nil {
+		return ""
+	}
+	if ctx.Err() != nil {
+		return "cut"
+	}
+	a.explain(err)
+	return "upstream"
+}
+
+// explain puts why the proxy did not connect into the record.
+func (a *attempt) explain(err error) {
+	a.decision.Reason = &proposal.Reason{Rule: "egress.upstream", Effect: proposal.Deny, Message: err.Error(), Command: -1}
+	if refused, ok := errors.AsType[*upstream.Refused](err); ok {
+		a.status = refused.Status
+	}
+}
+
+// permit asks policy about the connection and checks its addresses. It returns the reason to
+// refuse it, or "".
+func (a *attempt) permit(ctx context.Context) string {
+	d, err := a.way.control.ask(ctx, a.egress)
+	if err != nil {
+		return "cut"
+	}
+	if a.decision = d; d.Effect != proposal.Allow {
+		return "policy"
+	}
+	if a.way.proxies.Is(a.egress.Name, a.addrs, a.to.Port()) {
+		return "address"
+	}
+	return codeOf(ctx, a.check())
 }
 
 // check checks all addresses, including those that are not tried.
@@ -104,16 +150,21 @@ func (a *attempt) locate(ctx context.Context) string {
 	case !ok && a.way.pool.Synthetic(a.to.Addr()):
 		return "address" // the address was not given to any name
 	case !ok:
-		a.addrs = []netip.Addr{a.to.Addr()}
+		a.addrs, a.proxy = []netip.Addr{a.to.Addr()}, a.way.proxies.For(a.egress.Address, a.to.Port())
 		return ""
 	}
-	a.egress.Name = name
+	a.egress.Name, a.egress.Address, a.proxy = name, "", a.way.proxies.For(name, a.to.Port())
 	addrs, err := a.way.resolver.Resolve(ctx, name, true)
-	if err != nil {
-		return codeOf(ctx, err)
+	if err == nil {
+		a.addrs, a.egress.Address = addrs, addrs[0].String()
+		return ""
 	}
-	a.addrs, a.egress.Address = addrs, addrs[0].String()
-	return ""
+	code := codeOf(ctx, err)
+	if a.proxy != nil && (code == "unresolved" || code == "unreachable") {
+		return "" // the proxy may know it
+	}
+	a.egress.Address = a.to.Addr().String()
+	return code
 }
 
 // codeOf returns the Code of a Flow that failed with err.
@@ -137,15 +188,22 @@ func (a *attempt) Serve(ctx context.Context, client link.Conn) {
 	defer a.span.open.Done()
 	ctx, cancel := a.span.within(ctx)
 	defer cancel()
-	if to, ok := a.upstream.RemoteAddr().(*net.TCPAddr); ok {
+	if to, ok := a.upstream.RemoteAddr().(*net.TCPAddr); ok && a.proxy == nil {
 		a.egress.Address = to.AddrPort().Addr().Unmap().String()
 	}
 	t := relay.Target{Egress: a.egress, Inside: a.inside(), Upstream: a.upstream, Dial: a.again()}
 	a.way.relay.Serve(ctx, client, t, a.decision)
 }
 
-// again returns a dialer for exactly the address of the first connection.
+// again returns a dialer for exactly the address of the first connection, or for the same name
+// through the same proxy.
 func (a *attempt) again() func(context.Context) (net.Conn, error) {
+	if a.proxy != nil {
+		host := cmp.Or(a.egress.Name, a.egress.Address)
+		return func(ctx context.Context) (net.Conn, error) {
+			return a.way.proxies.Dial(ctx, a.proxy, host, a.to.Port())
+		}
+	}
 	addr, err := netip.ParseAddr(a.egress.Address)
 	return func(ctx context.Context) (net.Conn, error) {
 		if err != nil {
@@ -163,7 +221,7 @@ func (a *attempt) Abandon() {
 }
 
 func (a *attempt) report(code string) {
-	a.way.control.report(proposal.Flow{Egress: a.egress, Decision: a.decision, Code: code, Inside: a.inside(),
+	a.way.control.report(proposal.Flow{Egress: a.egress, Decision: a.decision, Code: code, Inside: a.inside(), Status: a.status,
 		WallMS: time.Since(a.began).Milliseconds()})
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/egress/confine"
 	"github.com/fumehood/fumehood/pkg/egress/netns"
+	"github.com/fumehood/fumehood/pkg/egress/upstream"
 	"github.com/fumehood/fumehood/pkg/egress/wire"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -47,6 +48,9 @@ type Options struct {
 	// means the host's.
 	Roots       string
 	Credentials []wire.Credential
+	// Proxies are those that the host's network requires, resolved. With any, Resolvers may be
+	// empty.
+	Proxies upstream.Config
 	// Patience is how long the gateway's process may be silent; 0 means 30 seconds. A
 	// process that ended is noticed at once; the allowance is for busy hosts.
 	Patience time.Duration

@@ -87,7 +87,7 @@ func setupOf(o Options, s segment.Segment) ([]byte, error) {
 		return nil, err
 	}
 	return wire.EncodeSetup(wire.Setup{Segment: s, Resolvers: o.Resolvers, Hosts: o.Hosts, Own: append(own, o.Own...),
-		Roots: o.Roots, Credentials: o.Credentials})
+		Roots: o.Roots, Credentials: o.Credentials, Proxies: o.Proxies})
 }
 
 // pair returns both ends of the control socket.

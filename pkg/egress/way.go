@@ -18,6 +18,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/egress/names"
 	"github.com/fumehood/fumehood/pkg/egress/relay"
 	"github.com/fumehood/fumehood/pkg/egress/segment"
+	"github.com/fumehood/fumehood/pkg/egress/upstream"
 	"github.com/fumehood/fumehood/pkg/egress/wire"
 	"github.com/fumehood/fumehood/pkg/internal/secrets"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -40,6 +41,7 @@ type way struct {
 	server   *names.Server
 	resolver *names.Resolver
 	dialer   *address.Dialer
+	proxies  *upstream.Dialer
 	relay    *relay.Relay
 
 	datagrams chan datagram
@@ -63,13 +65,14 @@ type datagram struct {
 }
 
 func newWay(s wire.Setup, roots *x509.CertPool, ca *relay.CA, c *control) (*way, error) {
-	w := &way{segment: s.Segment, control: c, pool: names.NewPool(s.Segment), dialer: address.NewDialer(s.Own), datagrams: make(chan datagram, pendingDatagrams)}
+	w := &way{segment: s.Segment, control: c, pool: names.NewPool(s.Segment), dialer: address.NewDialer(s.Own),
+		proxies: upstream.NewDialer(s.Proxies, roots), datagrams: make(chan datagram, pendingDatagrams)}
 	var err error
-	w.resolver, err = names.NewResolver(names.Upstream{Servers: s.Resolvers, Hosts: s.Hosts, Check: w.dialer.Check})
+	w.resolver, err = names.NewResolver(names.Upstream{Servers: s.Resolvers, Hosts: s.Hosts, Check: w.dialer.Check, Elsewhere: w.proxies.Used()})
 	if err != nil {
 		return nil, err
 	}
-	w.server, err = names.NewServer(names.Options{Pool: w.pool, Ask: c.ask, Find: w.resolver.Find, Report: c.report})
+	w.server, err = names.NewServer(names.Options{Pool: w.pool, Ask: c.ask, Find: w.resolver.Find, Elsewhere: w.proxies.Applies, Report: c.report})
 	if err != nil {
 		return nil, err
 	}

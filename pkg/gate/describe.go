@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/fumehood/fumehood/pkg/egress/upstream"
 	"github.com/fumehood/fumehood/pkg/policy"
 	policysource "github.com/fumehood/fumehood/pkg/policy/source"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -88,10 +89,20 @@ func (g *Gate) origins() ([]proposal.PolicyOrigin, error) {
 func networkWords(p proposal.Plan) string {
 	for _, q := range p.Proposals {
 		if len(q.Network) > 0 {
-			return "no network except for hosts that policy grants, through a gateway that asks policy about every name and connection"
+			return "no network except for hosts that policy grants, through a gateway that asks policy about every name and connection" + proxyWords()
 		}
 	}
 	return "no network"
+}
+
+// proxyWords say which upstream proxies the gateway uses, if any.
+func proxyWords() string {
+	proxies, _ := upstream.FromEnvironment() // with an invalid one, there is no network
+	words := ""
+	for _, proxy := range proxies.Proxies() {
+		words += "; it connects through the upstream proxy " + proxy.String() + ", which resolves names itself"
+	}
+	return words
 }
 
 func mode(observe bool) string {

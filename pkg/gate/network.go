@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +23,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/egress/names"
 	"github.com/fumehood/fumehood/pkg/egress/registry"
 	"github.com/fumehood/fumehood/pkg/egress/segment"
+	"github.com/fumehood/fumehood/pkg/egress/upstream"
 	"github.com/fumehood/fumehood/pkg/egress/wire"
 	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -50,7 +52,14 @@ func (n *network) Open(ctx context.Context, granted []string) error {
 		return err
 	}
 	credentials := n.o.credentialsFor(registries, n.sandbox.Env)
-	o, err := n.options(ctx, registries, credentials)
+	proxies, err := upstream.FromEnvironment()
+	if err != nil {
+		return err
+	}
+	if err := proxies.Resolve(ctx, net.DefaultResolver.LookupNetIP); err != nil {
+		return err
+	}
+	o, err := n.options(ctx, registries, credentials, proxies)
 	if err != nil {
 		return err
 	}
@@ -72,12 +81,13 @@ func (o Options) registriesOf(ctx context.Context, granted []string) ([]registry
 	return slices.DeleteFunc(all, func(r registry.Registry) bool { return !slices.Contains(granted, r.Name) }), nil
 }
 
-func (n *network) options(ctx context.Context, registries []registry.Registry, credentials []wire.Credential) (egress.Options, error) {
+func (n *network) options(ctx context.Context, registries []registry.Registry, credentials []wire.Credential, proxies upstream.Config) (egress.Options, error) {
+	proxied := len(proxies.Proxies()) > 0
 	argv, err := gatewayArgv(n.o)
 	if err != nil {
 		return egress.Options{}, err
 	}
-	upstream, err := n.o.upstream()
+	sources, err := n.o.sources(proxied)
 	if err != nil {
 		return egress.Options{}, err
 	}
@@ -91,12 +101,13 @@ func (n *network) options(ctx context.Context, registries []registry.Registry, c
 			d, err := n.engine.Egress(ctx, x)
 			d = n.names.bound(x, d)
 			n.notes.refused(x, d)
+			d.Unresolved = proxied && d.Effect == proposal.Allow && (x.Kind == proposal.EgressLookup || x.Kind == proposal.EgressConnect) && policy.Named(x)
 			d.Intercept = d.Intercept || x.Kind == proposal.EgressConnect && credited(credentials, x)
 			return d, err
 		},
 		Event: n.observer.See, Events: sandbox.DefaultEvents, AnswerWithin: sandbox.AnswerWithin, Fail: n.observer.Fail,
 		Registries: func(name string, port int, path string) []string { return registry.Match(registries, name, port, path) },
-		Resolvers:  upstream.Servers, Hosts: upstream.Hosts, Roots: roots, Credentials: credentials, Argv: argv,
+		Resolvers:  sources.Servers, Hosts: sources.Hosts, Roots: roots, Credentials: credentials, Proxies: proxies, Argv: argv,
 	}, nil
 }
 
@@ -221,10 +232,11 @@ func rootCertificates() (string, error) {
 	return "", &proposal.StopError{Code: "network.unavailable", Message: "no file of trusted certificates was found", Hint: "install ca-certificates, or name a file with SSL_CERT_FILE"}
 }
 
-// upstream returns the host's name servers and names, or o's servers instead.
-func (o Options) upstream() (names.Upstream, error) {
+// sources returns the host's name servers and names, or o's servers instead. Where connections
+// are proxied, there may be none.
+func (o Options) sources(proxied bool) (names.Upstream, error) {
 	u, err := names.Host()
-	if err != nil && len(o.Resolvers) == 0 {
+	if err != nil && len(o.Resolvers) == 0 && !proxied {
 		return u, &proposal.StopError{Code: "network.unavailable", Message: "cannot find the host's name servers", Hint: "name one: --resolver, or Options.Resolvers", Err: err}
 	}
 	if len(o.Resolvers) > 0 {

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/egress/upstream"
 	"github.com/fumehood/fumehood/pkg/redact"
 )
 
@@ -17,7 +18,8 @@ func NewRedactor(o Options) (*redact.Redactor, error) {
 	return redact.New(redact.Options{Masks: o.masks()})
 }
 
-// masks returns the values that must never leave: o.Masks and those of the credentials.
+// masks returns the values that must never leave: o.Masks, those of the credentials, and the
+// passwords of this host's proxies.
 func (o Options) masks() []redact.Mask {
 	masks := append([]redact.Mask(nil), o.Masks...)
 	for _, c := range o.Credentials {
@@ -26,6 +28,12 @@ func (o Options) masks() []redact.Mask {
 			if len(part) >= redact.MinMask {
 				masks = append(masks, redact.Mask{Name: c.Name, Value: part})
 			}
+		}
+	}
+	proxies, _ := upstream.FromEnvironment() // one that is invalid is never used
+	for _, secret := range proxies.Secrets() {
+		if len(secret) >= redact.MinMask {
+			masks = append(masks, redact.Mask{Name: "HTTPS_PROXY", Value: secret})
 		}
 	}
 	return masks

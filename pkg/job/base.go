@@ -103,7 +103,8 @@ func (b *Base) fetch(ctx context.Context, shas ...string) error {
 		j := b.job
 		store, err := checkout.Open(checkout.Source{
 			URL: j.runner.ServerURL + "/" + j.runner.Repository, Token: j.in.Token, Dir: filepath.Join(j.dir, "store"), Server: j.runner.ServerURL,
-			Proxy: j.options.Getenv("https_proxy"), NoProxy: j.options.Getenv("no_proxy"),
+			Proxy:   cmp.Or(j.options.Getenv("https_proxy"), j.options.Getenv("HTTPS_PROXY")),
+			NoProxy: cmp.Or(j.options.Getenv("no_proxy"), j.options.Getenv("NO_PROXY")),
 		}, checkout.Limits{})
 		if err != nil {
 			return err

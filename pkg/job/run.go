@@ -22,6 +22,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/internal/keep"
 	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
 	"github.com/fumehood/fumehood/pkg/report/timeline"
@@ -237,7 +238,8 @@ func (r Run) childArgs(ctx context.Context, p prepared, l PlanRun, planned Plann
 		}
 		args = append(args, "--registries", registries)
 	}
-	return append(args, policies...), nil
+	proxies, err := j.proxyFlags()
+	return slices.Concat(args, proxies, policies), err
 }
 
 // flags are the flags of fumehood run that come from the inputs, and where it writes.
@@ -262,6 +264,15 @@ func (j *Job) childFlags(artifacts, report string) []string {
 		flags = append(flags, "--observe")
 	}
 	return flags
+}
+
+// proxyFlags are the flags for the proxies of this job's environment, which the child's lacks.
+func (j *Job) proxyFlags() ([]string, error) {
+	path := filepath.Join(j.dir, "proxies.json")
+	if any, err := process.WriteProxies(path, j.options.Getenv); !any || err != nil {
+		return nil, err
+	}
+	return []string{"--proxies", path}, nil
 }
 
 // A cacheInput is an input that names a directory of a cache, relative to Runner.Temp.

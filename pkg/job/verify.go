@@ -209,7 +209,8 @@ func (v Verify) prepare(ctx context.Context, run Run, s reviewSource) ([]string,
 		}
 		args = append(args, "--registries", registries)
 	}
-	return append(args, policies...), nil
+	proxies, err := j.proxyFlags()
+	return slices.Concat(args, proxies, policies), err
 }
 
 // readBack reads the document that the child left, which must be about the commit.

@@ -66,6 +66,13 @@ func (e *Engine) Egress(ctx context.Context, x proposal.Egress) (proposal.Egress
 	})
 }
 
+// Named reports whether a grant of x names its host itself, or is a registry with that host: not
+// only a suffix of its name.
+func Named(x proposal.Egress) bool {
+	in := egressInputOf(x)
+	return in.Exact || in.Registry
+}
+
 func egressInputOf(x proposal.Egress) egressInput {
 	in := egressInput{
 		Command: x.Command, Phase: x.Phase, Kind: x.Kind, Name: x.Name, Type: x.Type, Address: x.Address, Port: x.Port, Protocol: x.Protocol,

@@ -23,7 +23,8 @@ type Egress struct {
 	Name string `json:"name"`
 	Type string `json:"type"` // of a lookup: "A", "AAAA", "TXT" …
 	// Address is the address to connect to: one that was found for Name and passed the
-	// address checks, or the raw one that the program used.
+	// address checks, or the raw one that the program used. It is empty for a name that only
+	// the upstream proxy can resolve.
 	Address  string         `json:"address"`
 	Port     int            `json:"port"`
 	Protocol string         `json:"protocol"` // "tcp", "udp", "icmp"; of a hello "tls"; of a request "http" or "https"
@@ -74,6 +75,10 @@ type EgressDecision struct {
 	// to loopback, link-local, metadata or the host's own addresses. It is used in
 	// the decision about a lookup or a connect.
 	Private bool `json:"private,omitempty"`
+	// Unresolved lets the name go to the host's upstream proxy although the host cannot resolve
+	// it, so that its addresses are not checked. It is used in the decision about a lookup or a
+	// connect.
+	Unresolved bool `json:"unresolved,omitempty"`
 	// Raw forwards bytes that are neither TLS nor HTTP. It is used in the decision about
 	// a connect.
 	Raw bool `json:"raw,omitempty"`
@@ -100,14 +105,14 @@ type Flow struct {
 	Decision EgressDecision `json:"decision"`
 	// Code is why it did not end normally: refused by policy ("policy"), or by the
 	// gateway itself ("address", "mismatch", "hello", "protocol", "limit",
-	// "unreachable", "cut" …); "" if it did.
+	// "unreachable", "upstream" by the host's proxy, "cut" …); "" if it did.
 	Code string `json:"code,omitempty"`
 	// Inside is the address and port that the program itself used, if that represents a
 	// name: "198.18.0.5:443". It links the kernel's record with the gateway's.
 	Inside   string `json:"inside,omitempty"`
 	Sent     int64  `json:"sent"`             // bytes sent
 	Received int64  `json:"received"`         // bytes received
-	Status   int    `json:"status,omitempty"` // of an HTTP response
+	Status   int    `json:"status,omitempty"` // of an HTTP response; of a connection with code "upstream", the proxy's
 	WallMS   int64  `json:"wall_ms"`
 }
 

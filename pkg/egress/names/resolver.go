@@ -40,6 +40,9 @@ type Upstream struct {
 	Hosts   map[string][]netip.Addr // names that are not queried, as in /etc/hosts
 	// Check checks each address: Dialer.Check of pkg/egress/address.
 	Check func(a netip.Addr, private bool) error
+	// Elsewhere says that a proxy can resolve what these sources cannot: there may be none, and
+	// that no server answers is remembered like an answer.
+	Elsewhere bool
 }
 
 // A Resolver resolves names. It caches results for the answer's TTL, within bounds,
@@ -59,9 +62,10 @@ type Resolver struct {
 	kept map[string]found
 }
 
-// found is the result for a name: no addresses if it does not exist.
+// found is the result for a name: no addresses and no error if it does not exist.
 type found struct {
 	addrs []netip.Addr
+	err   error // no server answered
 	until time.Time
 }
 
@@ -70,7 +74,7 @@ func NewResolver(u Upstream) (*Resolver, error) {
 	if u.Check == nil {
 		return nil, errors.New("cannot resolve names: no check of addresses")
 	}
-	if len(u.Servers) == 0 && len(u.Hosts) == 0 {
+	if len(u.Servers) == 0 && len(u.Hosts) == 0 && !u.Elsewhere {
 		return nil, errors.New("cannot resolve names: no server")
 	}
 	for _, s := range u.Servers {
@@ -116,17 +120,20 @@ func (r *Resolver) Find(ctx context.Context, name string, private bool) error {
 // find returns the addresses of name from the cache or the servers, unchecked.
 func (r *Resolver) find(ctx context.Context, name string) ([]netip.Addr, error) {
 	if f, ok := r.remembered(name); ok {
-		return f.addrs, nil
+		return f.addrs, f.err
 	}
 	// The first caller may give up; the others still need the answer.
 	answer := r.flight.DoChan(name, func() (any, error) {
 		if f, ok := r.remembered(name); ok { // added in the meantime
-			return f.addrs, nil
+			return f.addrs, f.err
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.patience.resolve)
 		defer cancel()
 		f, err := r.lookup(ctx, name)
-		if err == nil {
+		if err != nil && r.u.Elsewhere {
+			f = found{err: err, until: time.Now().Add(minKept)}
+		}
+		if err == nil || r.u.Elsewhere {
 			r.remember(name, f)
 		}
 		return f.addrs, err
@@ -174,7 +181,7 @@ func (r *Resolver) lookup(ctx context.Context, name string) (found, error) {
 	if len(addrs) == 0 {
 		return found{until: time.Now().Add(absenceKept)}, failed
 	}
-	return found{addrs, time.Now().Add(max(minKept, time.Duration(ttl)*time.Second))}, nil
+	return found{addrs: addrs, until: time.Now().Add(max(minKept, time.Duration(ttl)*time.Second))}, nil
 }
 
 // chase queries q, and if the answer is only an alias, its target.

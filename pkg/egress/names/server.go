@@ -40,6 +40,9 @@ type Options struct {
 	// Find resolves the name outside, as Resolver.Find does: a name that does not
 	// exist there, or whose address is forbidden, does not exist inside either.
 	Find func(ctx context.Context, name string, private bool) error
+	// Elsewhere reports whether the host's upstream proxy would resolve a name that Find
+	// cannot; nil means that there is none. It counts if policy says Unresolved.
+	Elsewhere func(name string) bool
 	// Report receives the outcome of each lookup, from many goroutines.
 	Report func(proposal.Flow)
 	// Rate is the maximum number of messages per second; 0 means DefaultRate. Any more
@@ -153,13 +156,28 @@ func (s *Server) resolve(ctx context.Context, q dnsmessage.Question, flow *propo
 		flow.Code = CodeLimit
 		return dnsmessage.RCodeServerFailure, nil, "fumehood: too many names"
 	}
-	if err := s.o.Find(ctx, name, d.Private); err != nil {
+	if err := s.o.Find(ctx, name, d.Private); err != nil && !s.elsewhere(ctx, err, flow) {
 		return notFound(ctx, err, flow)
 	}
 	if q.Type == dnsmessage.TypeAAAA && !v6.IsValid() { // the sandbox has no IPv6
 		return dnsmessage.RCodeSuccess, nil, ""
 	}
 	return dnsmessage.RCodeSuccess, addressBody(q.Type, v4, v6), ""
+}
+
+// elsewhere reports whether the name of flow, for which Find returned err, has an address
+// nevertheless, because only the upstream proxy knows its real one.
+func (s *Server) elsewhere(ctx context.Context, err error, flow *proposal.Flow) bool {
+	var refused *address.Refused
+	if ctx.Err() != nil || errors.As(err, &refused) || s.o.Elsewhere == nil || !s.o.Elsewhere(flow.Egress.Name) {
+		return false
+	}
+	if !flow.Decision.Unresolved {
+		flow.Decision.Reason = &proposal.Reason{Rule: "egress.unresolved", Effect: proposal.Deny, Command: -1,
+			Message:    "this host cannot resolve the name, and the upstream proxy only gets names that are granted themselves",
+			Suggestion: "request the host by its name, not by a wildcard"}
+	}
+	return flow.Decision.Unresolved
 }
 
 func addressBody(t dnsmessage.Type, v4, v6 netip.Addr) dnsmessage.ResourceBody {

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"github.com/fumehood/fumehood/pkg/egress/segment"
+	"github.com/fumehood/fumehood/pkg/egress/upstream"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -23,6 +24,8 @@ type Setup struct {
 	// the host's.
 	Roots       string       `json:"roots"`
 	Credentials []Credential `json:"credentials"`
+	// Proxies are those of the host's network, resolved.
+	Proxies upstream.Config `json:"proxies"`
 }
 
 // A Credential is added to requests to one host; see package relay.
