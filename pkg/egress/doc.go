@@ -11,8 +11,9 @@
 // The gateway answers DNS queries itself and gives each name its own synthetic address,
 // so that a connection is identified by the name that was looked up. It resolves the
 // name, checks every address found, and connects to exactly the address that was
-// checked. Policy decides every name, connection, TLS hello and plain or intercepted
-// request, and every decision is logged.
+// checked. An upstream proxy, where the host's network requires one, connects to what it
+// finds itself: see package upstream. Policy decides every name, connection, TLS hello and
+// plain or intercepted request, and every decision is logged.
 //
 // # Two processes
 //

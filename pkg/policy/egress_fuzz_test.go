@@ -39,6 +39,9 @@ func TestEgressMissing(t *testing.T) {
 		for _, field := range needed[kind] {
 			x := whole
 			reflect.ValueOf(&x).Elem().FieldByName(field).SetZero()
+			if field == "Address" { // a name that is granted itself needs none, see TestEgressMatrix
+				x.Grants = []string{"*.example.com"}
+			}
 			if d := pass(t, e, x); d.Effect != proposal.Deny || d.Reason == nil {
 				t.Errorf("%s without %s: %+v", kind, field, d)
 			}

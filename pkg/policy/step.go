@@ -27,6 +27,8 @@ func alwaysDenied(x proposal.Egress) (rule, message, suggestion string) {
 		return "egress.datagram", fmt.Sprintf("%s is not allowed: only TCP, and lookups with the sandbox's resolver", protocolName(x)), "use TCP, and the sandbox's resolver"
 	case x.Kind == proposal.EgressLookup && x.Type != "A" && x.Type != "AAAA":
 		return "egress.type", fmt.Sprintf("lookups of type %s are not allowed: only addresses may be looked up", x.Type), "look up A or AAAA"
+	case x.Address == "" && x.Kind != proposal.EgressLookup && !Named(x):
+		return "egress.unresolved", "this host cannot resolve the name, and the upstream proxy only gets names that are granted themselves", "request the host by its name, not by a wildcard"
 	case x.SNI != x.Name && (x.Kind == proposal.EgressHello || x.Kind == proposal.EgressRequest && x.SNI != ""):
 		return "egress.mismatch", fmt.Sprintf("the TLS hello is for %q on a connection to %q", x.SNI, x.Name), "connect to the name in the hello"
 	}
@@ -71,7 +73,8 @@ func invalidStep(x proposal.Egress) string {
 	case x.Port < 1 || x.Port > 65535:
 		return fmt.Sprintf("port %d", x.Port)
 	}
-	if _, err := netip.ParseAddr(x.Address); err != nil {
+	// Only the upstream proxy may know the address of a name.
+	if _, err := netip.ParseAddr(x.Address); err != nil && (x.Address != "" || x.Name == "") {
 		return fmt.Sprintf("%q is not an address", x.Address)
 	}
 	if x.Kind == proposal.EgressRequest && (x.Method == "" || !strings.HasPrefix(x.Path, "/")) {
