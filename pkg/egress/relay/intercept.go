@@ -30,7 +30,7 @@ func (s *session) intercept(ctx context.Context) {
 		return
 	}
 	if conn.ConnectionState().NegotiatedProtocol == "h2" {
-		s.serveHTTP(ctx, conn, "https")
+		s.serveHTTP(ctx, newFrames(conn), "https")
 		return
 	}
 	s.serveHTTP(ctx, newStrict(conn, s.over), "https")

@@ -27,6 +27,7 @@ var silent = log.New(io.Discard, "", 0)
 func (s *session) serveHTTP(ctx context.Context, conn net.Conn, scheme string) {
 	p := newProxy(s, scheme)
 	p.strict, _ = conn.(*strict)
+	p.frames, _ = conn.(*frames)
 	defer p.transport.CloseIdleConnections()
 	gone := make(chan struct{})
 	server := &http.Server{
@@ -44,9 +45,17 @@ func (s *session) serveHTTP(ctx context.Context, conn net.Conn, scheme string) {
 			}
 		},
 	}
+	if p.frames != nil {
+		// TLS is already removed. There is no other protocol to fall back to.
+		server.Protocols = new(http.Protocols)
+		server.Protocols.SetUnencryptedHTTP2(true)
+	}
 	server.Serve(&one{conn: conn, gone: gone})
 	s.closeUpstreams()
 	p.running.Wait()
+	if p.frames != nil {
+		s.reportFault(p.frames)
+	}
 }
 
 // closeUpstreams ends requests whose program is gone.
@@ -82,6 +91,7 @@ type proxy struct {
 	scheme    string
 	transport *http.Transport
 	strict    *strict // for HTTP/1
+	frames    *frames // for HTTP/2
 	running   sync.WaitGroup
 }
 
@@ -106,6 +116,9 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer p.running.Done()
 	if p.strict != nil {
 		defer p.strict.served()
+	}
+	if p.frames != nil {
+		p.frames.handled.Add(1)
 	}
 	x := &exchange{proxy: p, session: p.session, began: time.Now(), in: r}
 	x.w = &answer{ResponseWriter: w, exchange: x}
