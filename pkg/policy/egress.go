@@ -180,6 +180,9 @@ func (m *merger) egressDecision(x proposal.Egress) proposal.EgressDecision {
 	d.Observed = d.Reason != nil
 	d.Intercept, d.Private, d.Filter, d.Most = m.given.intercept, m.given.private, m.given.filter, m.given.most
 	d.Raw = m.given.raw && !m.given.intercept
+	if x.Kind == proposal.EgressRequest { // to a registry, requests only read
+		d.Raw = m.given.raw && len(x.Registries) == 0
+	}
 	d.Redact = m.given.redact && len(x.Secrets) > 0
 	return d
 }

@@ -156,6 +156,36 @@ deny contains {"rule": "mine.kiosk", "message": "m", "suggestion": "s"} if input
 	}
 }
 
+// TestWebSocketIsOptIn holds that a request opens a WebSocket only where a rule says so for requests,
+// intercepted or not, and never to a registry.
+func TestWebSocketIsOptIn(t *testing.T) {
+	socket := folder(t, "a.rego", egressHead+`intercept contains {"rule": "s.i"} if true
+
+raw contains {"rule": "s.r"} if {
+	input.kind == "request"
+	input.path == "/socket"
+}
+`)
+	for name, test := range map[string]struct {
+		engine *policy.Engine
+		step   step
+		want   bool
+	}{
+		"rule":       {opening(t, false, socket), request("GET", "/socket"), true},
+		"other path": {opening(t, false, socket), request("GET", "/"), false},
+		"no rule":    {shipped(t), request("GET", "/socket"), false},
+		"no right":   {with(t, socket), request("GET", "/socket"), false},
+		"connection": {opening(t, false, socket), func(x *proposal.Egress) {}, false},
+		"registry":   {opening(t, false, socket), func(x *proposal.Egress) { request("GET", "/socket")(x); x.Registries = []string{"npm"} }, false},
+	} {
+		x := plainEgress()
+		test.step(&x)
+		if d := pass(t, test.engine, x); d.Effect != proposal.Allow || d.Raw != test.want {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
 // TestEgressLayers holds what layers add to the answer.
 func TestEgressLayers(t *testing.T) {
 	strict := folder(t, "a.rego", egressHead+`intercept contains {"rule": "s.i"} if true

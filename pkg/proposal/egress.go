@@ -80,7 +80,7 @@ type EgressDecision struct {
 	// connect.
 	Unresolved bool `json:"unresolved,omitempty"`
 	// Raw forwards bytes that are neither TLS nor HTTP. It is used in the decision about
-	// a connect.
+	// a connect, and about a request that opens a WebSocket.
 	Raw bool `json:"raw,omitempty"`
 	// Filter searches intercepted and plain requests for secrets.
 	Filter bool `json:"filter,omitempty"`

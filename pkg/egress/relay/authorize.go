@@ -27,6 +27,7 @@ func (x *exchange) authorize(out *http.Request) {
 	}
 	if len(x.put) > 0 {
 		out.Header.Set("Accept-Encoding", "identity") // see unecho
+		out.Header.Del("Sec-Websocket-Extensions")    // they compress
 	}
 }
 

@@ -11,8 +11,9 @@
 //	HTTP        policy decides each request
 //
 // Anything else is refused. Every request must be for the name of its connection, in origin form,
-// and unambiguous: two lengths, an invalid line end, a path with "..", an upgrade or a CONNECT are
-// refused with a 403 that gives the reason.
+// and unambiguous: two lengths, an invalid line end, a path with "..", or a CONNECT are refused with
+// a 403 that gives the reason. So is an upgrade, except for one to a WebSocket where policy's answer
+// to the request is also raw: what follows is forwarded unread, within the same limits.
 //
 // Credentials stay in the gateway: a program has at most a placeholder, which is replaced for one
 // host, over TLS, below one path, and in one header.

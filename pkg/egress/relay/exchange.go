@@ -27,6 +27,7 @@ type exchange struct {
 	sent     atomic.Int64
 	put      []secret // credentials on the request
 	searched bool     // for secrets
+	upgrade  bool     // policy allows the other protocol that it asks for
 }
 
 // serve asks policy about the request, and forwards or refuses it.
@@ -38,6 +39,10 @@ func (x *exchange) serve() {
 		return
 	}
 	if why := x.decide(); why != nil {
+		x.refuse(*why)
+		return
+	}
+	if why := x.permitUpgrade(); why != nil {
 		x.refuse(*why)
 		return
 	}
@@ -118,7 +123,7 @@ func (x *exchange) shown() proposal.Egress {
 func (x *exchange) report() {
 	x.session.relay.options.Report(proposal.Flow{
 		Egress: x.shown(), Decision: x.decision, Code: x.code, Inside: x.session.target.Inside,
-		Sent: x.sent.Load(), Received: x.w.received, Status: x.status,
+		Sent: x.sent.Load(), Received: x.w.received.Load(), Status: x.status,
 		WallMS: time.Since(x.began).Milliseconds(),
 	})
 }
@@ -151,7 +156,9 @@ func (c counted) Read(p []byte) (int, error) {
 type answer struct {
 	http.ResponseWriter
 	exchange *exchange
-	received int64
+	received atomic.Int64
+	hijacked bool // by an upgrade
+	early    bool // see errEarly
 }
 
 func (a *answer) WriteHeader(status int) {
@@ -160,7 +167,7 @@ func (a *answer) WriteHeader(status int) {
 	h.Del("Alt-Svc") // would send programs to QUIC, which is refused
 	if status >= 200 && a.exchange.status == 0 {
 		a.exchange.status = status
-		a.received += headBytes("HTTP/1.1 200 OK", h)
+		a.received.Add(headBytes("HTTP/1.1 200 OK", h))
 	}
 	a.ResponseWriter.WriteHeader(status)
 }
@@ -169,7 +176,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	if a.exchange.status == 0 {
 		a.WriteHeader(http.StatusOK)
 	}
-	a.received += int64(len(p))
+	a.received.Add(int64(len(p)))
 	return a.ResponseWriter.Write(p)
 }
 

@@ -20,7 +20,9 @@ func (x *exchange) forward() {
 	if r.ProtoMajor == 1 {
 		http.NewResponseController(x.w).EnableFullDuplex()
 	}
-	r.Header.Del("Upgrade")
+	if !x.upgrade {
+		r.Header.Del("Upgrade")
+	}
 	r.Header.Del("Http2-Settings")
 	x.sent.Store(headBytes(r.Method+" "+r.URL.RequestURI()+" HTTP/1.1", r.Header))
 	if r.Body != nil && r.Body != http.NoBody {
@@ -95,6 +97,8 @@ func (x *exchange) fail(err error) {
 	switch {
 	case malformed != nil:
 		why = *malformed
+	case x.w.early:
+		why = refusal{code: "protocol", message: errEarly.Error(), status: http.StatusBadRequest}
 	case errors.Is(err, errBudget):
 		why = refusal{code: "limit", message: errBudget.Error()}
 	case errors.As(err, &certificate):

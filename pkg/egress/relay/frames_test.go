@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -111,8 +112,8 @@ func TestMalformedHTTP2(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 443, intercept)
-			served := 0
-			w.https(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
+			var served atomic.Int64
+			w.https(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Add(1) }))
 			w.start()
 			w.talk2(test.text, test.answers)
 			w.reported(proposal.EgressConnect, 1)
@@ -127,8 +128,8 @@ func TestMalformedHTTP2(t *testing.T) {
 			if got := strings.Join(whys, "\n"); (test.want == "") != (got == "") || !strings.HasSuffix(got, test.want) {
 				t.Errorf("reported %q, want %q", got, test.want)
 			}
-			if good := strings.Contains(name, "good"); good != (served > 0) {
-				t.Errorf("%d requests were served", served)
+			if good := strings.Contains(name, "good"); good != (served.Load() > 0) {
+				t.Errorf("%d requests were served", served.Load())
 			}
 		})
 	}

@@ -21,17 +21,25 @@ const maskBuffer = 32 << 10
 // repeats what it was sent, as many debugging pages do, must not give them to the program. Only
 // bodies without an encoding are searched, so authorize has asked for such.
 func (x *exchange) unecho(res *http.Response) error {
-	if len(x.put) == 0 || encodedBody(res.Header) {
-		return nil
+	if res.StatusCode == http.StatusSwitchingProtocols {
+		return x.upgraded(res)
 	}
+	if !encodedBody(res.Header) {
+		res.Body = x.maskedBody(res.Body)
+	}
+	return nil
+}
+
+// maskedBody returns body without what was put on the request.
+func (x *exchange) maskedBody(body io.ReadCloser) io.ReadCloser {
 	var patterns [][]byte
 	for _, p := range x.put {
 		patterns = append(patterns, spellings(p.value)...)
 	}
-	if len(patterns) > 0 {
-		res.Body = &masked{ReadCloser: res.Body, patterns: patterns}
+	if len(patterns) == 0 {
+		return body
 	}
-	return nil
+	return &masked{ReadCloser: body, patterns: patterns}
 }
 
 // encodedBody reports whether a body is compressed, or otherwise not as it is.

@@ -30,6 +30,7 @@ func (s *session) serveHTTP(ctx context.Context, conn net.Conn, scheme string) {
 	p.frames, _ = conn.(*frames)
 	defer p.transport.CloseIdleConnections()
 	gone := make(chan struct{})
+	p.gone = sync.OnceFunc(func() { close(gone) })
 	server := &http.Server{
 		Handler:                      p,
 		DisableGeneralOptionsHandler: true, // it would answer without asking policy
@@ -41,7 +42,7 @@ func (s *session) serveHTTP(ctx context.Context, conn net.Conn, scheme string) {
 		HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			if state == http.StateClosed {
-				close(gone)
+				p.gone()
 			}
 		},
 	}
@@ -93,6 +94,7 @@ type proxy struct {
 	strict    *strict // for HTTP/1
 	frames    *frames // for HTTP/2
 	running   sync.WaitGroup
+	gone      func() // ends the serving
 }
 
 func newProxy(s *session, scheme string) *proxy {
@@ -123,6 +125,11 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{proxy: p, session: p.session, began: time.Now(), in: r}
 	x.w = &answer{ResponseWriter: w, exchange: x}
 	defer x.report()
+	defer func() {
+		if x.w.hijacked { // the server no longer knows of the connection
+			p.gone()
+		}
+	}()
 	x.serve()
 }
 

@@ -52,8 +52,8 @@ func shapeOf(r *http.Request) string {
 		return "the request has no path"
 	case !encoded(r.RequestURI): // possible in HTTP/2 too
 		return "the path or query has a character that must be encoded"
-	case upgrades(r.Header):
-		return "upgrades to another protocol are not allowed"
+	case upgrades(r.Header) && !webSocket(r):
+		return "upgrades to another protocol than WebSocket are not allowed"
 	case len(r.Header["Host"]) > 0:
 		return "the request names two hosts"
 	}

@@ -23,3 +23,11 @@ many_names contains {"rule": "org.many-names"} if endswith(input.name, ".cdn.exa
 # METADATA
 # title: A secret in a request to the API is redacted instead of denied
 redact contains {"rule": "org.redact"} if input.name == "api.example.com"
+
+# METADATA
+# title: Events of the API come through a WebSocket, whose messages are not seen
+raw contains {"rule": "org.socket"} if {
+	input.kind == "request"
+	input.name == "api.example.com"
+	input.path == "/v1/events"
+}
