@@ -25,7 +25,7 @@ type egressInput struct {
 	Kind       string                  `json:"kind"`       // lookup, connect, hello (of TLS), request or datagram
 	Name       string                  `json:"name"`       // that was looked up; "" for a raw address
 	Type       string                  `json:"type"`       // of the lookup
-	Address    string                  `json:"address"`    // IP address as Go writes it; an embedded IPv4 one as IPv4
+	Address    string                  `json:"address"`    // IP address as Go writes it; an embedded IPv4 one as IPv4; "" if only the upstream proxy knows it
 	Port       int                     `json:"port"`       // 0 for a lookup
 	Protocol   string                  `json:"protocol"`   // tcp, udp, tls, http, https or ""
 	SNI        string                  `json:"sni"`        // the name in the TLS hello

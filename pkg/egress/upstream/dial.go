@@ -38,6 +38,8 @@ func (r *Refused) Error() string {
 }
 
 var (
+	errCertificate = errors.New("its certificate is not trusted")
+
 	errHead = errors.New("its answer is not the head of an HTTP answer")
 	errLong = fmt.Errorf("the head of its answer is longer than %d bytes", maxHead)
 )
@@ -144,6 +146,9 @@ func (d *Dialer) secure(ctx context.Context, p *Proxy, conn net.Conn) (net.Conn,
 	secured := tls.Client(conn, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: d.roots, ServerName: p.Host})
 	if err := secured.HandshakeContext(ctx); err != nil {
 		conn.Close()
+		if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+			err = errCertificate // the error has the proxy's name, which programs would see
+		}
 		return nil, err
 	}
 	return secured, nil
