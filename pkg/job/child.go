@@ -20,9 +20,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A child is Options.Program as root. It gets nothing of this process's environment, no
-// descriptor and no secret, and ends when its standard input does: this process, which
-// holds the token, may not be allowed to signal it.
+// A child is Options.Program as root. It gets nothing of this process's environment except for
+// proxies (see proxyFlags), no descriptor and no other secret, and ends when its standard input
+// does: this process, which holds the token, may not be allowed to signal it.
 type child struct {
 	program []string // its first element is checked before sudo runs it
 	args    []string

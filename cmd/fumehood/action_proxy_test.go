@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"encoding/base64"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// startProxy starts a proxy that is also every server behind it, and returns its address.
+func startProxy(t *testing.T, authorization string) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	serve := func(conn net.Conn) {
+		defer conn.Close()
+		r := bufio.NewReader(conn)
+		if connect, err := http.ReadRequest(r); err != nil || connect.Method != "CONNECT" || connect.Header.Get("Proxy-Authorization") != authorization {
+			io.WriteString(conn, "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+			return
+		}
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
+		if _, err := http.ReadRequest(r); err == nil {
+			io.WriteString(conn, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello from behind\n")
+		}
+	}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go serve(conn)
+		}
+	}()
+	return l.Addr().String()
+}
+
+// A job behind a proxy reaches granted hosts through it. The process that runs as root gets the
+// proxy although it gets no variable, and the password is in nothing that leaves the job.
+func TestActionProxy(t *testing.T) {
+	t.Parallel()
+	const password = "hidden-5ccb7d0c"
+	token := base64.StdEncoding.EncodeToString([]byte("user:" + password))
+	proxy := startProxy(t, "Basic "+token)
+	w := newWorld(t, true, map[string]string{".github/fumehood/hosts.rego": `package fumehood.proposal
+
+# METADATA
+# title: An address that only the proxy reaches
+# custom: {rule: house.hosts}
+network contains {"rule": "house.hosts", "host": h} if {
+	some h in input.proposal.network
+	h == "198.51.100.7:80"
+}
+`}, nil)
+	plan := `schema: fumehood.plan/v1
+proposals:
+  - id: page
+    network: ['198.51.100.7:80']
+    language: python
+    code: |
+      import os, urllib.request
+      print(urllib.request.urlopen("http://198.51.100.7/", timeout=60).read().decode(), dict(os.environ))
+`
+	s := w.act("pull_request", w.event("pull_request.opened.fork", nil), "INPUT_PLAN="+plan, "INPUT_NETWORK=policy", "HTTP_PROXY=http://user:"+password+"@"+proxy)
+	if s.outputs["conclusion"] != "success" || s.code != exitOK {
+		t.Fatalf("outputs %q\n%s", s.outputs, s.log)
+	}
+	told := s.log + s.summary
+	err := filepath.WalkDir(s.outputs["artifact-path"], func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		told += string(data)
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	want(t, "artifact", told, "hello from behind", "it connects through the upstream proxy "+proxy)
+	for _, secret := range []string{password, token} {
+		if strings.Contains(told, secret) {
+			t.Errorf("%s is in what the job leaves", secret)
+		}
+	}
+}
