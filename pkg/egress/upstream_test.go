@@ -7,6 +7,7 @@ package egress
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"io"
@@ -77,14 +78,21 @@ func (c *company) serve(conn net.Conn) {
 // openBehind opens a gateway behind a company's proxy.
 func openBehind(t *testing.T, user, noProxy, answer string, change func(*Options)) (*world, *Gateway, *record, *company) {
 	t.Helper()
+	return openBehindURL(t, "http://"+user+companyAddr, noProxy, answer, change)
+}
+
+func openBehindURL(t *testing.T, text, noProxy, answer string, change func(*Options)) (*world, *Gateway, *record, *company) {
+	t.Helper()
 	c := &company{answer: answer}
+	lookup := func(context.Context, string, string) ([]netip.Addr, error) {
+		return []netip.Addr{netip.MustParseAddr(dnsAddr)}, nil
+	}
 	w, g, r := open(t, func(o *Options) {
-		text := "http://" + user + companyAddr
 		proxies, err := upstream.Parse(&httpproxy.Config{HTTPSProxy: text, HTTPProxy: text, NoProxy: noProxy})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := proxies.Resolve(t.Context(), net.DefaultResolver.LookupNetIP); err != nil {
+		if err := proxies.Resolve(t.Context(), lookup); err != nil {
 			t.Fatal(err)
 		}
 		o.Proxies = proxies
@@ -106,6 +114,9 @@ func openBehind(t *testing.T, user, noProxy, answer string, change func(*Options
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
+	if strings.HasPrefix(text, "https") {
+		l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{w.cert}})
+	}
 	go func() {
 		for {
 			conn, err := l.Accept()
@@ -171,6 +182,36 @@ func TestUpstream(t *testing.T) {
 		if err := g.Begin(t.Context(), proposal.Execution{ID: test.url, Grant: proposal.Grant{Network: append([]string{"wild.example"}, everyone...), Phase: proposal.PhaseRun}}); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Through a proxy with TLS, hosts are reached whether or not their own TLS is intercepted.
+func TestUpstreamTLS(t *testing.T) {
+	w, g, _, c := openBehindURL(t, "https://user:hidden@evil.example:3128", "", "", nil)
+	ours := x509.NewCertPool()
+	ours.AppendCertsFromPEM(g.CA())
+	for name, roots := range map[string]*x509.CertPool{"allowed.example": w.pool, "www.allowed.example": ours} {
+		if page, err := get(g.client(roots, ""), "https://"+name+"/"); err != nil || page != "200 GET "+name+" / sni="+name {
+			t.Errorf("%q, %v", page, err)
+		}
+		if got := strings.Join(c.take(), " "); got != "CONNECT "+name+":443 Basic dXNlcjpoaWRkZW4=" {
+			t.Errorf("asked %q", got)
+		}
+	}
+}
+
+// A proxy with TLS whose certificate is for another name gets nothing.
+func TestUpstreamUntrusted(t *testing.T) {
+	w, g, r, c := openBehindURL(t, "https://user:hidden@proxy.example:3128", "", "", nil)
+	if page, err := get(g.client(w.pool, ""), "https://allowed.example/"); err == nil {
+		t.Errorf("reached: %s", page)
+	}
+	if err := g.End(); err != nil {
+		t.Fatal(err)
+	}
+	f := r.events[len(r.events)-1].Flow
+	if f.Code != "upstream" || f.Decision.Reason.Message != "cannot connect to the upstream proxy: its certificate is not trusted" || len(c.take()) > 0 || len(w.connections()) > 0 {
+		t.Errorf("reported %+v, %+v; connected to %v", f, f.Decision.Reason, w.connections())
 	}
 }
 

@@ -87,6 +87,7 @@ type world struct {
 	ns      int
 	pool    *x509.CertPool
 	roots   string // the same as PEM
+	cert    tls.Certificate
 	touched sync.Map
 	lied    atomic.Int64 // how often the resolver was queried for rebind.example
 }
@@ -116,6 +117,7 @@ func makeWorld() (*world, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.cert = cert
 	return w, w.serveAll(cert)
 }
 
