@@ -23,6 +23,7 @@ type verifyFlags struct {
 	trust  audit.Trust
 	any    bool // accept the key in the log's header
 	proof  string
+	signed string // file with a cosigned checkpoint
 	format cli.Format
 }
 
@@ -30,6 +31,7 @@ func (c *invocation) verifyCommand() *cobra.Command {
 	var s verifyFlags
 	cmd := &cobra.Command{
 		Use: `verify LOG [flags]
+LOG --cosigned FILE --key KEY [flags]
 --proof FILE --key KEY [flags]`,
 		GroupID: groupEvidence,
 		Short:   "Check that an audit log is complete and unaltered",
@@ -38,17 +40,20 @@ check a proof that fumehood prove printed; the log is not needed.
 
 A log verifies with the key in its own header, so who can replace it can also sign another
 one. Name the key or the checkpoint that you know from elsewhere: from the report, or from the
-comment on the pull request.
+comment on the pull request. With --cosigned, name the key that the job which reported the run
+has as its input audit-key.
 
 Exit codes: 0 complete and sealed, or a valid proof; 1 altered, cut off or not sealed, signed by
 a key that is not vouched for, or an invalid proof; 3 cannot be read`,
 		Example: `  fumehood verify audit.jsonl --key "$(jq -r .audit.key report.json)"
   fumehood verify audit.jsonl --checkpoint "$(jq -r .audit.checkpoint report.json)"
+  fumehood verify audit.jsonl --cosigned audit.cosigned --key "$(cat audit.pub)"
   fumehood verify --proof unit.tlog-proof --key "$(jq -r .audit.key report.json)"`,
 		ValidArgsFunction: cli.Once,
 		RunE:              c.Run(func(args []string) int { return c.verify(&s, args) }),
 	}
 	cmd.Flags().StringVar(&s.proof, "proof", "", "`FILE` check the proof in this file instead of a log")
+	cmd.Flags().StringVar(&s.signed, "cosigned", "", "`FILE` checkpoint that --key has cosigned and the log must end with")
 	cmd.Flags().BoolVar(&s.any, "untrusted-key", false, "accept the key in the log, for a log that was in your hands all the time")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	defineTrust(cmd, &s.trust, true)
@@ -70,6 +75,8 @@ func defineTrust(cmd *cobra.Command, trust *audit.Trust, checkpoint bool) {
 
 func (c *invocation) verify(s *verifyFlags, args []string) int {
 	switch {
+	case s.signed != "" && (s.trust.Key == "" || s.trust.Checkpoint != "" || s.proof != "" || s.any):
+		return c.Misuse("verify --cosigned needs a log and --key, and nothing else to trust")
 	case s.proof != "" && (len(args) > 0 || s.trust.Key == ""):
 		return c.Misuse("verify --proof needs --key and no log")
 	case s.proof != "":
@@ -86,6 +93,11 @@ func (c *invocation) verifyLog(s *verifyFlags, name string) int {
 		return c.Stop(err)
 	}
 	defer log.Close()
+	if s.signed != "" {
+		if s.trust.Cosigned, err = audit.ReadCosigned(s.signed); err != nil {
+			return c.Stop(err)
+		}
+	}
 	found := audit.Inspect(log, s.trust)
 	err = c.Answer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(found) }, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, terminal.Line(found.String()))

@@ -75,6 +75,23 @@
 // section 2.1.1: from the leaf's sibling upwards. N is the last checkpoint of the log,
 // signed by K, of a tree with more than n entries whose root the leaf and the hashes give.
 //
+// # Cosignatures
+//
+// A cosigned checkpoint (Cosign, Trust.Cosigned), at most 65,536 bytes long, is the seal's N with
+// its newlines and, after its signature line, a line of C2SP tlog-cosignature, version 1:
+//
+//	— NAME SIGNATURE
+//
+// NAME is that of the cosigner's key, which has the form of K. SIGNATURE is the base64 of four
+// bytes of a hash, eight bytes of a POSIX time in seconds, big-endian, and 64 bytes of an Ed25519
+// signature. The hash is that of K, with the byte 4 in place of the byte 1. What is signed is:
+//
+//	cosignature/v1
+//	time SECONDS
+//	the text of N
+//
+// Other cosigners' lines may follow. A log agrees with it if the log contains N, by K, at its end.
+//
 // # Canonical JSON
 //
 // Canonical JSON is RFC 8785 (JCS): no white space; members sorted by the UTF-16 code
@@ -121,7 +138,8 @@
 // anything. With an ephemeral key the log is only as trustworthy as the place where
 // the public key and the checkpoint were kept. With an empty Trust.Key, Verify trusts
 // the header's key, so a completely new log cannot be distinguished from the original.
-// Nothing prevents deletion of the file. The writer sets the time stamps; nothing
+// A cosignature shows that its signer had a log with this seal at that time by its clock: not that
+// what the log says is so. Nothing prevents deletion of the file. The writer sets the time stamps; nothing
 // verifies them. Entries hold untrusted text that is not sanitized for a terminal.
 //
 // # Why

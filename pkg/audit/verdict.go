@@ -5,6 +5,7 @@ package audit
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // A State is how a log ends. The zero State vouches for nothing.
@@ -39,6 +40,9 @@ type Trust struct {
 	// "". A log that does not contain it was truncated or forked. The newline that
 	// ends it, which a shell's $(…) removes, may be missing.
 	Checkpoint string
+	// Cosigned is the seal of the log, cosigned with Key (Signer.Cosign), or "". Key is then
+	// not the key of the log, and Checkpoint is not used.
+	Cosigned string
 }
 
 // checkpoint returns the signed note, or "".
@@ -64,6 +68,8 @@ type Summary struct {
 	// (none or one) among them. They were never acknowledged and prove nothing.
 	TornBytes int64 `json:"torn_bytes"`
 	Unsigned  int64 `json:"unsigned_entries"`
+	// Cosigned is there if the seal is the one in Trust.Cosigned.
+	Cosigned *Cosignature `json:"cosigned,omitempty"`
 }
 
 // Complete reports whether the log is whole and the run's: it verifies with a key that is
@@ -73,6 +79,8 @@ func (s Summary) Complete() bool { return s.State == Sealed && s.KeyTrusted }
 // String returns one sentence for people. It quotes nothing from entries.
 func (s Summary) String() string {
 	switch {
+	case s.Complete() && s.Cosigned != nil:
+		return fmt.Sprintf("sealed and complete: %d entries, cosigned with %s at %s", s.Entries, s.Cosigned.Key, s.Cosigned.Time.Format(time.RFC3339))
 	case s.Complete():
 		return fmt.Sprintf("sealed and complete: %d entries", s.Entries)
 	case s.State == Sealed:
@@ -101,18 +109,22 @@ const (
 	CodeAfterSeal  = "after-seal"         // bytes follow the seal
 	CodeTruncated  = "truncated"          // the log ends before the checkpoint in Trust
 	CodeForked     = "forked"             // the log has another history than the checkpoint in Trust
+	CodeCosigned   = "cosigned"           // the checkpoint in Trust.Cosigned is not cosigned with Trust.Key
 )
 
 // A VerifyError describes the first thing that is wrong in a log, and where it is.
 type VerifyError struct {
 	Code    string `json:"code"`
-	Line    int64  `json:"line"`  // from 1
+	Line    int64  `json:"line"`  // from 1; 0 if nothing of the log was read
 	Entry   int64  `json:"entry"` // number of the affected entry, -1 for none
 	Offset  int64  `json:"byte"`  // of the line's first byte
 	Message string `json:"message"`
 }
 
 func (e *VerifyError) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s (%s)", e.Message, e.Code)
+	}
 	where := fmt.Sprintf("line %d (byte %d)", e.Line, e.Offset)
 	if e.Entry >= 0 {
 		where += fmt.Sprintf(", entry %d", e.Entry)

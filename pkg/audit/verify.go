@@ -71,6 +71,10 @@ func newVerifier(r io.Reader, trust Trust) *verifier {
 }
 
 func (v *verifier) run() (Summary, error) {
+	cosigned, err := v.readCosigned()
+	if err != nil {
+		return v.sum, err
+	}
 	state, err := v.walk()
 	v.sum.Checkpoint, _ = cutCheckpointLine(v.newest)
 	if err != nil {
@@ -80,8 +84,22 @@ func (v *verifier) run() (Summary, error) {
 		}
 		return v.sum, err
 	}
-	v.sum.State, v.sum.KeyTrusted = state, v.trust != Trust{}
+	v.sum.State, v.sum.KeyTrusted, v.sum.Cosigned = state, v.trust != Trust{}, cosigned
 	return v.sum, nil
+}
+
+// readCosigned replaces Trust.Cosigned by the checkpoint in it, which the log must then contain.
+func (v *verifier) readCosigned() (*Cosignature, error) {
+	if v.trust.Cosigned == "" {
+		return nil, nil
+	}
+	checkpoint, by, err := openCosigned(v.trust.Cosigned, v.trust.Key)
+	if err != nil {
+		return nil, &VerifyError{Code: CodeCosigned, Entry: -1, Message: err.Error()}
+	}
+	v.trust = Trust{Checkpoint: checkpoint}
+	v.known = checkpointLine(v.trust.checkpoint())
+	return by, nil
 }
 
 func (v *verifier) walk() (State, error) {

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// cosignedLog returns a sealed log, and its seal, cosigned with the key of "acme".
+func cosignedLog(t *testing.T) (log []byte, cosigned string, at time.Time) {
+	t.Helper()
+	log = memoryLog(t, "k", "o", vectorBodies(), true)
+	sum, err := Verify(bytes.NewReader(log), Trust{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at = time.Unix(1_700_000_000, 0).UTC()
+	if cosigned, err = testSigner(t, "acme").Cosign(sum.Checkpoint, at); err != nil {
+		t.Fatal(err)
+	}
+	return log, cosigned, at
+}
+
+// A cosigned log is complete. So it is with the line of another cosigner, and with a line that
+// is made here as C2SP tlog-cosignature says.
+func TestCosigned(t *testing.T) {
+	log, cosigned, at := cosignedLog(t)
+	key := testSigner(t, "acme").Key()
+	second, err := testSigner(t, "second").Cosign(cosigned, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"Cosign": cosigned, "two": second, "by hand": cosignByHand(t, cosigned, "acme", uint64(at.Unix()))} {
+		got, err := Verify(bytes.NewReader(log), Trust{Key: key, Cosigned: text})
+		if err != nil || !got.Complete() || got.Cosigned == nil || *got.Cosigned != (Cosignature{key, at}) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		if want := "cosigned with " + key + " at 2023-11-14T22:13:20Z"; !strings.HasSuffix(got.String(), want) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// cosignByHand replaces the cosignature of a note.
+func cosignByHand(t *testing.T, cosigned, name string, seconds uint64) string {
+	t.Helper()
+	seed, err := base64.StdEncoding.DecodeString(strings.SplitN(testKey(name), "+", 5)[4])
+	if err != nil {
+		t.Fatal(err)
+	}
+	private := ed25519.NewKeyFromSeed(seed[1:])
+	id := sha256.Sum256(slices.Concat([]byte(name+"\n\x04"), private.Public().(ed25519.PublicKey)))
+	text, signatures, _ := strings.Cut(cosigned, "\n\n")
+	first, _, _ := strings.Cut(signatures, "\n")
+	signature := ed25519.Sign(private, fmt.Appendf(nil, "cosignature/v1\ntime %d\n%s\n", seconds, text))
+	raw := slices.Concat(id[:4], binary.BigEndian.AppendUint64(nil, seconds), signature)
+	return text + "\n\n" + first + "\n— " + name + " " + base64.StdEncoding.EncodeToString(raw) + "\n"
+}
+
+// THREATS 93: no changed byte of a cosigned checkpoint is accepted, and no other key, log or kind of
+// signature.
+func TestCosignedRefuses(t *testing.T) {
+	log, cosigned, at := cosignedLog(t)
+	acme := testSigner(t, "acme")
+	for i := range cosigned {
+		for _, bad := range []string{cosigned[:i] + string(cosigned[i]^1) + cosigned[i+1:], cosigned[:i] + cosigned[i+1:], cosigned[:i]} {
+			if got, err := Verify(bytes.NewReader(log), Trust{Key: acme.Key(), Cosigned: bad}); bad != "" && (err == nil || got.Complete()) {
+				t.Fatalf("changed at byte %d, accepted: %+v\n%s", i, got, bad)
+			}
+		}
+	}
+	text, signatures, _ := strings.Cut(cosigned, "\n\n")
+	own, line, _ := strings.Cut(signatures, "\n")
+	logSigned, err := acme.Sign(text + "\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, plain, _ := strings.Cut(string(logSigned), "\n\n")
+	bodies := vectorBodies()
+	slices.Reverse(bodies)
+	other := memoryLog(t, "k", "o", bodies, true)
+	forged := memoryLog(t, "forger", "o", vectorBodies(), true)
+	tests := map[string]struct {
+		log   []byte
+		trust Trust
+		code  string
+	}{
+		"another key":                 {log, Trust{Key: testSigner(t, "other").Key(), Cosigned: cosigned}, CodeCosigned},
+		"the log's key":               {log, Trust{Key: testSigner(t, "k").Key(), Cosigned: cosigned}, CodeCosigned},
+		"no key":                      {log, Trust{Cosigned: cosigned}, CodeCosigned},
+		"only the log's signature":    {log, Trust{Key: acme.Key(), Cosigned: text + "\n\n" + own + "\n"}, CodeCosigned},
+		"a signature of logs":         {log, Trust{Key: acme.Key(), Cosigned: text + "\n\n" + own + "\n" + plain}, CodeCosigned},
+		"in another order":            {log, Trust{Key: acme.Key(), Cosigned: text + "\n\n" + line + own + "\n"}, CodeForked},
+		"too large":                   {log, Trust{Key: acme.Key(), Cosigned: cosigned + strings.Repeat("\n", maxCosigned)}, CodeCosigned},
+		"another log of this key":     {other, Trust{Key: acme.Key(), Cosigned: cosigned}, CodeForked},
+		"the same, signed by another": {forged, Trust{Key: acme.Key(), Cosigned: cosigned}, CodeForked},
+		"cut short":                   {log[:len(log)-2], Trust{Key: acme.Key(), Cosigned: cosigned}, CodeTruncated},
+		"more than the seal":          {append(bytes.Clone(log), '\n'), Trust{Key: acme.Key(), Cosigned: cosigned}, CodeAfterSeal},
+	}
+	for name, tt := range tests {
+		got, err := Verify(bytes.NewReader(tt.log), tt.trust)
+		var fault *VerifyError
+		if !errors.As(err, &fault) || fault.Code != tt.code || got.Complete() || got.Cosigned != nil {
+			t.Errorf("%s: %+v, %v, want %s", name, got, err, tt.code)
+		}
+	}
+	unsealed, err := Verify(bytes.NewReader(memoryLog(t, "k", "o", vectorBodies(), false)), Trust{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, note := range []string{unsealed.Checkpoint, "", "x\n\ny\n"} {
+		if got, err := acme.Cosign(note, at); err == nil {
+			t.Errorf("cosigned %q: %s", note, got)
+		}
+	}
+}
