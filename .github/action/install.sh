@@ -32,8 +32,8 @@ umask 022
 job_path=$PATH
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 unset LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT
-# A model's key is for fumehood alone, not for what this script starts.
-keys=(ANTHROPIC_API_KEY OPENAI_API_KEY GEMINI_API_KEY)
+# Keys are for fumehood alone, not for what this script starts.
+keys=(ANTHROPIC_API_KEY OPENAI_API_KEY GEMINI_API_KEY INPUT_AUDIT_KEY)
 export -n "${keys[@]}"
 
 scratch=

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sethvargo/go-githubactions"
 
+	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/internal/text"
@@ -236,4 +237,18 @@ func (r *inputReader) length(input string) int {
 		return 0
 	}
 	return n
+}
+
+// signer reads a private key of logs, a secret: no message ever quotes it.
+func (r *inputReader) signer(input string) *audit.Signer {
+	value := r.action.GetInput(variable(input))
+	if value == "" {
+		return nil
+	}
+	s, err := audit.NewSigner(value)
+	if len(value) > maxInput || err != nil {
+		r.refuse(input, "${{ secrets.FUMEHOOD_AUDIT_KEY }}", "is not a private key that fumehood key generate --log made")
+		return nil
+	}
+	return s
 }

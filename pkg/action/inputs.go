@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -51,6 +52,7 @@ type Inputs struct {
 	MaxRunsPerDay    int             // the same, in the repository since midnight UTC
 	Name             string          // of this plan if there are several; "" for a single one
 	Request          string          // the output of a job with phase trigger; "" for none
+	AuditKey         *audit.Signer   // cosigns the logs that this job reports; nil for none
 	OTLP             string          // URL of an OpenTelemetry collector; "" for none
 	OTLPHeaders      []string        // NAME=VARIABLE each, never a value
 	Mask             []Masked        // values to redact from everything that leaves the job; secret
@@ -163,6 +165,7 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		MaxRunsPerDay:    r.count("max-runs-per-day", DefaultMaxRunsPerDay),
 		Name:             r.name("name", "unit-tests"),
 		Request:          r.document("request", "${{ needs.trigger.outputs.request }}"),
+		AuditKey:         r.signer("audit-key"),
 		OTLP:             r.address("otlp", "https://otlp.example"),
 		OTLPHeaders:      r.words("otlp-headers", "Authorization=OTLP_AUTHORIZATION"),
 		Mask:             r.masked("mask"),

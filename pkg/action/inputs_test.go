@@ -4,6 +4,7 @@ package action
 
 import (
 	"encoding/base64"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -189,8 +191,42 @@ func checkHint(t *testing.T, p Problem) {
 	if strings.Contains(value, "${{") {
 		value = "ghs_token"
 	}
+	if p.Input == "audit-key" {
+		value = auditKey(t)
+	}
 	if _, problems := ReadInputs(environment("INPUT_"+variable(p.Input), value)); value == "" || len(problems) > 0 {
 		t.Errorf("hint %q is refused itself: %v", p.Hint, problems)
+	}
+}
+
+func auditKey(t testing.TB) string {
+	t.Helper()
+	key, err := audit.GenerateKey("acme.example/fumehood")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// A signing key is kept only as a Signer, which prints as its verifier key.
+func TestAuditKey(t *testing.T) {
+	key := auditKey(t)
+	in, problems := ReadInputs(environment("INPUT_AUDIT_KEY", key+"\n"))
+	if len(problems) > 0 || !strings.HasPrefix(in.AuditKey.Key(), "acme.example/fumehood+") {
+		t.Fatalf("%v, %v", in.AuditKey, problems)
+	}
+	for _, shown := range []string{fmt.Sprint(in.AuditKey), fmt.Sprintf("%v", in)} {
+		if strings.Contains(shown, "PRIVATE") {
+			t.Errorf("shows the key: %s", shown)
+		}
+	}
+	for _, bad := range []string{key[:len(key)-1], in.AuditKey.Key(), "hunter22", strings.Repeat("x", 5000)} {
+		_, problems := ReadInputs(environment("INPUT_AUDIT_KEY", bad))
+		if len(problems) != 1 || problems[0].Input != "audit-key" || strings.Contains(fmt.Sprint(problems), bad) {
+			t.Errorf("%.20q: %v", bad, problems)
+			continue
+		}
+		checkHint(t, problems[0])
 	}
 }
 
@@ -277,7 +313,7 @@ var inputNames = []string{
 	"plan", "policy", "mode", "phase", "rootfs", "network", "setup", "layers-cache", "results-cache", "timeout", "limits", "working-directory", "fail-on", "comment", "comment-detail", "comment-length", "check-run",
 	"dry-run", "unsupported-event", "upload", "retention-days", "staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "reviewer", "checkout",
 	"policy-branches", "organization", "findings", "organisation", "policy-key", "minimum-revision",
-	"otlp", "otlp-headers", "mask", "provider", "model", "max-usd", "max-tokens", "max-rounds",
+	"otlp", "otlp-headers", "mask", "provider", "model", "max-usd", "max-tokens", "max-rounds", "audit-key",
 }
 
 func TestEveryInputIsRead(t *testing.T) {

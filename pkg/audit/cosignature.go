@@ -153,8 +153,8 @@ func ReadCosigned(path string) (string, error) {
 	if err == nil {
 		defer f.Close()
 		var data []byte
-		if data, err = io.ReadAll(io.LimitReader(f, maxCosigned+1)); err == nil {
-			return string(data), nil
+		if data, err = io.ReadAll(io.LimitReader(f, maxCosigned+1)); err == nil && len(data) > 0 {
+			return string(data), nil // "" would ask for nothing
 		}
 	}
 	return "", &proposal.StopError{Code: "audit.not-readable", Message: fmt.Sprintf("cannot read the cosigned checkpoint %q", path),

@@ -54,6 +54,9 @@ type PlanRun struct {
 	doubts     []string
 	barred     int    // commands that ran, and that this repository's policy would not have run
 	audit      string // the result of verifying the log
+	seal       string // of a log that was in an artifact, which is sealed; or ""
+	digest     string // the SHA-256 of that log, in hexadecimal
+	cosigned   *report.Cosigned
 
 	artifact artifactRef
 	log      []byte // the artifact's, for a collector only
@@ -72,7 +75,7 @@ func (l PlanRun) decidedHere() bool { return l.local || l.confirmed }
 // part is the part of the page about l. foreign means that the pull request can change
 // the workflow that ran it.
 func (l PlanRun) part(foreign bool) report.Part {
-	return report.Part{Name: l.Name, Report: l.Report, Audit: l.audit, Doubt: l.doubts, Foreign: foreign && !l.local, Decided: l.decidedHere()}
+	return report.Part{Name: l.Name, Report: l.Report, Audit: l.audit, Cosigned: l.cosigned, Doubt: l.doubts, Foreign: foreign && !l.local, Decided: l.decidedHere()}
 }
 
 // sumUp returns what runs amount to. What policy would now refuse counts as denied: a rule

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"maps"
@@ -118,6 +119,9 @@ func (l *PlanRun) checkLog(log []byte) error {
 		return malformed("its audit log does not verify: %v", err)
 	}
 	l.audit = summary.String()
+	if summary.State == audit.Sealed {
+		l.seal, l.digest = summary.Checkpoint, fmt.Sprintf("%x", sha256.Sum256(log))
+	}
 	if doubts := hood.CompareLog(l.Report, entries); len(doubts) > 0 {
 		return malformed("the report does not match the audit log: %s", doubts[0])
 	}

@@ -30,6 +30,9 @@ func (s step) do(ctx context.Context) (Outcome, error) {
 		}
 		return Outcome{Skipped: skipped}, err
 	}
+	if err := s.job.checkAuditKey(phase); err != nil {
+		return Outcome{}, err
+	}
 	t, skipped, err = s.identify(ctx, phase, t)
 	if err != nil || skipped != "" {
 		return Outcome{Request: t.Request, Skipped: skipped}, err
@@ -134,6 +137,9 @@ func (s step) gatherAndReport(ctx context.Context, t Task) (Outcome, error) {
 	found.policy, found.comment = describeTips(base.tips), base.comment()
 	if ctx.Err() != nil {
 		return found, err
+	}
+	if err == nil {
+		err = s.job.keepEvidence(found.Runs)
 	}
 	if err != nil {
 		found.Runs = []PlanRun{s.job.stoppedRun(t.Request, err)}

@@ -87,6 +87,7 @@ func footer(d *doc, part Part, l level, packed bool) {
 		d.block("<p>"+enforced+"</p>", list(run.Enforced, l.run, func(s string) string { return prose(s, l.long) }))
 	}
 	audit(d, part.Report.Audit, packed)
+	cosigned(d, part.Report.Audit, part.Cosigned, packed)
 }
 
 // toolchains lists names and versions, and the paths of those outside the system's directories.
@@ -119,9 +120,24 @@ func audit(d *doc, a *proposal.Audit, packed bool) {
 	d.block(fence("sh", verifyCommand(a, packed)))
 }
 
+// cosigned shows who has cosigned the log, and the command that verifies it with that key alone.
+func cosigned(d *doc, a *proposal.Audit, c *Cosigned, packed bool) {
+	if a == nil || c == nil {
+		return
+	}
+	d.block("<p>The job that reported the run cosigned the log on " + moment(c.Time) + ": file " + code(c.File, 160) + " of artifact " + code(c.Artifact, 160) +
+		". This checks that it is that log:</p>")
+	d.block(fence("sh", shellLine(logName(a, packed), "--cosigned", path.Base(c.File), "--key", c.Key)))
+}
+
 // verifyCommand is a line for a shell. What a report holds is untrusted, so every word of it is
 // quoted.
 func verifyCommand(a *proposal.Audit, packed bool) string {
+	return shellLine(logName(a, packed), "--key", a.Key, "--checkpoint", strings.TrimSuffix(a.Checkpoint, "\n"))
+}
+
+// logName is the path of the log, or its name in an artifact.
+func logName(a *proposal.Audit, packed bool) string {
 	name := a.File
 	if packed {
 		name = path.Base(name)
@@ -129,8 +145,13 @@ func verifyCommand(a *proposal.Audit, packed bool) string {
 	if strings.HasPrefix(name, "-") {
 		name = "./" + name
 	}
+	return name
+}
+
+// shellLine is fumehood verify with these arguments, each as one word of a shell.
+func shellLine(args ...string) string {
 	words := "fumehood verify"
-	for _, w := range []string{name, "--key", a.Key, "--checkpoint", strings.TrimSuffix(a.Checkpoint, "\n")} {
+	for _, w := range args {
 		words += " " + shellWord(text.Excerpt([]byte(w), nil, int64(len(w)), 2000).Text)
 	}
 	return words + "\n"

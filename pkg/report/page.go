@@ -5,6 +5,7 @@ package report
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/internal/text"
@@ -62,6 +63,16 @@ type Part struct {
 	Decided bool
 	// Doubt lists what the caller could not confirm in the report, in the caller's words.
 	Doubt []string
+	// Cosigned says that the caller has cosigned the log; nil if not.
+	Cosigned *Cosigned
+}
+
+// Cosigned says who has cosigned a log, and where the cosigned checkpoint is kept.
+type Cosigned struct {
+	Key      string // verifier key of the cosigner
+	Time     time.Time
+	File     string // path in the artifact
+	Artifact string // its name
 }
 
 // Sized returns p with a configured detail and length. What a person may be asked to approve

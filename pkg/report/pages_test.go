@@ -91,6 +91,7 @@ func pages() map[string]Page {
 	reported := fork
 	reported.Parts = []Part{{Report: allOK(), Audit: "sealed and complete: 9 entries", Foreign: true, Decided: true}}
 	reported.Notices, reported.Pending, reported.Earlier = []Notice{SelfReported("the audit log was verified, and each decision was made again with this repository's policy")}, nil, nil
+	reported.Parts[0].Cosigned = &Cosigned{Key: "acme.example/fumehood+12ab34cd+AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyAh", Time: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), File: "audit.cosigned", Artifact: "evidence-of-fumehood"}
 	quiet := Page{Parts: []Part{{Report: mixed()}}, Repository: ownRepository, RunURL: ownRun, Artifact: "fumehood", Head: sha, Files: fork.Files, Detail: config.DetailQuiet}
 	full := quiet
 	full.Detail = config.DetailFull
@@ -138,7 +139,7 @@ func checkPage(t testing.TB, p Page, md string) {
 // hostilePage has s in every field that a caller sets.
 func hostilePage(s string) Page {
 	return Page{
-		Parts:   []Part{{Name: s, Report: everywhere(s), Audit: s, Doubt: []string{s}}, {Name: s + "2", Report: everywhere(s + "2")}},
+		Parts:   []Part{{Name: s, Report: everywhere(s), Audit: s, Doubt: []string{s}, Cosigned: &Cosigned{Key: s, File: s, Artifact: s}}, {Name: s + "2", Report: everywhere(s + "2")}},
 		Notices: []Notice{{"warning", s}, {"note", s}, Moved(s), SelfReported(s), Touches([]string{s, s})},
 		Pending: &Pending{Head: s}, Earlier: []Earlier{{s, s, s}, {s, s, ownRun + s}},
 		Repository: ownRepository, RunURL: ownRun, Artifact: s,
