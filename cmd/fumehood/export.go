@@ -5,7 +5,9 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -25,11 +27,16 @@ func (c *invocation) exportCommand() *cobra.Command {
 		Use: `export LOG|REPORT [flags]
 --attributes`,
 		GroupID: groupEvidence,
-		Short:   "Export the decisions of a run as JSON lines or to an OpenTelemetry collector",
+		Short:   "Export a run as JSON lines, JUnit or SARIF, or to an OpenTelemetry collector",
 		Long: `Export the decisions of a run. With --to decisions, each line is one decision in the form of
 OPA's decision log; its schema is testdata/schema/fumehood.decision.v1.json. The last line of
 a run is for the run: custom.sequence counts lines, so that a gap is seen. With --to otlp,
 the run is sent as a trace, and its decisions and findings as log records, by OTLP over HTTP.
+
+With --to junit, each command is a test case. With --to sarif, denied commands and findings
+are results. A log has only the lengths and digests of what commands printed: JUnit made from
+it has no output, and a command that could not run counts as failed. JUnit made from the report
+has both. SARIF with lines of files is made by fumehood report --sarif --workspace.
 
 The log is verified first; an altered log is not exported. A report contains proposals,
 commands and findings. The log, audit.jsonl, also contains programs and connections. Ids are
@@ -40,6 +47,7 @@ part is exported); 3 cannot be read, written or sent`,
 		Example: `  fumehood export audit.jsonl
   fumehood export audit.jsonl --key "$(jq -r .audit.key report.json)" --out decisions.jsonl
   fumehood export audit.jsonl | jq -r 'select(.result.effect == "deny") | [.decision_id, .path, .result.rules[0]] | @tsv'
+  fumehood export audit.jsonl --key "$(jq -r .audit.key report.json)" --to junit --out fumehood.xml
   fumehood export audit.jsonl --to otlp --endpoint http://127.0.0.1:4318
   fumehood export audit.jsonl --to otlp --endpoint https://otlp.example --otlp-header Authorization=OTLP_AUTHORIZATION
   fumehood export --attributes`,
@@ -60,14 +68,14 @@ type exportCommandFlags struct {
 
 func (x *exportCommandFlags) define(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&x.to, "to", "decisions", "`FORM` decisions or otlp")
-	f.StringVar(&x.out, "out", "", "`FILE` write decisions to this file instead of standard output")
+	f.StringVar(&x.to, "to", "decisions", "`FORM` decisions, junit, sarif or otlp")
+	f.StringVar(&x.out, "out", "", "`FILE` write to this file instead of standard output")
 	f.BoolVar(&x.all, "all", false, "export every started program, not only those that were or would have been refused")
 	f.BoolVar(&x.table, "attributes", false, "print the table of OpenTelemetry attributes and exit")
 	defineTrust(cmd, &x.trust, true)
 	x.otlp.flag, x.otlp.describe = "endpoint", "`URL` address of the collector, without /v1/traces"
 	x.otlp.define(cmd)
-	cli.Values(cmd, "to", "decisions", "otlp")
+	cli.Values(cmd, "to", "decisions", "junit", "sarif", "otlp")
 }
 
 // exportRun exports the log or report that args name. flags is the number of flags given.
@@ -99,13 +107,15 @@ func (x *exportCommandFlags) misuse() string {
 	switch {
 	case x.table:
 		return "--attributes takes no other flag or argument"
-	case x.to != "decisions" && x.to != "otlp":
-		return fmt.Sprintf("invalid value %q for --to: use decisions or otlp", terminal.Line(x.to))
+	case x.to != "decisions" && x.to != "otlp" && renders[x.to] == nil:
+		return fmt.Sprintf("invalid value %q for --to: use decisions, junit, sarif or otlp", terminal.Line(x.to))
 	case x.to == "otlp" && x.otlp.endpoint == "":
 		return "--to otlp needs --endpoint URL"
 	case x.to == "otlp" && x.out != "":
-		return "--out needs --to decisions"
-	case x.to == "decisions" && x.otlp.given():
+		return "--to otlp does not write --out"
+	case x.all && renders[x.to] != nil:
+		return "--all needs --to decisions or otlp"
+	case x.to != "otlp" && x.otlp.given():
 		return "--endpoint and --otlp-… need --to otlp"
 	}
 	return ""
@@ -115,9 +125,12 @@ func (x *exportCommandFlags) misuse() string {
 func (c *invocation) export(x *exportCommandFlags, file *os.File, exporter *otlp.Exporter) int {
 	var code int
 	var err error
-	if x.to == "otlp" {
+	switch {
+	case x.to == "otlp":
 		code, err = c.sendFile(x, file, exporter)
-	} else {
+	case renders[x.to] != nil:
+		code, err = c.renderFile(x, file)
+	default:
 		code, err = c.writeFile(x, file)
 	}
 	if err == nil {
@@ -141,6 +154,32 @@ func (c *invocation) sendFile(x *exportCommandFlags, file *os.File, exporter *ot
 	return code, exporter.Send(ctx, story, &b)
 }
 
+// renders are the forms of --to that are made from the run as a whole.
+var renders = map[string]func(io.Writer, proposal.Report) error{
+	"junit": report.JUnit,
+	"sarif": func(w io.Writer, r proposal.Report) error { return report.SARIF(w, r, nil) },
+}
+
+func (c *invocation) renderFile(x *exportCommandFlags, file *os.File) (int, error) {
+	story, code, err := c.read(x, file, func(export.Decision) error { return nil })
+	if err != nil {
+		return code, err
+	}
+	var form bytes.Buffer
+	if err := renders[x.to](&form, story.Report()); err != nil {
+		return exitStopped, err
+	}
+	out, err := c.decisions(x.out)
+	if err != nil {
+		return exitStopped, err
+	}
+	if err := out.WriteForm(form.Bytes()); err != nil {
+		out.Abandon()
+		return exitStopped, err
+	}
+	return code, out.Close()
+}
+
 func (c *invocation) writeFile(x *exportCommandFlags, file *os.File) (int, error) {
 	out, err := c.decisions(x.out)
 	if err != nil {
@@ -154,7 +193,7 @@ func (c *invocation) writeFile(x *exportCommandFlags, file *os.File) (int, error
 	return code, out.Close()
 }
 
-// decisions opens the file for decisions, or standard output for "".
+// decisions opens the file for what is exported, or standard output for "".
 func (c *invocation) decisions(path string) (*export.Writer, error) {
 	if path == "" {
 		return export.NewWriter(c.Stdout), nil
@@ -170,7 +209,9 @@ func (c *invocation) read(x *exportCommandFlags, file *os.File, each func(export
 		if err != nil {
 			return export.Story{}, exitStopped, err
 		}
-		c.Warn("a report contains only proposals, commands and findings; export the audit log for programs and connections")
+		if renders[x.to] == nil {
+			c.Warn("a report contains only proposals, commands and findings; export the audit log for programs and connections")
+		}
 		story, err := export.Report(r, o, each)
 		return story, exitOK, err
 	}

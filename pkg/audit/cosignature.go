@@ -127,23 +127,23 @@ type Cosignature struct {
 
 // openCosigned returns the checkpoint as the log has it, if key has cosigned it and it is a
 // seal.
-func openCosigned(cosigned, key string) (checkpoint string, by *Cosignature, err error) {
+func openCosigned(cosigned, key string) (checkpoint string, by Cosignature, err error) {
 	c, err := cosignerOf(key)
 	if err != nil {
-		return "", nil, err
+		return "", by, err
 	}
 	if len(cosigned) > maxCosigned {
-		return "", nil, fmt.Errorf("cosigned checkpoint is larger than %d bytes", maxCosigned)
+		return "", by, fmt.Errorf("cosigned checkpoint is larger than %d bytes", maxCosigned)
 	}
 	n, err := note.Open([]byte(cosigned), note.VerifierList(c))
 	if err != nil {
-		return "", nil, fmt.Errorf("checkpoint is not cosigned by %s", c.name)
+		return "", by, fmt.Errorf("checkpoint is not cosigned by %s", c.name)
 	}
 	if point, err := parseCheckpoint(n.Text); err != nil || !point.sealed {
-		return "", nil, errors.New("cosigned checkpoint is not the seal of a log")
+		return "", by, errors.New("cosigned checkpoint is not the seal of a log")
 	}
 	signature, _, _ := strings.Cut(cosigned[len(n.Text)+1:], "\n") // the log's own is the first
-	return n.Text + "\n" + signature + "\n", &Cosignature{strings.TrimSpace(key), c.at}, nil
+	return n.Text + "\n" + signature + "\n", Cosignature{strings.TrimSpace(key), c.at}, nil
 }
 
 // ReadCosigned reads the cosigned checkpoint in the file at path, for Trust.Cosigned. Its error

@@ -42,7 +42,7 @@ func TestCosigned(t *testing.T) {
 	}
 	for name, text := range map[string]string{"Cosign": cosigned, "two": second, "by hand": cosignByHand(t, cosigned, "acme", uint64(at.Unix()))} {
 		got, err := Verify(bytes.NewReader(log), Trust{Key: key, Cosigned: text})
-		if err != nil || !got.Complete() || got.Cosigned == nil || *got.Cosigned != (Cosignature{key, at}) {
+		if err != nil || !got.Complete() || got.Cosigned != (Cosignature{key, at}) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 		if want := "cosigned with " + key + " at 2023-11-14T22:13:20Z"; !strings.HasSuffix(got.String(), want) {
@@ -110,7 +110,7 @@ func TestCosignedRefuses(t *testing.T) {
 	for name, tt := range tests {
 		got, err := Verify(bytes.NewReader(tt.log), tt.trust)
 		var fault *VerifyError
-		if !errors.As(err, &fault) || fault.Code != tt.code || got.Complete() || got.Cosigned != nil {
+		if !errors.As(err, &fault) || fault.Code != tt.code || got.Complete() || got.Cosigned != (Cosignature{}) {
 			t.Errorf("%s: %+v, %v, want %s", name, got, err, tt.code)
 		}
 	}

@@ -68,8 +68,8 @@ type Summary struct {
 	// (none or one) among them. They were never acknowledged and prove nothing.
 	TornBytes int64 `json:"torn_bytes"`
 	Unsigned  int64 `json:"unsigned_entries"`
-	// Cosigned is there if the seal is the one in Trust.Cosigned.
-	Cosigned *Cosignature `json:"cosigned,omitempty"`
+	// Cosigned is set if the seal is the one in Trust.Cosigned.
+	Cosigned Cosignature `json:"cosigned,omitzero"`
 }
 
 // Complete reports whether the log is whole and the run's: it verifies with a key that is
@@ -79,7 +79,7 @@ func (s Summary) Complete() bool { return s.State == Sealed && s.KeyTrusted }
 // String returns one sentence for people. It quotes nothing from entries.
 func (s Summary) String() string {
 	switch {
-	case s.Complete() && s.Cosigned != nil:
+	case s.Complete() && s.Cosigned.Key != "":
 		return fmt.Sprintf("sealed and complete: %d entries, cosigned with %s at %s", s.Entries, s.Cosigned.Key, s.Cosigned.Time.Format(time.RFC3339))
 	case s.Complete():
 		return fmt.Sprintf("sealed and complete: %d entries", s.Entries)

@@ -89,13 +89,13 @@ func (v *verifier) run() (Summary, error) {
 }
 
 // readCosigned replaces Trust.Cosigned by the checkpoint in it, which the log must then contain.
-func (v *verifier) readCosigned() (*Cosignature, error) {
+func (v *verifier) readCosigned() (Cosignature, error) {
 	if v.trust.Cosigned == "" {
-		return nil, nil
+		return Cosignature{}, nil
 	}
 	checkpoint, by, err := openCosigned(v.trust.Cosigned, v.trust.Key)
 	if err != nil {
-		return nil, &VerifyError{Code: CodeCosigned, Entry: -1, Message: err.Error()}
+		return by, &VerifyError{Code: CodeCosigned, Entry: -1, Message: err.Error()}
 	}
 	v.trust = Trust{Checkpoint: checkpoint}
 	v.known = checkpointLine(v.trust.checkpoint())

@@ -12,7 +12,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Writer writes decisions, a line each. A regular file gets its name only when it is
+// A Writer writes decisions, a line each, or another form of a run. A regular file gets its name only when it is
 // complete. Its errors are *proposal.StopErrors with the code decisions.not-writable.
 type Writer struct {
 	w     *bufio.Writer
@@ -47,7 +47,7 @@ func notWritable(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &proposal.StopError{Code: "decisions.not-writable", Message: "cannot write the decisions", Hint: "name a file in an existing directory", Err: err}
+	return &proposal.StopError{Code: "decisions.not-writable", Message: "cannot write the export", Hint: "name a file in an existing directory", Err: err}
 }
 
 // Write writes d. It may be passed to Log and Report.
@@ -57,6 +57,12 @@ func (w *Writer) Write(d Decision) error {
 		return err
 	}
 	_, err = w.w.Write(line)
+	return notWritable(err)
+}
+
+// WriteForm writes another form of a run, in place of decisions.
+func (w *Writer) WriteForm(data []byte) error {
+	_, err := w.w.Write(data)
 	return notWritable(err)
 }
 
