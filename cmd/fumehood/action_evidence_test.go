@@ -30,9 +30,9 @@ func newAuditKey(t *testing.T) (private, public string) {
 	return private, s.Key()
 }
 
-// watchFor looks for a secret in the arguments and the environment of all processes, except for
-// the command that it is given to. The returned function ends that and returns what was found.
-func watchFor(secret string, except ...string) (end func() []string) {
+// watchFor looks for a secret in the arguments of all processes, and in the environment of those
+// that it is not given to. The returned function ends that and returns what was found.
+func watchFor(secret string, given func(args string) bool) (end func() []string) {
 	stop, found := make(chan struct{}), make(chan []string)
 	go func() {
 		var list []string
@@ -47,8 +47,7 @@ func watchFor(secret string, except ...string) (end func() []string) {
 			for _, dir := range all {
 				args, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
 				env, _ := os.ReadFile(filepath.Join(dir, "environ"))
-				given := string(args) == strings.Join(except, "\x00")+"\x00"
-				if bytes.Contains(args, []byte(secret)) || !given && bytes.Contains(env, []byte(secret)) {
+				if bytes.Contains(args, []byte(secret)) || bytes.Contains(env, []byte(secret)) && !given(string(args)) {
 					list = append(list, string(args))
 				}
 			}
@@ -109,7 +108,7 @@ func TestActionCosigns(t *testing.T) {
 	log := s.outputs["audit-log"]
 	w.upload(s, nil)
 	w.permit("contents:read", "pull_requests:write", "actions:read")
-	end := watchFor(private, w.binary, "action")
+	end := watchFor(private, func(args string) bool { return args == w.binary+"\x00action\x00" })
 	r := w.report(nil, "INPUT_AUDIT_KEY="+private)
 	if seen := end(); len(seen) > 0 {
 		t.Errorf("other processes have the key: %q", seen)
@@ -134,6 +133,22 @@ func TestActionCosigns(t *testing.T) {
 	again := w.act("pull_request", w.event("pull_request.opened.fork", nil))
 	if code, out := verifyCosigned(t, again.outputs["audit-log"], cosigned, public); code != exitRefused {
 		t.Errorf("the log of another run: exit %d: %s", code, out)
+	}
+}
+
+// THREATS 93: the programs that the action's script starts do not have the key; fumehood has it.
+func TestInstallKeys(t *testing.T) {
+	i := newInstaller(t, members())
+	end := watchFor("PRIVATE+KEY+of-the-test", func(args string) bool {
+		return strings.HasPrefix(args, "bash\x00") || strings.HasPrefix(args, "/bin/bash\x00-p\x00")
+	})
+	stdout, stderr, code := i.run(t, "INPUT_AUDIT_KEY=PRIVATE+KEY+of-the-test")
+	if seen := end(); len(seen) > 0 {
+		t.Errorf("programs have the key: %q", seen)
+	}
+	wantStarted(t, stdout, stderr, code, i.installed("fumehood"))
+	if !strings.Contains(stdout, "\nkey: PRIVATE+KEY+of-the-test\n") {
+		t.Errorf("fumehood has no key:\n%s", stdout)
 	}
 }
 

@@ -163,10 +163,15 @@ func checkJob(t *testing.T, where string, w workflow, job workflowJob) {
 			t.Errorf("%s runs fumehood in a job with a reviewer's key, and not to ask the model", where)
 		}
 	}
+	for _, s := range job.Steps {
+		if s.With["audit-key"] != "" && s.With["phase"] != "report" {
+			t.Errorf("%s gives the key for logs to phase %q", where, s.With["phase"])
+		}
+	}
 	if !slices.ContainsFunc(job.Steps, workflowStep.runsCode) {
 		return
 	}
-	if job.Permissions["id-token"] != "" || job.Permissions["contents"] != "read" {
+	if job.Permissions["id-token"] != "" || job.Permissions["attestations"] != "" || job.Permissions["contents"] != "read" {
 		t.Errorf("%s runs code of pull requests with permissions %v", where, job.Permissions)
 	}
 	if text, err := yaml.Marshal(job); err != nil || strings.Contains(string(text), "secrets.") {
