@@ -10,6 +10,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +49,37 @@ func TestCosigned(t *testing.T) {
 		}
 		if want := "cosigned with " + key + " at 2023-11-14T22:13:20Z"; !strings.HasSuffix(got.String(), want) {
 			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// The vector for other implementations is what Cosign writes.
+func TestCosignedVector(t *testing.T) {
+	log, err := os.ReadFile(filepath.Join(vectorDir, "sealed.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := Verify(bytes.NewReader(log), Trust{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, file := testSigner(t, "vectors.example/witness"), filepath.Join(vectorDir, "sealed.cosigned")
+	cosigned, err := signer.Cosign(sum.Checkpoint, time.Unix(1_700_000_000, 0))
+	if err == nil && *update {
+		err = os.WriteFile(file, []byte(cosigned), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if vector, err := ReadCosigned(file); err != nil || vector != cosigned {
+		t.Fatalf("%v, %q, want %q", err, vector, cosigned)
+	}
+	if got, err := Verify(bytes.NewReader(log), Trust{Key: signer.Key(), Cosigned: cosigned}); err != nil || !got.Complete() {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, name := range []string{"none", os.DevNull} {
+		if text, err := ReadCosigned(name); err == nil {
+			t.Errorf("%s: %q", name, text)
 		}
 	}
 }
