@@ -161,12 +161,12 @@ var renders = map[string]func(io.Writer, proposal.Report) error{
 }
 
 func (c *invocation) renderFile(x *exportCommandFlags, file *os.File) (int, error) {
-	story, code, err := c.read(x, file, func(export.Decision) error { return nil })
+	r, code, err := c.readWhole(x, file)
 	if err != nil {
 		return code, err
 	}
 	var form bytes.Buffer
-	if err := renders[x.to](&form, story.Report()); err != nil {
+	if err := renders[x.to](&form, r); err != nil {
 		return exitStopped, err
 	}
 	out, err := c.decisions(x.out)
@@ -193,6 +193,16 @@ func (c *invocation) writeFile(x *exportCommandFlags, file *os.File) (int, error
 	return code, out.Close()
 }
 
+// readWhole reads the report in file, or the log as a report.
+func (c *invocation) readWhole(x *exportCommandFlags, file *os.File) (proposal.Report, int, error) {
+	if report.Is(file) {
+		r, err := report.ReadFrom(file)
+		return r, exitOK, err
+	}
+	story, code, err := c.read(x, file, func(export.Decision) error { return nil })
+	return story.Report(), code, err
+}
+
 // decisions opens the file for what is exported, or standard output for "".
 func (c *invocation) decisions(path string) (*export.Writer, error) {
 	if path == "" {
@@ -209,9 +219,7 @@ func (c *invocation) read(x *exportCommandFlags, file *os.File, each func(export
 		if err != nil {
 			return export.Story{}, exitStopped, err
 		}
-		if renders[x.to] == nil {
-			c.Warn("a report contains only proposals, commands and findings; export the audit log for programs and connections")
-		}
+		c.Warn("a report contains only proposals, commands and findings; export the audit log for programs and connections")
 		story, err := export.Report(r, o, each)
 		return story, exitOK, err
 	}
