@@ -27,7 +27,9 @@
 // It writes workflow commands to Options.Stdout, and the files that the runner names:
 // the step's outputs and its summary. It writes to no other stream. In RUNNER_TEMP it
 // makes a directory with the artifact: of each plan the files plan, report.json and
-// audit.jsonl, at the top for one plan and in numbered directories for several.
+// audit.jsonl, at the top for one plan and in numbered directories for several. A job that
+// reports makes one with the cosigned checkpoints of the logs that it accepted, if it has a key
+// for that, and leaves their digests in audit.sha256.
 //
 // # Limits
 //
