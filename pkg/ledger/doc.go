@@ -13,10 +13,15 @@
 //	tile/L/N[.p/W]             hashes of the Merkle tree (RFC 6962), 256 in a tile
 //	tile/entries/N[.p/W]       the entries: two bytes of length, big-endian, and the bytes
 //
-// The origin is the name of the ledger's key, Ed25519 as golang.org/x/mod/sumdb/note writes
-// it. An entry is a checkpoint of an audit log with its signature and its line ends (see
-// package audit). Witnesses add their cosignatures (https://c2sp.org/tlog-cosignature) to
-// the file checkpoint; Append removes them with the checkpoint that they are of.
+// The key is Ed25519, as golang.org/x/mod/sumdb/note writes it, and the origin is its name. The
+// text of the checkpoint has three lines: the origin, the size in decimal and the root in
+// base64. After an empty line, each signature has a line as in package audit. Base64 has one
+// spelling only, as there. Witnesses add their cosignatures (https://c2sp.org/tlog-cosignature)
+// to the file checkpoint; Append removes them with the checkpoint that they are of.
+//
+// A leaf of the tree is an entry: a checkpoint of an audit log with its signature and its line
+// ends (see package audit), 1 to 65,535 bytes. N is the number of a tile, in groups of three
+// digits: 1234067 is x001/x234/067. Tiles of a smaller ledger may remain (.p/W); nothing reads them.
 //
 // # What it promises
 //

@@ -4,12 +4,14 @@ package ledger
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -77,6 +79,9 @@ func (l *Ledger) open(signed string) (h Head, err error) {
 	if err != nil {
 		return h, stop(CodeKey, "the checkpoint is not signed by the ledger's key", "give the key that signs this ledger", err)
 	}
+	if !isCanonical(n) {
+		return h, stop(CodeBroken, "a signature of the checkpoint is not in the only spelling of base64", hintRestore, nil)
+	}
 	lines := strings.Split(n.Text, "\n")
 	if len(lines) != 4 || lines[0] != l.key.Name() || lines[3] != "" {
 		return h, stop(CodeBroken, "the checkpoint is not one of this ledger", hintRestore, nil)
@@ -89,7 +94,19 @@ func (l *Ledger) open(signed string) (h Head, err error) {
 	return Head{size, root, signed}, nil
 }
 
-// Verify checks everything: that the entries make the signed root.
+// isCanonical reports whether the signatures of n have no other spelling that means the same.
+func isCanonical(n *note.Note) bool {
+	for _, s := range slices.Concat(n.Sigs, n.UnverifiedSigs) {
+		raw, err := base64.StdEncoding.Strict().DecodeString(s.Base64)
+		if err != nil || base64.StdEncoding.EncodeToString(raw) != s.Base64 {
+			return false
+		}
+	}
+	return true
+}
+
+// Verify checks everything: that the entries make the signed root, and that the tiles are
+// those of the entries.
 func (l *Ledger) Verify() (Head, error) {
 	h, err := l.Head()
 	if err != nil {
@@ -104,7 +121,7 @@ func (l *Ledger) Verify() (Head, error) {
 	if err != nil || root != h.Root {
 		return h, stop(CodeBroken, "the entries are not those that were signed", hintRestore, err)
 	}
-	return h, nil
+	return h, l.checkTiles(h.Size, hashes)
 }
 
 // Since checks that l contains the ledger that an earlier checkpoint, signed by the same

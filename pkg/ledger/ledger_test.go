@@ -128,7 +128,7 @@ func TestChanged(t *testing.T) {
 		for _, file := range []string{"checkpoint", "tile/entries/000.p/9", "tile/0/000.p/9"} {
 			t.Run(spoil.name+" "+file, func(t *testing.T) {
 				dir := t.TempDir()
-				l, heads := filled(t, signer, dir, 9)
+				l, _ := filled(t, signer, dir, 9)
 				path := filepath.Join(dir, file)
 				data, err := os.ReadFile(path)
 				if err != nil {
@@ -137,11 +137,8 @@ func TestChanged(t *testing.T) {
 				if err := spoil.with(path, data); err != nil {
 					t.Fatal(err)
 				}
-				_, verified := l.Verify()
-				_, proved := l.Prove(leafOf(3))
-				since := l.Since(heads[4].Signed)
-				if verified == nil && proved == nil && since == nil {
-					t.Error("nothing is noticed")
+				if _, err := l.Verify(); err == nil {
+					t.Error("it verifies")
 				}
 				if _, h, err := Append(dir, signer, leafOf(10)); err == nil {
 					t.Errorf("an entry was added: %+v", h)

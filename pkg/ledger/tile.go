@@ -3,6 +3,7 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -39,6 +40,20 @@ func (t tiles) ReadTiles(list []tlog.Tile) ([][]byte, error) {
 		all = append(all, data)
 	}
 	return all, nil
+}
+
+// checkTiles compares every tile of a ledger of this size with the hashes of its entries.
+func (l *Ledger) checkTiles(size int64, hashes tlog.HashReader) error {
+	for _, t := range tlog.NewTiles(height, 0, size) {
+		want, err := tlog.ReadTileData(t, hashes)
+		if err != nil {
+			return err
+		}
+		if got, err := readFile(filepath.Join(l.dir, pathOf(t))); err != nil || !bytes.Equal(got, want) {
+			return stop(CodeBroken, fmt.Sprintf("the ledger's file %s is not that of its entries", pathOf(t)), hintRestore, err)
+		}
+	}
+	return nil
 }
 
 // pathOf is a tile's path: Go's has the height, that of C2SP has not, and calls entries so.

@@ -9,7 +9,6 @@ from decimal import Decimal
 MAX_ENTRY, MAX_INT, N = 8 << 20, 2**53 - 1, "(0|[1-9][0-9]{0,17})"
 NAME, KIND, TIME = "[A-Za-z0-9._~:/@%-]{1,200}", "[a-z][a-z0-9.-]{0,63}", "[0-9]{4}(?:-[0-9]{2}){2}T[0-9]{2}(?::[0-9]{2}){2}[.][0-9]{3}"
 sha256 = lambda *parts: hashlib.sha256(b"".join(parts)).digest()
-
 def need(condition, message, back=0):  # back: how many lines earlier the fault is
     if not condition:
         raise ValueError(message, back)
@@ -85,7 +84,6 @@ def join(edges, whole):  # edges: (height, hash) of subtrees, the largest first;
         (height, right), (_, left) = edges.pop(), edges.pop()
         edges.append((height + 1, sha256(b"\1", left, right)))
     return edges[0][1] if edges else sha256()
-
 def verify_log(data, trusted, known, where):
     *lines, tail = data.split(b"\n")
     edges, n, size, at, covered, digest, owed, sealed = [], 0, 0, 0, 0, hashlib.sha256(), False, False
@@ -117,20 +115,23 @@ def verify_log(data, trusted, known, where):
     return {"verdict": "sealed" if sealed else "unsealed" if covered == len(data) and data else "torn",
             "entries": size, "unsigned_entries": n - size, "torn_bytes": len(data) - covered}
 
-def verify_proof(data, trusted, known, where):
-    m = re.fullmatch("c2sp.org/tlog-proof@v1\nextra (.*)\nindex %s\n((?:.+\n)*)\n(.*\n(?:.*\n)*)" % N, data.decode())
-    need(m, "malformed proof")
-    n, (_, size, want, _, _, sealed) = int(m[2]), read_note(m[4], read_key(trusted))
-    need(n < size and known in (None, m[4]), "for another checkpoint")
-    at, last, got = n, size - 1, read_entry(b'{"entry":%s,"n":%d}' % (decode64(m[1]), n), n)
-    for other in map(decode64, m[3].split("\n")[:-1]):  # RFC 9162, 2.1.3.2
+def read_proof(data):  # returns the leaf, its number, the hashes and the note
+    need(m := re.fullmatch("c2sp.org/tlog-proof@v1\nextra (.*)\nindex %s\n((?:.+\n)*)\n(.*\n(?:.*\n)*)" % N, data.decode()), "malformed proof")
+    return decode64(m[1]), int(m[2]), [decode64(line) for line in m[3].split("\n")[:-1]], m[4]
+def climb(got, at, last, hashes):  # the root that a leaf's hash and its inclusion proof give: RFC 9162, 2.1.3.2
+    for other in hashes:
         need(last > 0, "proof is too long")
         left = at & 1 or at == last
         got = sha256(b"\1", other, got) if left else sha256(b"\1", got, other)
         while left and at and not at & 1:
             at, last = at >> 1, last >> 1
         at, last = at >> 1, last >> 1
-    need(last == 0 and got == want, "not in the log that was signed")
+    return got if last == 0 else None
+def verify_proof(data, trusted, known, where):
+    (leaf, n, hashes, note), key = read_proof(data), read_key(trusted)
+    _, size, root, _, _, sealed = read_note(note, key)
+    need(n < size and known in (None, note), "for another checkpoint")
+    need(climb(read_entry(b'{"entry":%s,"n":%d}' % (leaf, n), n), n, size - 1, hashes) == root, "not in the log that was signed")
     return {"verdict": "proved", "entries": size, "sealed": sealed}
 def verify(path, key, checkpoint=None):
     data, where = open(path, "rb").read(), [0]
@@ -143,8 +144,7 @@ def verify(path, key, checkpoint=None):
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:
-        found = verify(*sys.argv[1:])
-        print(json.dumps(found))
+        print(json.dumps(found := verify(*sys.argv[1:])))
         sys.exit(found["verdict"] not in ("sealed", "proved"))
     for row in json.load(open(sys.argv[1], encoding="utf-8")):
         print(json.dumps(verify(os.path.join(os.path.dirname(sys.argv[1]), row["file"]), row["key"], row.get("checkpoint"))))
