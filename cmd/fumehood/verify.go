@@ -15,6 +15,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
@@ -98,6 +99,7 @@ func (c *invocation) verifyLog(s *verifyFlags, name string) int {
 			return c.Stop(err)
 		}
 	}
+	process.SaveMemory()
 	found := audit.Inspect(log, s.trust)
 	err = c.Answer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(found) }, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, terminal.Line(found.String()))

@@ -62,3 +62,7 @@ func CollectLess() (restore func()) {
 	limit, percent := debug.SetMemoryLimit(128<<20), debug.SetGCPercent(-1)
 	return func() { debug.SetGCPercent(percent); debug.SetMemoryLimit(limit) }
 }
+
+// SaveMemory makes the garbage collector run more often than usual for the rest of this process.
+// It is for commands that read much and keep little: about 2 MB less, for twice the time in it.
+func SaveMemory() { debug.SetGCPercent(25) }
