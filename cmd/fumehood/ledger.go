@@ -53,6 +53,9 @@ func (c *invocation) appendLedger(dir, log, key string, trust audit.Trust) int {
 	if key == "" || trust == (audit.Trust{}) {
 		return c.Misuse("ledger append needs --signing-key, and --key or --checkpoint of the run")
 	}
+	if err := trust.Check(); err != nil {
+		return c.MisuseOf(err)
+	}
 	n, h, err := ledger.AppendLog(dir, log, key, trust)
 	return c.answerLedger(fmt.Sprintf("entry %d of %d\n", n, h.Size), err)
 }

@@ -80,6 +80,9 @@ func (c *invocation) buildBundle(s *bundleFlags, args []string) int {
 	if len(args) != 1 || s.out == "" {
 		return c.Misuse("policy bundle build needs one directory and --out")
 	}
+	if !policysource.IsBundleName(s.out) {
+		return c.Misuse("the name after --out must end in .tar.gz: another file is not read as a bundle")
+	}
 	if err := policysource.CheckMinimum(s.revision); err != nil {
 		return c.Misuse(fmt.Sprintf("invalid revision %q: use an integer or an RFC 3339 time", s.revision))
 	}

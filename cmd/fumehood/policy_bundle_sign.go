@@ -40,6 +40,9 @@ func (c *invocation) signBundle(args []string, out string, signature policysourc
 	if len(args) != 1 || signature.Key == "" {
 		return c.Misuse("policy bundle sign needs one bundle and --signing-key")
 	}
+	if out != "" && !policysource.IsBundleName(out) {
+		return c.Misuse("the name after --out must end in .tar.gz: another file is not read as a bundle")
+	}
 	data, err := policysource.ReadFile(args[0])
 	if err == nil {
 		data, err = signature.Sign(args[0], data)

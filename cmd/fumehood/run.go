@@ -117,6 +117,9 @@ func (c *invocation) gate(s *runFlags, p proposal.Plan) int {
 // reportNotStarted writes the report of a run that stopped before it had a log, if --report
 // names a file.
 func (c *invocation) reportNotStarted(s *runFlags, p proposal.Plan, err error) {
+	if stop, ok := errors.AsType[*proposal.StopError](err); ok && stop.Code == "audit.exists" && cli.Exists(s.report) {
+		return // it may be that log's report, the only place of its key
+	}
 	o := gate.Options{Version: fumehoodVersion(), ObserveUnsafe: s.observe}
 	if a, err := gate.ReadAbout(s.about); err == nil {
 		o.Subject = a.Subject()

@@ -89,6 +89,9 @@ func (c *invocation) verify(s *verifyFlags, args []string) int {
 }
 
 func (c *invocation) verifyLog(s *verifyFlags, name string) int {
+	if err := s.trust.Check(); err != nil {
+		return c.MisuseOf(err)
+	}
 	log, err := audit.OpenFile(name)
 	if err != nil {
 		return c.Stop(err)

@@ -67,12 +67,18 @@ func ReadSigner(path string) (*Signer, error) {
 	if err != nil {
 		return nil, keyError(fmt.Sprintf("cannot open the signing key %q", path), err)
 	}
-	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
-		return nil, keyError(fmt.Sprintf("the signing key %q is open to others (chmod 600)", path), nil)
+	if !info.Mode().IsRegular() {
+		return nil, keyError(fmt.Sprintf("the signing key %q is not a regular file", path), nil)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 4096))
 	if err != nil {
 		return nil, keyError(fmt.Sprintf("cannot read the signing key %q", path), err)
+	}
+	if _, err := parseKey(strings.TrimSpace(string(text))); err == nil {
+		return nil, keyError(fmt.Sprintf("%q is a public key, which cannot sign", path), nil)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, keyError(fmt.Sprintf("the signing key %q is open to others (chmod 600)", path), nil)
 	}
 	return NewSigner(strings.TrimSuffix(string(text), "\n"))
 }
@@ -103,6 +109,6 @@ func EphemeralSigner(name string) (*Signer, error) {
 func keyError(message string, cause error) error {
 	return &proposal.StopError{
 		Code: "audit.key", Message: message, Err: cause,
-		Hint: "give a file of mode 600 that holds one signer key PRIVATE+KEY+name+hash+data, or no key at all for an ephemeral one",
+		Hint: "give a file of mode 600 as fumehood key generate FILE --log NAME writes it",
 	}
 }

@@ -174,6 +174,9 @@ func CheckProof(proof []byte, trust Trust) (Proved, error) {
 	if err != nil {
 		return Proved{}, err
 	}
+	if text, _, _ := strings.Cut(p.Checkpoint, "\n\n"); strings.Count(text, "\n") == 2 {
+		return Proved{}, errors.New("invalid proof: it is of a ledger, not of a log: use fumehood ledger check")
+	}
 	point, err := openCheckpoint(p.Checkpoint, verifier)
 	if err != nil {
 		return Proved{}, fmt.Errorf("invalid proof: checkpoint: %v", err)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // A State is how a log ends. The zero State vouches for nothing.
@@ -43,6 +45,26 @@ type Trust struct {
 	// Cosigned is the seal of the log, cosigned with Key (Signer.Cosign), or "". Key is then
 	// not the key of the log, and Checkpoint is not used.
 	Cosigned string
+}
+
+// Check reports, as a *proposal.StopError with the code audit.key or audit.checkpoint, that what
+// is given is not a key or not a checkpoint. A shell gives a file's name or "null" by mistake.
+func (t Trust) Check() error {
+	if t.Key != "" {
+		if _, err := parseKey(t.Key); err != nil {
+			return &proposal.StopError{Code: "audit.key", Message: fmt.Sprintf("invalid verifier key %.60q", t.Key),
+				Hint: `give the key itself, as the report has it (.audit.key) or as in --key "$(cat audit.pub)"`}
+		}
+	}
+	if t.Checkpoint == "" {
+		return nil
+	}
+	text, _, _ := strings.Cut(t.Checkpoint, "\n\n")
+	if _, err := parseCheckpoint(text + "\n"); err != nil {
+		return &proposal.StopError{Code: "audit.checkpoint", Message: fmt.Sprintf("invalid checkpoint %.60q", t.Checkpoint),
+			Hint: "give the checkpoint itself, as the report has it (.audit.checkpoint)"}
+	}
+	return nil
 }
 
 // checkpoint returns the signed note, or "".

@@ -67,6 +67,9 @@ func Public(path string) (string, error) {
 		return s.Key() + "\n", nil
 	}
 	s, err := source.ReadSigner(path)
+	if stop, ok := errors.AsType[*proposal.StopError](err); ok {
+		stop.Hint = "give a file with a private key, as fumehood key generate writes it"
+	}
 	if err != nil {
 		return "", err
 	}
@@ -91,7 +94,7 @@ func isLog(path string) (bool, error) {
 func write(path string, private []byte) (string, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return "", &proposal.StopError{Code: "key.exists", Message: fmt.Sprintf("the file %q exists already", path), Err: err,
+		return "", &proposal.StopError{Code: "key.exists", Message: fmt.Sprintf("the file %q exists already", path),
 			Hint: "name a new file: a private key is never overwritten"}
 	}
 	if err == nil {

@@ -34,7 +34,9 @@ func Append(dir string, signer *audit.Signer, leaf []byte) (n int64, h Head, err
 	}
 	defer unlock()
 	if !isNew(dir) {
-		if h, err = l.Head(); err != nil {
+		if h, err = l.Head(); isCode(err, CodeKey) {
+			return 0, h, stop(CodeKey, fmt.Sprintf("the ledger %q is signed by another key", dir), "sign with the ledger's own key; if it is lost, begin another ledger in a new directory", errors.Unwrap(err))
+		} else if err != nil {
 			return 0, h, err
 		}
 	}

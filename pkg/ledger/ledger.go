@@ -76,6 +76,9 @@ func (l *Ledger) Head() (Head, error) {
 // open reads a checkpoint that the key has signed.
 func (l *Ledger) open(signed string) (h Head, err error) {
 	n, err := note.Open([]byte(signed), note.VerifierList(l.key))
+	if err != nil && !strings.HasPrefix(signed, l.key.Name()+"\n") {
+		return h, stop(CodeKey, fmt.Sprintf("it is not a checkpoint of the ledger %q", l.key.Name()), "give the key and the checkpoint of one ledger", err)
+	}
 	if err != nil {
 		return h, stop(CodeKey, "the checkpoint is not signed by the ledger's key", "give the key that signs this ledger", err)
 	}

@@ -46,11 +46,11 @@ func (l *Ledger) CheckLog(proofFile, file string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	s, err := sealed(file, audit.Trust{})
+	leaf, n, err := l.CheckProof(proof)
 	if err != nil {
 		return 0, err
 	}
-	leaf, n, err := l.CheckProof(proof)
+	s, err := sealed(file, audit.Trust{})
 	if err == nil && !bytes.Equal(leaf, []byte(s.Checkpoint)) {
 		err = stop(CodeProof, "the proof is of another run, or of another log of this run", "give the log that was appended", nil)
 	}
@@ -86,7 +86,7 @@ func (l *Ledger) CheckAll(since string, witnesses []string) (string, error) {
 	if since != "" {
 		old, err := readFile(since)
 		if err != nil {
-			return "", audit.Unreadable(since, err)
+			return "", stop(CodeRead, fmt.Sprintf("cannot read the earlier checkpoint %q", since), "name a copy of the file checkpoint of this ledger", err)
 		}
 		if err := l.Since(string(old)); err != nil {
 			return "", err

@@ -50,7 +50,7 @@ func TestReview(t *testing.T) {
 	}
 	b.Reset()
 	r.Problems = []lint.Problem{{Severity: lint.Wrong, Code: "x.y", Message: "wrong\x1b", Hint: "fix it"}}
-	if err := Review(&b, r); err != nil || !strings.Contains(b.String(), `wrong\u001b [x.y]`) || !strings.Contains(b.String(), "0 refused, 1 errors, 0 warnings") {
+	if err := Review(&b, r); err != nil || !strings.Contains(b.String(), `wrong\u001b [x.y]`) || !strings.Contains(b.String(), "0 refused, 1 error, 0 warnings") {
 		t.Errorf("%v: %s", err, b.String())
 	}
 }

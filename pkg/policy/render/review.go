@@ -31,8 +31,15 @@ func Review(w io.Writer, r policy.Review) error {
 		_, err := fmt.Fprintln(w, "\nno problems")
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%d refused, %d errors, %d warnings\n", r.Count(lint.Refused), r.Count(lint.Wrong), r.Count(lint.Doubtful))
+	_, err := fmt.Fprintf(w, "\n%d refused, %s, %s\n", r.Count(lint.Refused), count(r.Count(lint.Wrong), "error"), count(r.Count(lint.Doubtful), "warning"))
 	return err
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // writeCounts is a table of the rules of each layer, point and set that has any.

@@ -62,7 +62,7 @@ func ReadKeys(files []string) (Keys, error) {
 
 func readKeys(file string) (Keys, error) {
 	path, shared := strings.CutPrefix(file, secretPrefix)
-	data, err := keyBytes(path)
+	data, err := keyBytes(path, hintKey)
 	if err != nil {
 		return nil, err
 	}
@@ -106,10 +106,10 @@ func publicKeys(path string, data []byte) (keys Keys, err error) {
 	return keys, nil
 }
 
-func keyBytes(path string) ([]byte, error) {
+func keyBytes(path, hint string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, stop(CodeKey, hintKey, err, "cannot open the key %q", path)
+		return nil, stop(CodeKey, hint, err, "cannot open the key %q", path)
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -124,7 +124,7 @@ func keyBytes(path string) ([]byte, error) {
 		err = errTooLarge
 	}
 	if err != nil {
-		return nil, stop(CodeKey, hintKey, err, "cannot read the key %q", path)
+		return nil, stop(CodeKey, hint, err, "cannot read the key %q", path)
 	}
 	return data, nil
 }

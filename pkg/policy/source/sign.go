@@ -54,7 +54,7 @@ func ReadSigner(file string) (*Signer, error) {
 		}
 		return &Signer{file: path, algorithm: k[0].algorithms[0]}, nil
 	}
-	data, err := keyBytes(path)
+	data, err := keyBytes(path, hintSigner)
 	if err != nil {
 		return nil, err
 	}

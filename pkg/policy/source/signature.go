@@ -21,7 +21,7 @@ var strong = []string{string(bundle.SHA256), string(bundle.SHA384), string(bundl
 // plugin is the plugin that opa build names by default.
 const plugin = "_default"
 
-const hintSignature = "sign it with the matching private key and for the required scope (--policy-scope, or --scope of bundle verify): fumehood policy bundle sign, or opa build --signing-key"
+const hintSignature = "give the key that signed it, or sign it with the matching private key and for the required scope (--policy-scope, or --scope of bundle verify): fumehood policy bundle sign, or opa build --signing-key"
 
 // verify checks that the bundle has exactly one signature, that one of the keys made it for
 // the scope, and that it covers exactly the files of the bundle. It returns the key's name.
@@ -41,9 +41,11 @@ func (keys Keys) verify(name string, files []policy.File, scope string) (string,
 		}
 		wrong = err
 	}
+	who := "the given key has not"
 	if len(keys) > 1 {
-		wrong = fmt.Errorf("none of %d keys has signed it as it is: %w", len(keys), wrong)
+		who = fmt.Sprintf("none of %d keys has", len(keys))
 	}
+	wrong = fmt.Errorf("%s signed it as it is: %w", who, wrong)
 	return "", stop(CodeSignature, hintSignature, wrong, "invalid signature of %s", name)
 }
 

@@ -129,7 +129,7 @@ func WriteOrigin(w io.Writer, o Origin) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	signed := o.SignedBy
 	if signed == "" {
-		signed = "no given key"
+		signed = "not checked: no --policy-key is given"
 	}
 	for _, row := range [][2]string{{"bundle", o.Spec}, {"digest", o.Digest}, {"revision", o.Revision}, {"signed by", signed}} {
 		if row[1] != "" {

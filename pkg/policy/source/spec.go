@@ -42,7 +42,7 @@ func parse(spec string) (parsed, error) {
 		return parseURL(spec)
 	}
 	place, digest, pinned := strings.Cut(spec, "@sha256:")
-	if !strings.HasSuffix(place, ".tar.gz") && !strings.HasSuffix(place, ".tgz") {
+	if !IsBundleName(place) {
 		return parsed{kind: KindFolder, shown: shownPath(spec), place: spec}, nil
 	}
 	p := parsed{kind: KindBundle, shown: shownPath(place), place: place}
@@ -123,4 +123,9 @@ func (p parsed) pin(digest string) (parsed, error) {
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// IsBundleName reports whether a file of this name is read as a bundle.
+func IsBundleName(name string) bool {
+	return strings.HasSuffix(name, ".tar.gz") || strings.HasSuffix(name, ".tgz")
 }

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const securityTeam = "../../testdata/script/engineer_path.txtar"
+
+// The script engineer_path.txtar, which TestScript runs, is docs/SECURITY-TEAM.md: its
+// commands, what it says they print, and its files. -update writes the script.
+func TestSecurityTeam(t *testing.T) {
+	page := string(readFile(t, "../../docs/SECURITY-TEAM.md"))
+	if n := strings.Count(page, "\n"); n > 150 {
+		t.Errorf("the page has %d lines", n)
+	}
+	want := scriptOf(page)
+	if *update {
+		if err := os.WriteFile(securityTeam, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(string(readFile(t, securityTeam)), want); diff != "" {
+		t.Errorf("the script is not the page; -update writes it (-script +page):\n%s", diff)
+	}
+}
+
+// pageBlock is a heading of a page, or a fenced block with its language.
+var pageBlock = regexp.MustCompile("(?ms)^## (.*?)$|^```(\\w+)\n(.*?)^```$")
+
+// scriptOf is a page as a script: its commands in order, and then the files that it says to save.
+func scriptOf(page string) string {
+	script, files, last := "# A security team's first day and second year: what docs/SECURITY-TEAM.md says is so.\n", "", 0
+	for _, at := range pageBlock.FindAllStringSubmatchIndex(page, -1) {
+		before := page[last:at[0]]
+		last = at[1]
+		switch found := saved.FindStringSubmatch(before); {
+		case at[2] >= 0:
+			script += "\n# " + page[at[2]:at[3]] + "\n"
+		case page[at[4]:at[5]] == "console":
+			script += scriptSteps(page[at[6]:at[7]])
+		case found != nil:
+			files += fmt.Sprintf("-- %s --\n%s", found[1], page[at[6]:at[7]])
+		}
+	}
+	return script + "\n" + files
+}
+
+// scriptSteps are the commands of a console block, each with the lines that it must print.
+// Three dots match anything.
+func scriptSteps(block string) (steps string) {
+	quote := func(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+	for line := range strings.Lines(block) {
+		line = strings.TrimSuffix(line, "\n")
+		stream := "stdout"
+		if strings.HasPrefix(line, "fumehood: ") {
+			stream = "stderr"
+		}
+		if command, ok := strings.CutPrefix(line, "$ "); ok {
+			steps += "exec sh -c " + quote(command) + "\n"
+		} else if line != "..." {
+			pattern := strings.ReplaceAll(regexp.QuoteMeta(line), `\.\.\.`, ".*")
+			steps += stream + " " + quote("^"+pattern+"$") + "\n"
+		}
+	}
+	return steps
+}
