@@ -68,6 +68,7 @@ func (x *linter) rule(m *ast.Module, r *ast.Rule) {
 		x.say(r.Location, Doubtful, lintUnused, fmt.Sprintf("nothing uses %s", module.RuleName(r)), "remove it, or use it in a rule of a decision point")
 	}
 	x.never(r)
+	x.searches(m, r)
 	x.iterations(r)
 	x.matches(m, r, u)
 	x.prints(r)

@@ -4,6 +4,7 @@ package lint
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -28,6 +29,40 @@ func (x *linter) never(r *ast.Rule) {
 		}
 		said[field.String()] = value
 	}
+}
+
+// searches finds in with a field of the input that is one value and not a list: it never holds.
+func (x *linter) searches(m *ast.Module, r *ast.Rule) {
+	document := x.Document(module.PackageOf(m))
+	ast.WalkExprs(r, func(e *ast.Expr) bool {
+		if !e.IsCall() || e.Operator().String() != ast.Member.Name || document == nil {
+			return false
+		}
+		field, ok := e.Operand(1).Value.(ast.Ref)
+		if ok && field[0].Equal(ast.InputRootDocument) && isScalar(document, field[1:]) {
+			x.say(e.Location, Wrong, lintNever, fmt.Sprintf("%s is not a list, so nothing is in it", field), fmt.Sprintf("write %s == …", field))
+		}
+		return false
+	})
+}
+
+// isScalar reports whether path leads to a text, a number or a truth value.
+func isScalar(t reflect.Type, path ast.Ref) bool {
+	for _, part := range path {
+		name, isName := part.Value.(ast.String)
+		switch {
+		case t.Kind() == reflect.Slice:
+			t = t.Elem()
+		case t.Kind() == reflect.Struct && isName:
+			var ok bool
+			if t, ok = module.FieldOf(t, string(name)); !ok {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return !slices.Contains([]reflect.Kind{reflect.Slice, reflect.Struct, reflect.Map, reflect.Interface, reflect.Pointer}, t.Kind())
 }
 
 // constantly is the value of e if no input changes it.
