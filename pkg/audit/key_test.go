@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -83,5 +84,24 @@ func TestPrintingShowsNoSecret(t *testing.T) {
 		if got := fmt.Sprintf(format, s); strings.Contains(got, secret) {
 			t.Errorf("%s shows the key", format)
 		}
+	}
+}
+
+// What a shell gives by mistake is not a key or a checkpoint; what a report has is.
+func TestTrustCheck(t *testing.T) {
+	const name = "vectors.example/key"
+	key := testSigner(t, name).Key()
+	sum, err := Verify(bytes.NewReader(memoryLog(t, name, "vectors.example/log", vectorBodies(), true)), Trust{Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ok := range []Trust{{}, {Key: key}, {Checkpoint: sum.Checkpoint}, {Key: key, Checkpoint: strings.TrimSuffix(sum.Checkpoint, "\n")}} {
+		if err := ok.Check(); err != nil {
+			t.Errorf("%+v: %v", ok, err)
+		}
+	}
+	for _, bad := range []string{"audit.pub", "null", key + "x", " " + key} {
+		wantStop(t, Trust{Key: bad}.Check(), "audit.key")
+		wantStop(t, Trust{Key: key, Checkpoint: bad}.Check(), "audit.checkpoint")
 	}
 }
