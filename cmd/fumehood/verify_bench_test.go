@@ -5,12 +5,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/pkg/audit"
 )
@@ -36,13 +40,23 @@ func tenThousand(t testing.TB) (path, key string) {
 	return path, log.Key()
 }
 
-// plainBuild builds fumehood alone. The test binary is larger.
+// plainBuild builds fumehood alone; the test binary is larger. What the linker wrote is dropped
+// from the page cache, to be read from the disk as an installed program is: the kernel maps more
+// of a file that was just written in large pieces, up to 38 MB.
 func plainBuild(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fumehood")
 	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", path, ".")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("cannot build fumehood: %v\n%s", err, out)
+	}
+	f, err := os.Open(path)
+	if err == nil {
+		defer f.Close()
+		err = errors.Join(f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED))
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	return path
 }
@@ -73,8 +87,8 @@ func measured(t testing.TB, args ...string) (took time.Duration, bytes int64) {
 }
 
 // BenchmarkVerifyTenThousand is fumehood verify of a log of 10,000 entries, with the start of
-// the process. It fails above one second of processor time, and above 64 MiB of memory. 40 to
-// 52 MiB of that are pages of the program's file, which the kernel can drop.
+// the process. It fails above one second of processor time, and above 64 MB of memory. Most of
+// that is the program's own code: pages of its file, which the kernel can drop.
 func BenchmarkVerifyTenThousand(b *testing.B) {
 	path, key := tenThousand(b)
 	fumehood := plainBuild(b)
@@ -88,7 +102,7 @@ func BenchmarkVerifyTenThousand(b *testing.B) {
 	b.ReportMetric(float64(took.Milliseconds()), "cpu-ms")
 	b.ReportMetric(float64(most)/1e6, "MB")
 	b.ReportMetric(float64(base)/1e6, "MB-version")
-	if took > time.Second || most > 64<<20 {
+	if took > time.Second || most > 64e6 {
 		b.Errorf("%v, %d bytes", took, most)
 	}
 }
