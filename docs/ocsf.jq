@@ -2,7 +2,7 @@
 # the profile security_control:
 #   fumehood export audit.jsonl --key KEY | jq -c -f ocsf.jq
 # Everything that has no OCSF field is in unmapped.
-def severity: {informational: 1, low: 2, medium: 3, high: 4}[.custom.severity];
+def severity: {informational: 1, low: 2, medium: 3, high: 4, critical: 5}[.custom.severity];
 def blocked: .result.effect == "deny" or (.result.effect == "ask" and (.result.approved | not));
 def title:
   (.path | ltrimstr("fumehood/")) as $point

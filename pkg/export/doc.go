@@ -32,9 +32,11 @@
 //     is their number: a reader that has fewer has lost some, and one without the last line
 //     has lost it or reads a run that is not exported to its end.
 //   - custom has the log's key and last checkpoint, as far as they are known: fumehood verify
-//     --key and --checkpoint check the log itself. custom.severity is informational (allowed),
-//     low (a finding, a question or only observed), medium (denied before anything ran) or
-//     high (a program or connection that was refused while it ran).
+//     --key and --checkpoint check the log itself. custom.severity of a denial is the worst
+//     severity of the rules that deny: low, medium, high or critical. If none has one, it is
+//     medium (denied before anything ran) or high (a program or connection that was refused
+//     while it ran). Otherwise it is informational (allowed), or low (a finding, a question or
+//     only observed).
 //   - result.rules and reasons begin with those that decide: of a denial, a rule that denies.
 //   - There is no query, nd_builtin_cache or error: if a decision cannot be made, the
 //     run stops and there is nothing after it.

@@ -15,9 +15,19 @@ const (
 	Low           = "low"           // a finding, a question to a person, or only observed
 	Medium        = "medium"        // denied before anything ran
 	High          = "high"          // refused while it ran: a program or a connection
+	Critical      = "critical"      // only where a rule that denies says so
 )
 
+// severity is the worst that the rules that deny declare. Without one it follows from what was
+// decided.
 func severity(d Decision) string {
+	if d.Result.Effect == Deny {
+		for _, s := range proposal.Severities {
+			if slices.ContainsFunc(d.Result.Reasons, func(r proposal.Reason) bool { return r.Effect == proposal.Deny && !r.Observed && r.Severity == s }) {
+				return s
+			}
+		}
+	}
 	switch {
 	case d.Path == PathRun, d.Result.Effect == Allow && !d.Result.Observed:
 		return Informational

@@ -328,3 +328,28 @@ func TestDecidingFirst(t *testing.T) {
 		t.Errorf("of a question: %v", got.Rules)
 	}
 }
+
+// TestSeverity: the worst severity of the rules that deny counts. Without one it follows from
+// what was decided, and rules that only ask or were only observed change nothing.
+func TestSeverity(t *testing.T) {
+	of := func(e proposal.Effect, severity string, observed bool) proposal.Reason {
+		return proposal.Reason{Effect: e, Severity: severity, Observed: observed}
+	}
+	for name, c := range map[string]struct {
+		path, effect string
+		reasons      []proposal.Reason
+		want         string
+	}{
+		"the worst":      {PathCommand, Deny, []proposal.Reason{of(proposal.Deny, "low", false), of(proposal.Deny, "critical", false), of(proposal.Deny, "", false)}, Critical},
+		"below default":  {PathExec, Deny, []proposal.Reason{of(proposal.Deny, "low", false)}, Low},
+		"of no rule":     {PathExec, Deny, []proposal.Reason{of(proposal.Deny, "", false)}, High},
+		"only asks":      {PathCommand, Deny, []proposal.Reason{of(proposal.Ask, "critical", false), of(proposal.Deny, "", false)}, Medium},
+		"only observed":  {PathCommand, Deny, []proposal.Reason{of(proposal.Deny, "critical", true), of(proposal.Deny, "", false)}, Medium},
+		"a question":     {PathCommand, Ask, []proposal.Reason{of(proposal.Ask, "critical", false)}, Low},
+		"allowed anyway": {PathCommand, Allow, []proposal.Reason{of(proposal.Deny, "critical", true)}, Informational},
+	} {
+		if got := severity(Decision{Path: c.path, Result: Result{Effect: c.effect, Reasons: c.reasons}}); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}

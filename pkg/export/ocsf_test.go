@@ -48,7 +48,7 @@ func TestOCSF(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	severities, denied := map[string]int{Informational: 1, Low: 2, Medium: 3, High: 4}, 0
+	severities, denied := map[string]int{Informational: 1, Low: 2, Medium: 3, High: 4, Critical: 5}, 0
 	decoder := json.NewDecoder(bytes.NewReader(out))
 	for i, d := range list {
 		var f finding

@@ -33,6 +33,7 @@ func reasons(list []proposal.Reason) []proposal.Reason {
 	out := []proposal.Reason{}
 	for _, r := range list[:min(len(list), maxList)] {
 		r.Rule, r.Message, r.Suggestion = Text(r.Rule, maxName), Text(r.Message, maxWords), Text(r.Suggestion, maxWords)
+		r.Severity, r.Category = Text(r.Severity, maxName), Text(r.Category, maxName)
 		r.Text, r.Layer, r.Retry = Text(r.Text, maxWords), Text(r.Layer, maxName), proposal.Retry(Text(string(r.Retry), maxName))
 		if r.Alternatives != nil {
 			r.Alternatives = texts(r.Alternatives, maxWords)

@@ -28,7 +28,7 @@ func schema(t *testing.T) *jsonschema.Schema {
 	s.Title = Schema
 	s.Properties["custom"].Properties["schema"].Enum = []any{Schema}
 	s.Properties["path"].Enum = []any{PathTrigger, PathProposal, PathCommand, PathExec, PathEgress, PathEvent, PathRun}
-	s.Properties["custom"].Properties["severity"].Enum = []any{Informational, Low, Medium, High}
+	s.Properties["custom"].Properties["severity"].Enum = []any{Informational, Low, Medium, High, Critical}
 	s.Properties["result"].Properties["effect"].Enum = []any{Deny, Ask, Allow, Note}
 	return s
 }

@@ -31,9 +31,9 @@ type layer struct {
 	now       time.Time     // when exceptions expire
 	data      storage.Store // the content of its data files
 	counts    []RuleCount
-	programs  []string                  // only of layers that may allow
-	points    map[string]*point         // only points at which the layer has rules
-	retries   map[string]proposal.Retry // by rule, or by how rules begin: "code."
+	programs  []string          // only of layers that may allow
+	points    map[string]*point // only points at which the layer has rules
+	labels    map[string]label  // by rule, or by how rules begin: "code."
 	files     []File
 }
 
@@ -168,7 +168,7 @@ func (l *layer) read(s Layer, modules map[string]*ast.Module) (err error) {
 	}
 	l.count(counts)
 	l.files = s.Files
-	if err = l.readRetries(modules); err != nil {
+	if err = l.readLabels(modules); err != nil {
 		return err
 	}
 	l.data, err = s.Store()

@@ -202,8 +202,9 @@ func (m *merger) reason(set string, f map[string]string, command int, text strin
 	}
 	m.rules[f["rule"]] = true
 	m.by = append(m.by, m.asked)
+	about := m.asked.labelOf(f["rule"])
 	m.reasons = append(m.reasons, proposal.Reason{Rule: f["rule"], Effect: effect, Message: f["message"],
-		Suggestion: f["suggestion"], Command: command, Text: text})
+		Suggestion: f["suggestion"], Command: command, Text: text, Severity: about.severity, Category: about.category})
 }
 
 func (m *merger) allow(l *layer, rule string, command int) {

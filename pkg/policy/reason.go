@@ -3,15 +3,8 @@
 package policy
 
 import (
-	"bytes"
 	"fmt"
-	"slices"
-	"strings"
 
-	"github.com/open-policy-agent/opa/v1/ast"
-
-	"github.com/fumehood/fumehood/pkg/policy/lint"
-	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -62,50 +55,11 @@ func retry(l *layer, rule string, effect proposal.Effect) proposal.Retry {
 	if rule == ruleMalformed {
 		return proposal.RetryNever
 	}
-	if l != nil {
-		for end := len(rule); end > 0; end = strings.LastIndexByte(rule[:end-1], '.') + 1 {
-			if r, ok := l.retries[rule[:end]]; ok { // "a.b.c", then "a.b." and "a."
-				return r
-			}
-		}
+	if r := l.labelOf(rule).retry; r != "" {
+		return r
 	}
 	if effect == proposal.Ask {
 		return proposal.RetryApproval
 	}
 	return proposal.RetryVary
-}
-
-// saysMore reports whether a file's METADATA may have a retry or an expiry: reading METADATA
-// adds half of the cost of parsing.
-func saysMore(content []byte) bool {
-	return bytes.Contains(content, []byte("retry:")) || bytes.Contains(bytes.ToLower(content), []byte("expir"))
-}
-
-// strictness orders the values: if two rules with one id disagree, the first of these counts.
-var strictness = []proposal.Retry{proposal.RetryNever, proposal.RetryApproval, proposal.RetryVary, proposal.RetryTransient}
-
-// readRetries reads custom.retry beside custom.rule.
-func (l *layer) readRetries(modules map[string]*ast.Module) error {
-	l.retries = map[string]proposal.Retry{}
-	for _, m := range modules {
-		for _, a := range m.Annotations {
-			said, ok := a.Custom["retry"]
-			if !ok {
-				continue
-			}
-			rule, _ := a.Custom["rule"].(string)
-			word, _ := said.(string)
-			place := slices.Index(strictness, proposal.Retry(word))
-			switch {
-			case rule == "":
-				return lint.Refuse(l.name, a.Location, module.CodeUnknownKey, "custom.retry needs custom.rule", "add the rule's id")
-			case place < 0:
-				return lint.Refuse(l.name, a.Location, module.CodeUnknownKey, fmt.Sprintf("invalid custom.retry %q", fmt.Sprint(said)), "write never, approval, vary or transient")
-			}
-			if old, there := l.retries[rule]; !there || place < slices.Index(strictness, old) {
-				l.retries[rule] = proposal.Retry(word)
-			}
-		}
-	}
-	return nil
 }

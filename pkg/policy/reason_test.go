@@ -35,6 +35,37 @@ func TestRetryOfMetadata(t *testing.T) {
 	}
 }
 
+// TestLabels: the severity and category of METADATA are in the reasons of the rule and in
+// nothing else, whether a command, a program or a connection is refused. Of two rules with one
+// id the worse severity counts. One that is not valid is not shown, and changes no decision.
+func TestLabels(t *testing.T) {
+	deny := func(pkg, meta string) string {
+		return "package fumehood." + pkg + "\n\n# METADATA\n# title: x\n# custom: " + meta + "\ndeny contains {\"rule\": \"org.x.all\", \"message\": \"m\", \"suggestion\": \"s\"}\n"
+	}
+	for meta, want := range map[string]string{
+		"{rule: org.x.all, severity: critical, category: data-loss}": "critical data-loss", "{rule: org., severity: low}": "low ", "{rule: org.x., category: style}": " style",
+		"{rule: org.x.all, severity: low}\n\n# METADATA\n# custom: {rule: org.x.all, severity: high, category: a}\nunused := 1\n\n# METADATA\n# title: x": "high a",
+		"{rule: org.x.all, severity: bad, category: Two Words}": " ", "{severity: high}": " ", "{rule: org.x, severity: high}": " ", "{rule: org.x.all}": " ",
+	} {
+		command := decide(t, with(t, folder(t, "a.rego", deny("command", meta))), "ls").Reasons[0]
+		exec, err := with(t, folder(t, "a.rego", deny("exec", meta))).Exec(t.Context(), plainExec())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []proposal.Reason{command, *exec.Reason} {
+			if got := r.Severity + " " + r.Category; got != want || r.Rule != "org.x.all" || r.Effect != proposal.Deny {
+				t.Errorf("%s: %+v, want %q", meta, r, want)
+			}
+		}
+	}
+	if r := decide(t, shipped(t), "no-such-program").Reasons[0]; r.Severity != "" || r.Category != "" {
+		t.Errorf("%+v", r)
+	}
+	if r := decide(t, shipped(t), "cat /root/.ssh/id").Reasons[0]; r.Severity != "high" || r.Category != "credentials" {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestAskIsForApproval holds the retry of an ask, and that layers with the same role have
 // different labels.
 func TestAskIsForApproval(t *testing.T) {

@@ -62,6 +62,10 @@ type Reason struct {
 	// Observed means that the rule's layer is only observed: it would have had Effect, but
 	// did not.
 	Observed bool `json:"observed,omitempty"`
+	// Severity is one of Severities and Category a ValidCategory, as the rule's author
+	// classified it. "" means not classified; nothing follows from it.
+	Severity string `json:"severity,omitempty"`
+	Category string `json:"category,omitempty"`
 
 	// The following fields are for the proposer, usually an agent. They are not set for the
 	// refusal of a program start or of a connection.
@@ -100,6 +104,12 @@ const (
 
 // Retries are all values of a Reason's Retry.
 var Retries = []Retry{RetryVary, RetryNever, RetryApproval, RetryTransient}
+
+var category = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+
+// ValidCategory reports whether s is a category of rules: one word of at most 32 lower-case
+// letters, digits and hyphens that begins with a letter.
+func ValidCategory(s string) bool { return category.MatchString(s) }
 
 // Denied returns a Decision that denies for one reason.
 func Denied(rule, message, suggestion string) Decision {

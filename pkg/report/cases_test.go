@@ -169,7 +169,7 @@ func mixed() proposal.Report {
 			proposal.Reason{Rule: "net.fetch", Message: "`curl` fetches from the network, and the sandbox has none", Suggestion: "put the file into the pull request, or ask for the host in `network`", Command: 0, Text: "curl",
 				Layer: "default", Retry: proposal.RetryVary},
 			proposal.Reason{Rule: "shell.stdin-script", Message: "`sh` runs what it reads from a pipe, which was not decided", Suggestion: "write the script into `code` with `language: sh`", Command: 0, Text: "sh",
-				Layer: "default", Span: &proposal.Span{Start: 38, End: 40, Line: 1, Col: 39}, Retry: proposal.RetryVary, Alternatives: []string{"bash scripts/install.sh", "make install"}}),
+				Layer: "default", Severity: "high", Category: "evasion", Span: &proposal.Span{Start: 38, End: 40, Line: 1, Col: 39}, Retry: proposal.RetryVary, Alternatives: []string{"bash scripts/install.sh", "make install"}}),
 		unanalysable(),
 		refused("publish", "npm publish --dry-run", proposal.Ask, proposal.Reason{Rule: "npm.publish", Message: "a person must approve `npm publish`", Command: 0}),
 		slow, deps,
@@ -267,7 +267,7 @@ var attacks = []string{
 // everywhere returns a report with s in every field that holds text.
 func everywhere(s string) proposal.Report {
 	all := refused(s, s, proposal.Deny, proposal.Reason{Rule: s, Message: s, Suggestion: s, Text: s, Command: 0,
-		Layer: s, Span: &proposal.Span{Line: 1, Col: 1}, Retry: proposal.RetryNever, Alternatives: []string{s, s + " " + s}}, proposal.Reason{Rule: "x", Message: fmt.Sprintf("bad word %q here", s)})
+		Layer: s, Severity: s, Category: s, Span: &proposal.Span{Line: 1, Col: 1}, Retry: proposal.RetryNever, Alternatives: []string{s, s + " " + s}}, proposal.Reason{Rule: "x", Message: fmt.Sprintf("bad word %q here", s)})
 	all.Proposal.Why, all.Proposal.Expect, all.Proposal.Cwd = s, s, s
 	unknown := refused(s, s, proposal.Deny)
 	unknown.Analysis.Canonical, unknown.Analysis.Unknowns = "", []proposal.Unknown{{Code: s, Message: s, Hint: s}}

@@ -4,6 +4,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/config"
@@ -280,12 +281,20 @@ func reasonWords(r proposal.Reason, l level) string {
 	}
 	s := prose(r.Message, l.long)
 	if r.Rule != "" {
+		if words := labels(r); words != "" {
+			s = "(" + prose(words, 80) + ") " + s
+		}
 		s = would + code(r.Rule, 80) + " " + s
 	}
 	if r.Text != "" && !strings.Contains(r.Message, r.Text) {
 		s += " (" + code(r.Text, l.short) + ")"
 	}
 	return s + instead(r.Suggestion, l) + next(r, l)
+}
+
+// labels returns r's severity and category, or "".
+func labels(r proposal.Reason) string {
+	return strings.Join(slices.DeleteFunc([]string{r.Severity, r.Category}, func(s string) bool { return s == "" }), ", ")
 }
 
 // next returns what to do about r: whether rewording may help, and which commands

@@ -239,6 +239,8 @@ func (p *prober) decision(r proposal.Record, path string) {
 // typed checks the parts of a reason that are addressed to the proposer.
 func (p *prober) typed(r proposal.Reason, path string) {
 	p.require(r.Retry == "" || slices.Contains(proposal.Retries, r.Retry), path+".retry", "is not one of the allowed values")
+	p.require(r.Severity == "" || slices.Contains(proposal.Severities, r.Severity), path+".severity", "is not one of the allowed values")
+	p.require(r.Category == "" || proposal.ValidCategory(r.Category), path+".category", "is not a category")
 	p.require(len(r.Layer) <= 64, path+".layer", "is not the name of a layer")
 	if s := r.Span; s != nil {
 		p.require(s.Start >= 0 && s.End >= s.Start && s.Line >= 1 && s.Col >= 1, path+".span", "is not a position in a text")

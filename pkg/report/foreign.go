@@ -58,6 +58,7 @@ func quoteRecord(r *proposal.Record, decided bool) {
 			reason := &r.Decision.Reasons[i]
 			reason.Message, reason.Suggestion = quote(reason.Message), quote(reason.Suggestion)
 			reason.Alternatives, reason.Retry = nil, "" // fumehood has not allowed them
+			reason.Severity, reason.Category = "", ""   // nor classified it
 		}
 		r.Analysis.Unknowns = slices.Clone(r.Analysis.Unknowns)
 		for i := range r.Analysis.Unknowns {

@@ -202,6 +202,41 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
+// TestSARIFSeverity: a rule's severity is GitHub's score and the level of its results, and the
+// worst of two counts. Without one there is neither score nor tag.
+func TestSARIFSeverity(t *testing.T) {
+	r := mixed()
+	var reasons []proposal.Reason
+	for _, s := range append([]string{""}, proposal.Severities...) {
+		reasons = append(reasons, proposal.Reason{Rule: "a." + s, Severity: s, Category: s}, proposal.Reason{Rule: "a.both", Severity: s})
+	}
+	r.Records = []proposal.Record{{Proposal: proposal.Proposal{ID: "x"}, Decision: proposal.Decision{Effect: proposal.Deny, Reasons: reasons}}}
+	var b bytes.Buffer
+	if err := SARIF(&b, r, nil); err != nil {
+		t.Fatal(err)
+	}
+	var log sarifLog
+	if err := json.Unmarshal(b.Bytes(), &log); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, rule := range log.Runs[0].Tool.Driver.Rules {
+		if got[rule.ID] = "none"; rule.Properties != nil {
+			got[rule.ID] = rule.Properties.Severity + " " + strings.Join(rule.Properties.Tags, ",")
+		}
+	}
+	want := map[string]string{"a.": "none", "a.critical": "9.5 security,critical", "a.high": "8.0 security,high", "a.medium": "5.5 security,medium", "a.low": "2.0 security,low", "a.both": "9.5 security"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	levels := map[string]string{"a.": "error", "a.critical": "error", "a.high": "error", "a.medium": "warning", "a.low": "note"}
+	for _, result := range log.Runs[0].Results {
+		if want := levels[result.Rule]; want != "" && result.Level != want {
+			t.Errorf("%s is %s, want %s", result.Rule, result.Level, want)
+		}
+	}
+}
+
 // JUnit has one case for each command, and its counts are those of the cases.
 func TestJUnit(t *testing.T) {
 	for name, r := range cases() {

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -42,8 +43,21 @@ type sarifDriver struct {
 }
 
 type sarifRule struct {
-	ID    string    `json:"id"`
-	Short sarifText `json:"shortDescription"`
+	ID         string           `json:"id"`
+	Short      sarifText        `json:"shortDescription"`
+	Properties *sarifProperties `json:"properties,omitempty"`
+}
+
+// sarifProperties are those that GitHub reads.
+type sarifProperties struct {
+	Severity string   `json:"security-severity,omitempty"`
+	Tags     []string `json:"tags"`
+}
+
+// sarifSeverities are the level of a result and the score of its rule: GitHub calls a score
+// above 9.0 critical, from 7.0 high and from 4.0 medium.
+var sarifSeverities = map[string]struct{ level, score string }{
+	"critical": {"error", "9.5"}, "high": {"error", "8.0"}, "medium": {"warning", "5.5"}, "low": {"note", "2.0"},
 }
 
 type sarifText struct {
@@ -83,7 +97,9 @@ func SARIF(w io.Writer, r proposal.Report, sources []string) error {
 	for _, rec := range r.Records {
 		for _, reason := range rec.Decision.Reasons {
 			if rec.Decision.Effect == proposal.Deny && !reason.Observed {
-				run.add(reason.Rule, "error", fmt.Sprintf("%s was denied: %s", rec.Proposal.ID, reason.Message), config.Path, sarifRegion{Line: 1})
+				level := cmp.Or(sarifSeverities[reason.Severity].level, "error")
+				run.add(reason.Rule, level, fmt.Sprintf("%s was denied: %s", rec.Proposal.ID, reason.Message), config.Path, sarifRegion{Line: 1})
+				run.classify(reason)
 			}
 		}
 		if o := seen(rec); o != nil {
@@ -106,6 +122,25 @@ func SARIF(w io.Writer, r proposal.Report, sources []string) error {
 
 var sarifLevels = map[string]string{"failure": "error", "warning": "warning", "notice": "note"}
 
+// classify gives the reason's rule its category and severity. Of several severities, as of
+// two policies, the worst counts.
+func (run *sarifRun) classify(r proposal.Reason) {
+	rules := run.Tool.Driver.Rules
+	i := slices.IndexFunc(rules, func(known sarifRule) bool { return known.ID == text.Inline(r.Rule, 100) })
+	if i < 0 || r.Severity+r.Category == "" {
+		return
+	}
+	p := rules[i].Properties
+	if p == nil {
+		p = &sarifProperties{Tags: []string{"security"}}
+		rules[i].Properties = p
+	}
+	p.Severity = max(p.Severity, sarifSeverities[r.Severity].score)
+	if r.Category != "" && !slices.Contains(p.Tags, r.Category) {
+		p.Tags = append(p.Tags, r.Category)
+	}
+}
+
 // add adds a result and its rule. Results are recognized by rule, file and message.
 func (run *sarifRun) add(rule, level, message, file string, at sarifRegion) {
 	if len(run.Results) == maxSARIF {
@@ -113,7 +148,7 @@ func (run *sarifRun) add(rule, level, message, file string, at sarifRegion) {
 	}
 	rule, message = text.Inline(rule, 100), text.Inline(message, 1000)
 	if rules := &run.Tool.Driver.Rules; !slices.ContainsFunc(*rules, func(r sarifRule) bool { return r.ID == rule }) {
-		*rules = append(*rules, sarifRule{rule, sarifText{rule}})
+		*rules = append(*rules, sarifRule{ID: rule, Short: sarifText{rule}})
 	}
 	result := sarifResult{Rule: rule, Level: level, Message: sarifText{message},
 		Prints: map[string]string{"fumehood/v1": fmt.Sprintf("%x", sha256.Sum256([]byte(rule+"\x00"+file+"\x00"+message)))}}

@@ -64,6 +64,14 @@ func plainEnding(r proposal.Record) string {
 	return s + " · " + milliseconds(r.Result.WallMS)
 }
 
+// ruleAndLabels returns r's rule with its labels.
+func ruleAndLabels(r proposal.Reason) string {
+	if words := labels(r); words != "" {
+		return r.Rule + " (" + words + ")"
+	}
+	return r.Rule
+}
+
 func plainReason(r proposal.Record) []string {
 	var lines []string
 	if words := r.Proposal.Earlier.Words(); words != "" {
@@ -86,7 +94,7 @@ func plainReason(r proposal.Record) []string {
 		if r.Runnable() {
 			continue
 		}
-		lines = append(lines, text.Inline(reason.Rule+": "+reason.Message, 300))
+		lines = append(lines, text.Inline(ruleAndLabels(reason)+": "+reason.Message, 300))
 		if r.Proposal.Invalid != nil {
 			continue // each reason is a mistake, and says how to correct it
 		}

@@ -8,6 +8,8 @@ import data.fumehood.lib
 # title: Commands must not publish, log in, deploy or install system-wide
 # custom:
 #   rule: code.publish
+#   severity: medium
+#   category: publishing
 #   retry: never
 #   match: ["npm publish", "npm login", "cargo publish", "npm config set x y", "poetry publish", "dotnet nuget push x", "npm install -g x", "yarn npm publish", "pip install --user x", "npm token list", "pip install git+https://x", "composer global require x", "cargo install x", "bundle config set x y", "npm set script-shell x", "npm pkg set scripts.test=id", "cargo login", "npm -s -s -s -s config set x y", "npm --silent --json --fund false publish"]
 #   not_match: ["npm ci", "npm run build", "pip install -e .", "cargo build", "poetry run pytest", "npm ls"]
@@ -60,6 +62,8 @@ publishing := {
 # title: Targets that publish, deploy or install system-wide are denied
 # custom:
 #   rule: code.target
+#   severity: medium
+#   category: publishing
 #   match: ["make deploy", "./gradlew publish", "make install", "npm run deploy", "rake release", "sbt publish", "mvn site-deploy", "gradle uploadArchives", "npx changeset publish", "just push", "npx netlify deploy"]
 #   not_match: ["make test", "./gradlew test", "npm run build", "go test ./publish", "pytest tests/test_deploy.py", "make release-notes-check"]
 deny contains lib.denial("code.target", sprintf("%s %s publishes, deploys or installs", [input.command.program, word]), "build, test and check the repository") if {

@@ -24,6 +24,8 @@ client_hint := sprintf("use one of %s", [concat(", ", sort(clients))]) if networ
 # title: Commands that need privileges, services or namespaces are denied
 # custom:
 #   rule: privilege.none
+#   severity: medium
+#   category: privileges
 #   retry: never
 #   match: ["sudo ls", "docker run x", "unshare -r id", "dnf install x"]
 deny contains lib.denial("privilege.none", sprintf("%s needs privileges, services or another namespace", [input.command.program]), "run the tool itself: the sandbox has no root user and no services") if lib.refused[input.command.program] == "privilege"
@@ -53,6 +55,8 @@ deny contains lib.denial("launcher.preload", "stdbuf sets LD_PRELOAD, and no pro
 # title: Programs must not be started through the dynamic loader
 # custom:
 #   rule: loader.program
+#   severity: high
+#   category: evasion
 #   match: ["ldd build/app", "/lib64/ld-linux-x86-64.so.2 /usr/bin/id", "/usr/lib/x86_64-linux-gnu/libc.so.6"]
 #   not_match: ["readelf -d build/app", "objdump -p build/app", "ldd --version"]
 deny contains lib.denial("loader.program", sprintf("%s starts the loader, which can run any program", [input.command.program]), "use readelf -d or objdump -p") if {

@@ -8,6 +8,8 @@ import data.fumehood.lib
 # title: Places where credentials are usually kept must not be read
 # custom:
 #   rule: read.secret
+#   severity: high
+#   category: credentials
 #   retry: never
 #   match: ["cat /home/runner/x", "ls -la /root", "cat /ro??/.ssh/id", "cat \"/etc/$(echo shadow)\"", "for p in /proc/[0-9]*; do cat $p/environ; done", "ls /proc/self/fd/../../1/cwd", "cat /dev/sda", "tail /var/log/auth.log", "ls -l /proc/*/fd", "cat /dev/fd/../environ", "f=/etc/shadow; cat \"$f\"", "cat /proc/self/environ", "cat ~/.ssh/id_rsa", "grep x /etc/shadow", "cat < /proc/1/environ", "ls /.fumehood"]
 #   not_match: ["cat /proc/cpuinfo", "cat /etc/os-release"]
@@ -56,6 +58,8 @@ home_reader if {
 # title: Credentials must not be read by name
 # custom:
 #   rule: read.credential
+#   severity: high
+#   category: credentials
 #   retry: never
 #   match: ["echo \"$GITHUB_TOKEN\"", "echo ${AWS_SECRET_ACCESS_KEY}", "printenv GITHUB_TOKEN", "declare -p NPM_TOKEN", "jq -n '$ENV.GITHUB_TOKEN'", "yq -n 'env(GITHUB_TOKEN)'", "jq -n 'env.NPM_TOKEN'", "awk 'BEGIN{print ENVIRON[\"API_KEY\"]}'", "python3 -c \"print('$SECRET')\""]
 #   not_match: ["printenv PATH", "grep GITHUB_TOKEN README.md", "token=1; echo $token", "echo $PATHS"]
@@ -74,6 +78,8 @@ credential(name) if regex.match(`(?i)(^|_)(token|secrets?|password|passwd|creden
 # title: ps must not show environments, nor getent passwords
 # custom:
 #   rule: read.process
+#   severity: high
+#   category: credentials
 #   retry: never
 #   match: ["ps auxe", "ps eww 1", "ps axeww", "getent shadow", "getent gshadow x"]
 #   not_match: ["ps aux", "ps -ef", "ps -o pid,etime", "getent passwd root", "ps -C node"]

@@ -65,6 +65,8 @@ deny contains lib.denial("egress.long-name", sprintf("%s is longer below the gra
 # title: Cloud metadata services are denied, under any name
 # custom:
 #   rule: egress.metadata
+#   severity: critical
+#   category: credentials
 #   match: [{kind: lookup, name: metadata.google.internal, grants: ["*.google.internal"]}, {kind: lookup, name: instance-data.ec2.internal, grants: ["*.ec2.internal"]}, {name: metadata.azure.com, grants: ["*.azure.com"]}]
 #   not_match: [{kind: lookup, name: metadata.google.internal, grants: ["metadata.google.internal"]}, {kind: lookup, name: metadata.example.org, grants: ["*.example.org"]}, {kind: lookup}]
 deny contains lib.denial("egress.metadata", sprintf("%s is a cloud metadata service, which hands out credentials", [input.name]), "remove it") if {

@@ -36,6 +36,8 @@ deny contains lib.denial("exec.network", sprintf("%s needs the network, and no h
 # title: Programs that need privileges, namespaces or containers are denied
 # custom:
 #   rule: exec.privilege
+#   severity: high
+#   category: privileges
 #   match: [{path: /usr/bin/sudo}, {path: /usr/bin/unshare, parent_path: /usr/bin/make}, {path: /usr/bin/docker}, {path: /usr/bin/busybox, argv: [busybox, busybox, su]}, {path: /workspace/tool, layer: written, grants: [built], same: [/usr/bin/nsenter]}, {path: /usr/bin/sudo.ws}]
 #   not_match: [{path: /usr/bin/chown}, {path: /usr/sbin/ldconfig}, {path: /usr/bin/sum}, {path: /usr/bin/busybox, argv: [busybox, chown, x]}]
 deny contains lib.denial("exec.privilege", sprintf("%s needs privileges, services or another namespace", [name]), "remove it: the sandbox has no root user and no services") if {
@@ -52,6 +54,8 @@ deny contains lib.denial("exec.privilege", sprintf("%s needs privileges, service
 # description: ld.so runs any readable file, so the decision would be about the loader's name and digest and not about the program's. The loader is recognized by its name, as a copy, and by its ELF headers. A program with its own loader is denied, too.
 # custom:
 #   rule: exec.loader
+#   severity: high
+#   category: evasion
 #   match: [{path: /usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2, argv: [ld.so, /usr/bin/id]}, {path: /lib/ld-musl-x86_64.so.1}, {path: /usr/lib/x86_64-linux-gnu/libc.so.6}, {path: /tmp/x, layer: written, grants: [built], same: [/usr/lib/x86_64-linux-gnu/ld-2.31.so]}, {path: /lib64/ld64.so.2}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, loader: true}}, {path: /workspace/z, layer: workspace, grants: [built], elf: {type: dyn, interpreter: /lib64/ld-linux-x86-64.so.2, soname: libc.so.6}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: exec, interpreter: /usr/bin/gh}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: /tmp/ld.so}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: /usr/../tmp/ld.so}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: ld.so}}]
 #   not_match: [{path: /usr/bin/ld}, {path: /usr/bin/x86_64-linux-gnu-ld.gold}, {path: /usr/bin/soelim}, {path: /tmp/x.test, layer: written, grants: [built], elf: {type: exec, static: true}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: /lib64/ld-linux-x86-64.so.2}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: /lib/ld-musl-x86_64.so.1}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, static: true}}, {path: /nix/store/x/bin/x, elf: {type: dyn, interpreter: /nix/store/y-glibc/lib/ld-linux-x86-64.so.2}}]
 deny contains lib.denial("exec.loader", sprintf("%s is the loader or a library, which can run any program", [name]), "start the program itself; to list its libraries, use readelf -d") if {
@@ -137,6 +141,8 @@ tracer(name) if {
 # description: LD_LIBRARY_PATH is allowed for commands that may run the repository's code, since cargo and libtool set it for all programs that they start.
 # custom:
 #   rule: exec.preload
+#   severity: high
+#   category: evasion
 #   match: [{env: [LD_PRELOAD], grants: [built]}, {env: [LD_AUDIT]}, {env: [LD_LIBRARY_PATH]}, {env: [PYTHONPATH, GCONV_PATH], grants: [built]}]
 #   not_match: [{env: [LD_LIBRARY_PATH], grants: [built]}, {env: [PYTHONPATH]}, {path: /tmp/x.test, layer: written, env: [LD_PRELOAD], grants: [built]}]
 deny contains lib.denial("exec.preload", sprintf("%s loads other code into %s", [name, input.path]), "remove the variable") if {

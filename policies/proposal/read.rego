@@ -6,6 +6,8 @@ import data.fumehood.lib
 # title: The environment must not be encoded
 # custom:
 #   rule: env.encoded
+#   severity: high
+#   category: credentials
 #   retry: never
 #   match: ["printenv | base64", "env | base64 | tr -d '\\n'", "env | xxd -p", "env | gzip | base64"]
 #   not_match: ["env | sort", "printenv PATH", "base64 x"]

