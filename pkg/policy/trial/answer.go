@@ -19,6 +19,7 @@ import (
 
 // An answer is the engine's decision about any input.
 type answer struct {
+	point   string // that was asked; for the points of a proposal that of the proposal
 	effect  string // "" for an event, which only has notes
 	rules   []string
 	reasons []proposal.Reason
@@ -105,12 +106,13 @@ func (t *trial) decide(ctx context.Context, p proposal.Proposal) (answer, error)
 
 func (t *trial) decideBy(ctx context.Context, e *policy.Engine, p proposal.Proposal) (answer, error) {
 	d, err := e.Decide(ctx, p, t.Analyse(p))
-	return answer{effect: d.Effect.String(), rules: d.Rules, reasons: d.Reasons, grant: d.Grant}, err
+	return answer{point: module.PointProposal, effect: d.Effect.String(), rules: d.Rules, reasons: d.Reasons, grant: d.Grant}, err
 }
 
 // judgeInput evaluates an input of another point.
 func (t *trial) judgeInput(ctx context.Context, input any) (answer, error) {
 	a, err := ask(ctx, t.engine, input)
+	a.point = pointOf(input)
 	return a, t.renewed(ctx, err)
 }
 
@@ -135,6 +137,16 @@ func ask(ctx context.Context, e *policy.Engine, input any) (answer, error) {
 			a.rules = append(a.rules, f.Rule)
 		}
 		return a, err
+	}
+	panic(fmt.Sprintf("trial: internal error: no decision point for a %T", input))
+}
+
+// pointOf is the point that decides input.
+func pointOf(input any) string {
+	for name, make := range ordinary {
+		if reflect.TypeOf(make()) == reflect.TypeOf(input) {
+			return module.OwnPackage + "." + name
+		}
 	}
 	panic(fmt.Sprintf("trial: internal error: no decision point for a %T", input))
 }

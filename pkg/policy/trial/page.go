@@ -146,7 +146,7 @@ func (p page) rules(r Report) {
 	fmt.Fprintf(p.w, "%.1f%% of %d rules were reached; those listed were not seen to hold in %d tests\n", r.Coverage(), len(r.Rules), r.Ran())
 }
 
-// shadows lists allows that had no effect.
+// shadows lists rules that were not seen to have an effect.
 func (p page) shadows(r Report) {
 	for _, s := range r.Shadows {
 		fmt.Fprintf(p.w, "shadow  %s %s  %s:%d  %s\n", s.Set, terminal.Line(s.Rule), terminal.Line(s.File), s.Line, s.Seen)

@@ -44,8 +44,9 @@ type RuleReport struct {
 	Tests int    `json:"tests"`
 }
 
-// A Shadow is an allow that held and had no effect in any input of the tests. It proves nothing: other
-// inputs may exist.
+// A Shadow is a rule that had no effect in any input of the tests, of the corpus or generated
+// from the rules: it did not hold, it allowed what was denied, or others denied the same. It
+// proves nothing: other inputs may exist.
 type Shadow struct {
 	RuleReport
 	Seen string `json:"seen"`

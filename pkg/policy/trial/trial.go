@@ -57,6 +57,9 @@ type Options struct {
 	Analyse func(proposal.Proposal) proposal.Analysis
 	// Cases reads a file of cases.
 	Cases func(data []byte, name string) ([]proposal.Case, []proposal.Problem)
+	// Corpus are commands that are decided besides the tests, to find rules that have no
+	// effect. Without it, examples of the shipped policy are used.
+	Corpus []string
 	// Only runs the tests whose names it matches; nil runs all.
 	Only *regexp.Regexp
 	// Deadline limits the processor time of one test; 0 is 5 s.
@@ -71,7 +74,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if o.Deadline <= 0 {
 		o.Deadline = 5 * time.Second
 	}
-	t := &trial{Options: o, spoken: map[module.Place]map[int]bool{}, seen: map[module.Place]seen{}}
+	t := &trial{Options: o, spoken: map[module.Place]map[int]bool{}, seen: map[module.Place]seen{}, denies: map[module.Place]string{}, inputs: map[string]int{}}
 	var err error
 	if t.engine, err = t.judge(ctx); err != nil {
 		return Report{}, err
@@ -79,6 +82,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	start := time.Now()
 	tried, warnings := t.collectAll(ctx)
 	chosen := t.chosen()
+	t.denials(tried)
 	r := Report{Schema: Schema, Policy: t.engine.Digest(), Warnings: t.engine.Warnings()}
 	for i, one := range chosen {
 		if ctx.Err() != nil {
@@ -88,6 +92,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 			o.Progress(i+1, len(chosen), one.result.Name)
 		}
 		r.add(t.one(ctx, i, one))
+	}
+	if o.Only == nil {
+		t.explore(ctx, tried)
 	}
 	for _, l := range tried {
 		r.Layers = append(r.Layers, layerReport(l.Name, r.Tests))
@@ -117,7 +124,8 @@ type trial struct {
 	watch
 	spoken map[module.Place]map[int]bool // the tests in which a rule held
 	seen   map[module.Place]seen         // by decisions of all layers
-	inputs int                           // of these decisions
+	denies map[module.Place]string       // the ids of the denials that are tested
+	inputs map[string]int                // of these decisions, by inputPoint
 
 	known    []string // ids of rules
 	readable bool     // all of them
@@ -139,6 +147,17 @@ func (t *trial) collectAll(ctx context.Context) (counted []policy.Layer, warning
 		warnings = append(warnings, fmt.Sprintf("policy.no-tests: the policy layer %q has no tests: it decides, and its rules are not counted", l.Name))
 	}
 	return counted, warnings
+}
+
+// denials finds the ids of the denials of the layers.
+func (t *trial) denials(tried []policy.Layer) {
+	for _, l := range tried {
+		for _, r := range t.coverage(l) {
+			if r.Set == "deny" {
+				t.denies[module.Place{Layer: l.Name, File: r.File, Row: r.Line}] = r.Rule
+			}
+		}
+	}
 }
 
 // chosen are the tests to run.
