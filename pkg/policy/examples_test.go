@@ -4,9 +4,14 @@ package policy_test
 
 import (
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -68,6 +73,36 @@ func TestOPATools(t *testing.T) {
 			files[f.Name] = f.Content
 		}
 		opatest.Clean(t, capabilities, files)
+	}
+}
+
+// TestLinesAreShort: the policies that people read and copy have no line of more than 160
+// characters, and no pattern of more than 100 in one piece.
+func TestLinesAreShort(t *testing.T) {
+	pattern, files := regexp.MustCompile("`[^`]{101,}`"), 0
+	for _, dir := range []string{"../../policies", "starter"} {
+		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || path.Ext(name) != ".rego" {
+				return err
+			}
+			content, err := os.ReadFile(name)
+			files++
+			for i, line := range strings.Split(string(content), "\n") {
+				if n := utf8.RuneCountInString(line); n > 160 {
+					t.Errorf("%s:%d: %d characters: break the line", name, i+1, n)
+				}
+				if pattern.MatchString(line) {
+					t.Errorf("%s:%d: a pattern of more than 100 characters: write concat(\"\", […]) of its parts", name, i+1)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files < 150 {
+		t.Errorf("only %d files", files)
 	}
 }
 

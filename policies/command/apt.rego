@@ -22,5 +22,10 @@ deny contains lib.denial("network.option", "apt-get may only fetch lists and pac
 apt_setting(i) if {
 	i > 0
 	input.command.argv[i - 1] == "-o"
-	regex.match(`^(Dir::(State|Cache|Etc|Log)(::\w+)*=(/tmp/|/workspace/|[A-Za-z0-9_-])[^ ]*|Debug::NoLocking=\w+|APT::Sandbox::User=\w*|Acquire::[\w:-]+=\w*)$`, input.command.argv[i])
+	regex.match(apt_own_setting, input.command.argv[i])
 }
+
+apt_own_setting := concat("", [
+	`^(Dir::(State|Cache|Etc|Log)(::\w+)*=(/tmp/|/workspace/|[A-Za-z0-9_-])[^ ]*|Debug::NoLocking=\w+`,
+	`|APT::Sandbox::User=\w*|Acquire::[\w:-]+=\w*)$`,
+])

@@ -6,13 +6,20 @@ test_browser_a_picture_of_a_local_page if {
 }
 
 test_browser_another_host if {
-	every url in {"https://x.example/", "http://localhost@x.example/", "http://127.0.0.1.x.example/", "'http://127.0.0.1:80\\\\@x.example/'", "chrome://settings", "view-source:http://localhost/", "'javascript:1'", "ftp://localhost/"} {
+	every url in {
+		"https://x.example/", "http://localhost@x.example/", "http://127.0.0.1.x.example/", "'http://127.0.0.1:80\\\\@x.example/'", "chrome://settings",
+		"view-source:http://localhost/", "'javascript:1'", "ftp://localhost/",
+	} {
 		"browser.option" in denied(concat(" ", ["chromium --headless --dump-dom", url]))
 	}
 }
 
 test_browser_files_elsewhere if {
-	every word in {"--screenshot=/etc/x.png", "--screenshot=../x.png", "--screenshot=.git/x.png", "--screenshot=a/../../x.png", "--print-to-pdf=a.sh", "--user-data-dir=/tmp/../etc", "--user-data-dir=/workspace/p", "--disk-cache-dir=/tmp/x", "--crash-dumps-dir=.", "file:///home/fumehood/x.html", "file:///tmp/%2e%2e/etc/passwd"} {
+	every word in {
+		"--screenshot=/etc/x.png", "--screenshot=../x.png", "--screenshot=.git/x.png", "--screenshot=a/../../x.png", "--print-to-pdf=a.sh",
+		"--user-data-dir=/tmp/../etc", "--user-data-dir=/workspace/p", "--disk-cache-dir=/tmp/x", "--crash-dumps-dir=.", "file:///home/fumehood/x.html",
+		"file:///tmp/%2e%2e/etc/passwd",
+	} {
 		"browser.option" in denied(concat(" ", ["chromium --headless", word, "http://localhost/"]))
 	}
 }

@@ -8,8 +8,13 @@ import data.fumehood.lib
 program_option contains word if {
 	input.command.program in {"gcc", "g++", "cc", "c++", "clang", "clang++"}
 	some word in input.command.argv
-	regex.match(`^(-B.*|-Xclang|-load|-wrapper|-iplugindir.*|-specs.*|@.*|-Wl,.*(-plugin|--dynamic-linker|-I).*|-no-canonical-prefixes-x)$`, word)
+	regex.match(compiler_loading_option, word)
 }
+
+compiler_loading_option := concat("", [
+	`^(-B.*|-Xclang|-load|-wrapper|-iplugindir.*|-specs.*|@.*|-Wl,.*(-plugin|--dynamic-linker|-I).*`,
+	`|-no-canonical-prefixes-x)$`,
+])
 
 # Values of -f and -W must not name a file or a plugin.
 program_option contains o.value if {
@@ -44,7 +49,12 @@ deny contains lib.denial("code.target", "cmake must not install", "build and tes
 deny contains lib.denial("valgrind.program", "valgrind must not start a program outside the workspace", "name a program in the workspace") if {
 	input.command.program == "valgrind"
 	some word in input.command.argv
-	regex.match(`^(sh|bash|dash|zsh|env|/|curl|wget|nc|ssh|python3?|perl|sudo|xargs)$|^/|^--(db-|log-socket|log-file=[|/])`, word)
+	regex.match(cppcheck_unsafe_word, word)
 	not startswith(word, "/tmp/")
 	not startswith(word, "/workspace/")
 }
+
+cppcheck_unsafe_word := concat("", [
+	`^(sh|bash|dash|zsh|env|/|curl|wget|nc|ssh|python3?|perl|sudo|xargs)$|^/|^--(db-|log-socket`,
+	`|log-file=[|/])`,
+])

@@ -18,7 +18,11 @@ steady := {
 # custom:
 #   rule: cache.steady
 #   match: ["gofmt -l .", "gofmt -d -s cmd pkg", "go vet ./...", "go build ./...", "go vet -tags=e2e ./pkg", "shellcheck -S error a.sh", "shfmt -d -i 2 ."]
-#   not_match: ["gofmt -l -w .", "go test ./...", "go vet -c=3 ./...", "go build -o x ./...", "go -C sub vet ./...", "go vet ./... > out", "X=1 go vet ./...", "timeout 5 go vet ./...", "gofmt -l $DIRS", "gofmt -l /tmp/x", "gofmt", "shellcheck -x -P .. a.sh", "date", "make lint", "./gofmt -l .", "pytest", "ls | gofmt -l .", "gofmt -l . < a.go"]
+#   not_match: [
+#     "gofmt -l -w .", "go test ./...", "go vet -c=3 ./...", "go build -o x ./...", "go -C sub vet ./...", "go vet ./... > out", "X=1 go vet ./...",
+#     "timeout 5 go vet ./...", "gofmt -l $DIRS", "gofmt -l /tmp/x", "gofmt", "shellcheck -x -P .. a.sh", "date", "make lint", "./gofmt -l .",
+#     "pytest", "ls | gofmt -l .", "gofmt -l . < a.go"
+#   ]
 cache contains {"rule": "cache.steady"} if {
 	input.command.place in found
 	options := steady[trim_space(sprintf("%s %s", [input.command.program, input.command.sub]))]
@@ -42,6 +46,11 @@ fixed_words if {
 	not input.command.open
 	not input.command.function
 	not input.command.loose
-	every set in [input.command.unknown, input.command.via, input.command.inside, input.command.assigns, input.command.redirects, input.command.homes, input.command.urls] { count(set) == 0 }
+	every set in [
+		input.command.unknown, input.command.via, input.command.inside, input.command.assigns, input.command.redirects, input.command.homes,
+		input.command.urls,
+	] {
+		count(set) == 0
+	}
 	input.command.stdin_from == ""
 }

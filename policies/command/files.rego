@@ -8,9 +8,16 @@ import data.fumehood.lib
 # title: Files outside the workspace and /tmp must not change
 # custom:
 #   rule: files.place
-#   match: ["rm -rf /", "cp x /usr/bin/x", "mv x .git/hooks/pre-commit", "tee /etc/x", "touch .npmrc", "rm -rf .git", "cp /bin/sh /tmp/x", "ln -s /etc/passwd x"]
+#   match: [
+#     "rm -rf /", "cp x /usr/bin/x", "mv x .git/hooks/pre-commit", "tee /etc/x", "touch .npmrc", "rm -rf .git", "cp /bin/sh /tmp/x",
+#     "ln -s /etc/passwd x"
+#   ]
 #   not_match: ["mkdir -p out/x", "rm -rf dist", "cp a b", "tee out.log", "touch \"$tmp\""]
-deny contains lib.denial("files.place", sprintf("%s must not change %q", [input.command.program, w.value]), "write literal paths in the workspace or under /tmp") if {
+deny contains lib.denial(
+	"files.place",
+	sprintf("%s must not change %q", [input.command.program, w.value]),
+	"write literal paths in the workspace or under /tmp",
+) if {
 	input.command.program in lib.changers
 	not input.command.program in {"chmod", "cp", "split", "csplit", "patch"}
 	some w in input.command.operands
@@ -18,7 +25,11 @@ deny contains lib.denial("files.place", sprintf("%s must not change %q", [input.
 	not mode_word(w)
 }
 
-deny contains lib.denial("files.place", sprintf("cp must not write to or copy programs from %q", [w.value]), "copy files from the workspace to the workspace or /tmp") if {
+deny contains lib.denial(
+	"files.place",
+	sprintf("cp must not write to or copy programs from %q", [w.value]),
+	"copy files from the workspace to the workspace or /tmp",
+) if {
 	input.command.program in {"cp", "chmod", "split", "csplit", "patch"}
 	some w in input.command.operands
 	not w.place in changeable
@@ -55,8 +66,15 @@ deny contains lib.denial("files.mode", "set-user-ID, set-group-ID and sticky mod
 # custom:
 #   rule: files.removed
 #   match: ["cd \"$X\" && rm -rf *", "rm -rf *", "rm -rf ."]
-#   not_match: ["rm -f *.log", "rm -rf dist", "tmp=$(mktemp -d); rm -rf \"$tmp\"", "rm -f \"$f\"", "rm -rf build/*", "rm -rf \"$tmp\"", "trap 'rm -rf \"$tmp\"' EXIT", "rm -rf \"$X\"/*", "rm -rf $(cat x)"]
-deny contains lib.denial("files.removed", sprintf("%s would remove everything in a directory", [input.command.program]), "name what to remove, or a directory that mktemp made") if {
+#   not_match: [
+#     "rm -f *.log", "rm -rf dist", "tmp=$(mktemp -d); rm -rf \"$tmp\"", "rm -f \"$f\"", "rm -rf build/*", "rm -rf \"$tmp\"",
+#     "trap 'rm -rf \"$tmp\"' EXIT", "rm -rf \"$X\"/*", "rm -rf $(cat x)"
+#   ]
+deny contains lib.denial(
+	"files.removed",
+	sprintf("%s would remove everything in a directory", [input.command.program]),
+	"name what to remove, or a directory that mktemp made",
+) if {
 	input.command.program == "rm"
 	some word in input.command.argv
 	regex.match(`^-[a-zA-Z]*[rR]|^--rec`, word)
@@ -72,7 +90,11 @@ open_ended(w) if w.value in {".", "./", ".."}
 # title: Options write only to the workspace and /tmp
 # custom:
 #   rule: option.place
-#   match: ["sort -o /etc/x y", "sort -o/etc/x y", "sort --outp=/etc/x y", "sort -uo /etc/x y", "go build -o /usr/bin/x", "gcc -o /etc/x y.c", "go test -coverprofile=/etc/x", "iconv -o /etc/x f", "csplit -f /etc/x f 1", "tsc --outFile /etc/x", "npx tsc --outDir .git/hooks", "mypy --junit-xml /etc/x .", "python3 -m pytest --junitxml=/etc/x", "mktemp -p /etc", "tree -o /etc/x"]
+#   match: [
+#     "sort -o /etc/x y", "sort -o/etc/x y", "sort --outp=/etc/x y", "sort -uo /etc/x y", "go build -o /usr/bin/x", "gcc -o /etc/x y.c",
+#     "go test -coverprofile=/etc/x", "iconv -o /etc/x f", "csplit -f /etc/x f 1", "tsc --outFile /etc/x", "npx tsc --outDir .git/hooks",
+#     "mypy --junit-xml /etc/x .", "python3 -m pytest --junitxml=/etc/x", "mktemp -p /etc", "tree -o /etc/x"
+#   ]
 #   not_match: ["go build -o /tmp/x ./cmd/x", "sort -o out x", "go build -o /dev/null ./...", "grep -o /etc/x y", "tsc --outDir dist"]
 deny contains lib.denial("option.place", sprintf("%s %q would write outside the workspace", [e.name, e.value]), "write to the workspace or under /tmp") if {
 	some e in input.command.effects
@@ -85,8 +107,14 @@ deny contains lib.denial("option.place", sprintf("%s %q would write outside the 
 # title: Tools that change the files they are given stay in the workspace and /tmp
 # custom:
 #   rule: operand.place
-#   match: ["uniq a /etc/b", "xxd -r a /etc/b", "shuf a /etc/x", "dos2unix -n a /etc/x", "dos2unix .git/config", "ar rcs /etc/x.a a.o", "split x /etc/y", "gofmt -w /etc/x.go", "prettier --write /etc/x", "ptx -G a /etc/x", "mktemp /etc/x.XXXXXX", "shfmt -w .git/hooks/pre-commit"]
-#   not_match: ["uniq -c a", "xxd -l 16 a", "dos2unix a.txt", "ar t a.a", "gofmt -l .", "prettier --check /usr/share/x", "black .", "npx prettier --write package.json"]
+#   match: [
+#     "uniq a /etc/b", "xxd -r a /etc/b", "shuf a /etc/x", "dos2unix -n a /etc/x", "dos2unix .git/config", "ar rcs /etc/x.a a.o", "split x /etc/y",
+#     "gofmt -w /etc/x.go", "prettier --write /etc/x", "ptx -G a /etc/x", "mktemp /etc/x.XXXXXX", "shfmt -w .git/hooks/pre-commit"
+#   ]
+#   not_match: [
+#     "uniq -c a", "xxd -l 16 a", "dos2unix a.txt", "ar t a.a", "gofmt -l .", "prettier --check /usr/share/x", "black .",
+#     "npx prettier --write package.json"
+#   ]
 deny contains lib.denial("operand.place", sprintf("%s must not write %q", [input.command.program, e.value]), "write in the workspace or under /tmp") if {
 	some e in input.command.effects
 	e.kind == "write"

@@ -10,7 +10,11 @@ import data.fumehood.lib
 #   rule: find.write
 #   match: ["find / -delete", "find /etc -name x -delete", "find . -fprint /etc/x", "find .git -delete"]
 #   not_match: ["find . -name '*.tmp' -delete", "find . -type f -name '*.go'"]
-deny contains lib.denial("find.write", "find -delete and -fprint are allowed in the workspace and /tmp only", "search below a directory in the workspace, and redirect the output") if {
+deny contains lib.denial(
+	"find.write",
+	"find -delete and -fprint are allowed in the workspace and /tmp only",
+	"search below a directory in the workspace, and redirect the output",
+) if {
 	input.command.program == "find"
 	some word in input.command.argv
 	word in {"-delete", "-fprint", "-fprintf", "-fls", "-fprint0"}

@@ -5,14 +5,22 @@ package fumehood.command
 import data.fumehood.lib
 
 git_reads := {
-	"status", "log", "diff", "show", "blame", "annotate", "grep", "ls-files", "ls-tree", "rev-parse", "rev-list", "describe", "shortlog", "cat-file", "diff-tree", "diff-index", "diff-files", "merge-base", "name-rev", "show-ref", "for-each-ref", "show-branch", "whatchanged", "count-objects", "check-ignore", "check-attr", "cherry", "range-diff", "version", "help", "var", "fsck", "verify-commit", "verify-tag", "reflog", "stripspace", "patch-id", "hash-object", "archive", "apply", "add", "restore", "reset", "stash", "checkout", "switch", "branch", "tag", "remote", "config", "init", "commit", "merge-tree", "merge-file", "worktree", "revert", "cherry-pick", "merge", "notes", "bisect", "clean", "rm", "mv", "format-patch", "sparse-checkout", "ls-remote", "submodule",
+	"status", "log", "diff", "show", "blame", "annotate", "grep", "ls-files", "ls-tree", "rev-parse", "rev-list", "describe", "shortlog", "cat-file",
+	"diff-tree", "diff-index", "diff-files", "merge-base", "name-rev", "show-ref", "for-each-ref", "show-branch", "whatchanged", "count-objects",
+	"check-ignore", "check-attr", "cherry", "range-diff", "version", "help", "var", "fsck", "verify-commit", "verify-tag", "reflog", "stripspace",
+	"patch-id", "hash-object", "archive", "apply", "add", "restore", "reset", "stash", "checkout", "switch", "branch", "tag", "remote", "config", "init",
+	"commit", "merge-tree", "merge-file", "worktree", "revert", "cherry-pick", "merge", "notes", "bisect", "clean", "rm", "mv", "format-patch",
+	"sparse-checkout", "ls-remote", "submodule",
 }
 
 # METADATA
 # title: git verbs that read, and a few that change only the sandbox's copy
 # custom:
 #   rule: git.read
-#   match: ["git diff HEAD~1 --stat", "git log --oneline -n 5", "git -C pkg status", "git branch --list", "git revert --no-commit HEAD", "git cherry-pick abc123"]
+#   match: [
+#     "git diff HEAD~1 --stat", "git log --oneline -n 5", "git -C pkg status", "git branch --list", "git revert --no-commit HEAD",
+#     "git cherry-pick abc123"
+#   ]
 #   not_match: ["git push", "git clone x"]
 allow contains {"rule": "git.read"} if {
 	input.command.program == "git"
@@ -39,16 +47,33 @@ allow contains {"rule": "git.read"} if {
 # title: git verbs that write configuration, reach remotes or run programs are denied
 # custom:
 #   rule: git.verb
-#   match: ["git push", "git config core.pager id", "git bisect run ./x", "git submodule foreach id", "git remote add x y", "git rebase -x id HEAD~1", "git difftool", "git clone ext::x", "git worktree add /etc/x HEAD", "git worktree add ../x", "git worktree repair", "git worktree add \"$X\" HEAD"]
-#   not_match: ["git config --get user.name", "git remote -v", "git stash list", "git worktree list", "git worktree add /tmp/base HEAD~1", "git worktree add -b fix wt main", "git worktree remove --force /tmp/base", "git stash pop", "git switch -c fix", "git checkout -b fix"]
-deny contains lib.denial("git.verb", sprintf("git %s %s", [input.command.sub, git_why]), "use git log, diff, show, status, grep, ls-files, blame, cat-file or rev-parse") if {
+#   match: [
+#     "git push", "git config core.pager id", "git bisect run ./x", "git submodule foreach id", "git remote add x y", "git rebase -x id HEAD~1",
+#     "git difftool", "git clone ext::x", "git worktree add /etc/x HEAD", "git worktree add ../x", "git worktree repair",
+#     "git worktree add \"$X\" HEAD"
+#   ]
+#   not_match: [
+#     "git config --get user.name", "git remote -v", "git stash list", "git worktree list", "git worktree add /tmp/base HEAD~1",
+#     "git worktree add -b fix wt main", "git worktree remove --force /tmp/base", "git stash pop", "git switch -c fix", "git checkout -b fix"
+#   ]
+deny contains lib.denial(
+	"git.verb",
+	sprintf("git %s %s", [input.command.sub, git_why]),
+	"use git log, diff, show, status, grep, ls-files, blame, cat-file or rev-parse",
+) if {
 	input.command.program == "git"
 	git_bad_verb
 }
 
-git_remotes := {"push", "clone", "fetch", "pull", "ls-remote", "fetch-pack", "send-pack", "http-fetch", "http-push", "http-backend", "remote-http", "remote-https", "send-email", "imap-send", "request-pull", "daemon", "svn", "p4", "cvsimport", "instaweb", "lfs", "archimport", "cvsserver", "upload-pack", "receive-pack", "upload-archive", "credential", "credential-cache", "credential-store"}
+git_remotes := {
+	"push", "clone", "fetch", "pull", "ls-remote", "fetch-pack", "send-pack", "http-fetch", "http-push", "http-backend", "remote-http", "remote-https",
+	"send-email", "imap-send", "request-pull", "daemon", "svn", "p4", "cvsimport", "instaweb", "lfs", "archimport", "cvsserver", "upload-pack",
+	"receive-pack", "upload-archive", "credential", "credential-cache", "credential-store",
+}
 
-git_programs := {"difftool", "mergetool", "filter-branch", "rebase", "bisect", "gui", "gitk", "citool", "web--browse", "hook", "am", "for-each-repo", "maintenance"}
+git_programs := {
+	"difftool", "mergetool", "filter-branch", "rebase", "bisect", "gui", "gitk", "citool", "web--browse", "hook", "am", "for-each-repo", "maintenance",
+}
 
 # git_why says what the verb does. Verbs of which only some uses are denied say which uses
 # are allowed.
@@ -110,7 +135,10 @@ git_worktree if {
 # custom:
 #   rule: git.editor
 #   match: ["git revert HEAD", "git revert -m 1 HEAD"]
-#   not_match: ["git revert --no-commit HEAD", "git revert -n HEAD~2..HEAD", "git revert --no-edit HEAD", "git revert --abort", "git cherry-pick abc123", "git cherry-pick -x abc123", "git merge --no-commit --no-ff origin/main"]
+#   not_match: [
+#     "git revert --no-commit HEAD", "git revert -n HEAD~2..HEAD", "git revert --no-edit HEAD", "git revert --abort", "git cherry-pick abc123",
+#     "git cherry-pick -x abc123", "git merge --no-commit --no-ff origin/main"
+#   ]
 deny contains lib.denial("git.editor", "git revert opens an editor for the message", "add --no-edit or --no-commit") if {
 	input.command.program == "git"
 	input.command.sub == "revert"

@@ -29,7 +29,11 @@ git_counts(o) if {
 
 git_options := {"-c": "sets configuration that can run programs", "--edit": "runs an editor", "--interactive": "needs a terminal"}
 
-deny contains lib.denial("git.option", sprintf("git's %s runs a program, reaches a remote or reads another repository's configuration", [e.name]), "remove the option") if {
+deny contains lib.denial(
+	"git.option",
+	sprintf("git's %s runs a program, reaches a remote or reads another repository's configuration", [e.name]),
+	"remove the option",
+) if {
 	input.command.program == "git"
 	some e in input.command.effects
 	e.kind == "run"
@@ -44,10 +48,17 @@ git_nested(e) if {
 
 git_harmless(o) if {
 	o.name == "-c"
-	regex.match(`^(color\.[a-z]+|core\.quotepath|core\.abbrev|user\.(name|email)|advice\.[a-zA-Z]+|diff\.(noprefix|renames|context|algorithm|mnemonicprefix)|log\.[a-z]+|init\.defaultbranch|init\.defaultBranch|core\.quotePath|diff\.renameLimit|safe\.directory|commit\.gpgsign|core\.autocrlf)=[A-Za-z0-9_.@ /*-]*$`, o.value)
+	regex.match(harmless_git_setting, o.value)
 	not startswith(o.value, "log.showsignature")
 	not startswith(o.value, "log.showSignature")
 }
+
+harmless_git_setting := concat("", [
+	`^(color\.[a-z]+|core\.quotepath|core\.abbrev|user\.(name|email)|advice\.[a-zA-Z]+`,
+	`|diff\.(noprefix|renames|context|algorithm|mnemonicprefix)|log\.[a-z]+|init\.defaultbranch`,
+	`|init\.defaultBranch|core\.quotePath|diff\.renameLimit|safe\.directory|commit\.gpgsign`,
+	`|core\.autocrlf)=[A-Za-z0-9_.@ /*-]*$`,
+])
 
 git_harmless(o) if {
 	o.name == "-c"

@@ -8,7 +8,11 @@ import data.fumehood.lib
 # title: git works in the workspace's repository only
 # custom:
 #   rule: git.place
-#   match: ["git -C / log", "git -C ../other log", "git config --file=/opt/x --list", "git config --get-all http.https://github.com/.extraheader", "git help -w log", "git mv a .github/workflows/a.yml", "git rm .github/workflows/a.yml", "git diff --no-index /etc/passwd x", "git config --list --show-origin"]
+#   match: [
+#     "git -C / log", "git -C ../other log", "git config --file=/opt/x --list", "git config --get-all http.https://github.com/.extraheader",
+#     "git help -w log", "git mv a .github/workflows/a.yml", "git rm .github/workflows/a.yml", "git diff --no-index /etc/passwd x",
+#     "git config --list --show-origin"
+#   ]
 #   not_match: ["git -C pkg log", "git mv a b", "git config --get user.name", "git diff --no-index a /tmp/b", "git -C \"$PWD\" log", "git help log"]
 deny contains lib.denial("git.place", sprintf("git must not work in %q", [o.value]), "work in the workspace's repository") if {
 	input.command.program == "git"
@@ -46,8 +50,13 @@ deny contains lib.denial("git.place", "git's configuration may contain credentia
 	input.command.program == "git"
 	input.command.sub == "config"
 	some word in input.command.argv
-	regex.match(`(?i)extraheader|credential|token|password|^--show-origin$|insteadof|sslkey|proxy|^http\.|^includeif|^include\.`, word)
+	regex.match(git_config_secret, word)
 }
+
+git_config_secret := concat("", [
+	`(?i)extraheader|credential|token|password|^--show-origin$|insteadof|sslkey|proxy|^http\.`,
+	`|^includeif|^include\.`,
+])
 
 deny contains lib.denial("git.place", "git help must not start a browser or a viewer", "use git VERB -h") if {
 	input.command.program == "git"

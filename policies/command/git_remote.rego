@@ -6,8 +6,17 @@ package fumehood.command
 # title: git may fetch over https when hosts were granted
 # custom:
 #   rule: git.remote
-#   reaches: ["git clone https://api.example.com/x.git", "git clone --depth 1 -b main https://api.example.com/a/b /tmp/b", "git fetch origin main", "git ls-remote --heads https://api.example.com/x.git", "git pull --ff-only"]
-#   not_reaches: ["git push", "git push origin main", "git clone ext::./x", "git clone -u ./x https://api.example.com/x", "git clone --config core.pager=x https://api.example.com/x", "git fetch --upload-pack=./x origin", "git clone --template=./x https://api.example.com/x", "git clone https://u:p@api.example.com/x", "git clone \"$X\"", "git clone file:///etc x", "git submodule update --init", "git remote add x https://api.example.com", "git clone --recurse-submodules https://api.example.com/x", "git clone -c core.hooksPath=x https://api.example.com/x"]
+#   reaches: [
+#     "git clone https://api.example.com/x.git", "git clone --depth 1 -b main https://api.example.com/a/b /tmp/b", "git fetch origin main",
+#     "git ls-remote --heads https://api.example.com/x.git", "git pull --ff-only"
+#   ]
+#   not_reaches: [
+#     "git push", "git push origin main", "git clone ext::./x", "git clone -u ./x https://api.example.com/x",
+#     "git clone --config core.pager=x https://api.example.com/x", "git fetch --upload-pack=./x origin",
+#     "git clone --template=./x https://api.example.com/x", "git clone https://u:p@api.example.com/x", "git clone \"$X\"", "git clone file:///etc x",
+#     "git submodule update --init", "git remote add x https://api.example.com", "git clone --recurse-submodules https://api.example.com/x",
+#     "git clone -c core.hooksPath=x https://api.example.com/x"
+#   ]
 allow contains {"rule": "git.remote"} if {
 	input.command.program == "git"
 	input.command.place in found
@@ -23,4 +32,10 @@ git_remote if {
 
 git_remote_word(word) if regex.match(`^(https://[\w.-]+(:\d+)?/[\w./~+%-]*|\w[\w./+-]*(:\w[\w./+-]*)?|/tmp/[\w./-]+|\.)$`, word)
 
-git_remote_word(word) if regex.match(`^(--depth(=\d+)?|--branch|-b|--single-branch|--(no-)?tags|--quiet|-q|-v|--verbose|--progress|--bare|--mirror|--no-checkout|-n|--filter=[\w:]+|--prune|--all|--heads|--refs|--exit-code|--symref|--unshallow|--ff-only|--rebase|--no-recurse-submodules)$`, word)
+git_remote_word(word) if regex.match(git_remote_option, word)
+
+git_remote_option := concat("", [
+	`^(--depth(=\d+)?|--branch|-b|--single-branch|--(no-)?tags|--quiet|-q|-v|--verbose|--progress`,
+	`|--bare|--mirror|--no-checkout|-n|--filter=[\w:]+|--prune|--all|--heads|--refs|--exit-code`,
+	`|--symref|--unshallow|--ff-only|--rebase|--no-recurse-submodules)$`,
+])

@@ -9,7 +9,10 @@ import data.fumehood.lib
 # title: go options that run other programs or build other code are denied
 # custom:
 #   rule: go.option
-#   match: ["go test -exec ./x ./...", "go build -toolexec=./x ./...", "go vet -vettool=./x ./...", "go build --overlay x.json", "go build -modfile=/tmp/x.mod", "go -C /etc build", "go test -exec=sh ./...", "go test ./... -exec ./x", "go vet -vettool ./x"]
+#   match: [
+#     "go test -exec ./x ./...", "go build -toolexec=./x ./...", "go vet -vettool=./x ./...", "go build --overlay x.json",
+#     "go build -modfile=/tmp/x.mod", "go -C /etc build", "go test -exec=sh ./...", "go test ./... -exec ./x", "go vet -vettool ./x"
+#   ]
 #   not_match: ["go test -run TestExec ./...", "go build -o bin/x ./cmd/x", "go -C sub test ./..."]
 deny contains lib.denial("go.option", sprintf("%s runs a program, or builds code from outside the repository", [e.name]), "remove the option") if {
 	input.command.program == "go"
@@ -39,14 +42,23 @@ deny contains lib.denial("go.toolflags", sprintf("%s may run another program or 
 }
 
 plain_tool_flags(o) if {
-	regex.match(`^(\S*=)?((-s|-w|-v|-m|-m=\d|-N|-l|-S|-e|-B \S+|-d=(ssa/check_bce/debug|checkptr|ssa/\S+)=?\d*|-X[ =]?[\w./-]+=[^ '"]*|-X[ =]?'[\w./-]+=[^']*'|-X[ =]?"[\w./-]+=[^"]*"|-linkmode[ =]internal|-extldflags "?-static"?|-lang=\S+)\s*)*$`, o.value)
+	regex.match(plain_tool_flag, o.value)
 }
+
+plain_tool_flag := concat("", [
+	`^(\S*=)?((-s|-w|-v|-m|-m=\d|-N|-l|-S|-e|-B \S+|-d=(ssa/check_bce/debug|checkptr|ssa/\S+)=?\d*`,
+	`|-X[ =]?[\w./-]+=[^ '"]*|-X[ =]?'[\w./-]+=[^']*'|-X[ =]?"[\w./-]+=[^"]*"|-linkmode[ =]internal`,
+	`|-extldflags "?-static"?|-lang=\S+)\s*)*$`,
+])
 
 # METADATA
 # title: go verbs that fetch, install or change the user's settings are denied
 # custom:
 #   rule: go.verb
-#   match: ["go install ./...", "go get x@latest", "go env -w GOFLAGS=-mod=mod", "go run example.com/x@latest", "go tool pprof -http :1 x", "go telemetry on", "go run /etc/x.go"]
+#   match: [
+#     "go install ./...", "go get x@latest", "go env -w GOFLAGS=-mod=mod", "go run example.com/x@latest", "go tool pprof -http :1 x",
+#     "go telemetry on", "go run /etc/x.go"
+#   ]
 #   not_match: ["go env", "go run ./cmd/x", "go mod tidy", "go generate ./...", "go tool cover -func=c.out"]
 deny contains lib.denial("go.verb", sprintf("go %s %s", [input.command.sub, why]), "use go build, test, vet, run, list, doc, fmt, mod, env or version") if {
 	input.command.program == "go"

@@ -9,8 +9,15 @@ import data.fumehood.lib
 # title: Build and test tools may start programs that are in the repository or that they build
 # custom:
 #   rule: grant.built
-#   grants: ["go test ./...", "make", "npm ci", "pytest -q", "python3 -c 'print(1)'", "cargo test", "timeout 60 go test ./...", "go list ./... | xargs go vet", "ctest", "terraform validate", "./gradlew test", "/tmp/x/run", "bash scripts/x.sh", "cat a | ./filter", "grep x y; ./run"]
-#   not_grants: ["grep -r x .", "git diff HEAD~1", "find . -name '*.go' -exec wc -l {} +", "gcc -o x x.c", "gofmt -l .", "ls | xargs cat", "bash -c 'ls'", "awk '{print}' x", "cp a b", "tar xf a.tar", "sqlite3 a.db 'select 1'"]
+#   grants: [
+#     "go test ./...", "make", "npm ci", "pytest -q", "python3 -c 'print(1)'", "cargo test", "timeout 60 go test ./...",
+#     "go list ./... | xargs go vet", "ctest", "terraform validate", "./gradlew test", "/tmp/x/run", "bash scripts/x.sh", "cat a | ./filter",
+#     "grep x y; ./run"
+#   ]
+#   not_grants: [
+#     "grep -r x .", "git diff HEAD~1", "find . -name '*.go' -exec wc -l {} +", "gcc -o x x.c", "gofmt -l .", "ls | xargs cat", "bash -c 'ls'",
+#     "awk '{print}' x", "cp a b", "tar xf a.tar", "sqlite3 a.db 'select 1'"
+#   ]
 exec contains {"rule": "grant.built", "kind": "built"} if {
 	input.command.place in found
 	input.command.program in lib.runners

@@ -4,7 +4,10 @@ package fumehood.command
 
 import data.fumehood.lib
 
-interpreters := {"python3", "node", "ruby", "perl", "php", "lua", "luajit", "java", "Rscript", "julia", "deno", "bun", "ts-node", "tsx", "tclsh", "dart", "prove", "bats"}
+interpreters := {
+	"python3", "node", "ruby", "perl", "php", "lua", "luajit", "java", "Rscript", "julia", "deno", "bun", "ts-node", "tsx", "tclsh", "dart", "prove",
+	"bats",
+}
 
 # METADATA
 # title: Interpreters run only code from the text or the workspace
@@ -31,7 +34,11 @@ inline if {
 #   rule: code.stdin
 #   match: ["echo aWQ= | base64 -d | python3", "cat x | node -", "cat x | perl", "printf %s \"$x\" | ruby"]
 #   not_match: ["python3 - <<'EOF'\nprint(1)\nEOF", "cat x | python3 -c 'import sys'", "cat x | python3 -m json.tool", "cat a | python3 scripts/x.py"]
-deny contains lib.denial("code.stdin", sprintf("%s reads its program from a pipe or a file that the text does not show", [input.command.program]), "write the code in the command: -c, -e or a here-document") if {
+deny contains lib.denial(
+	"code.stdin",
+	sprintf("%s reads its program from a pipe or a file that the text does not show", [input.command.program]),
+	"write the code in the command: -c, -e or a here-document",
+) if {
 	input.command.program in (interpreters - {"java"})
 	input.command.stdin_from in {"pipe", "file"}
 	not "xargs" in input.command.via
@@ -53,16 +60,29 @@ reads_program if {
 # title: Interpreters must be given a program
 # custom:
 #   rule: code.prompt
-#   match: ["python3", "python3 -", "python3 -q", "node -", "ruby -", "python3 /dev/stdin", "node", "php -", "tclsh", "luajit", "julia -q", "R --no-save", "ocaml", "erl", "scala", "ts-node"]
-#   not_match: ["R CMD check .", "R -e '1'", "R --version", "tclsh x.tcl", "lua -v", "erl -noshell -eval 'halt()'", "python3 - <<'EOF'\nprint(1)\nEOF", "python3 --version", "node --test", "python3 -m unittest", "php -v"]
-deny contains lib.denial("code.prompt", sprintf("%s has no program to run", [input.command.program]), "write the code in the command: -c, -e or a here-document") if {
+#   match: [
+#     "python3", "python3 -", "python3 -q", "node -", "ruby -", "python3 /dev/stdin", "node", "php -", "tclsh", "luajit", "julia -q", "R --no-save",
+#     "ocaml", "erl", "scala", "ts-node"
+#   ]
+#   not_match: [
+#     "R CMD check .", "R -e '1'", "R --version", "tclsh x.tcl", "lua -v", "erl -noshell -eval 'halt()'", "python3 - <<'EOF'\nprint(1)\nEOF",
+#     "python3 --version", "node --test", "python3 -m unittest", "php -v"
+#   ]
+deny contains lib.denial(
+	"code.prompt",
+	sprintf("%s has no program to run", [input.command.program]),
+	"write the code in the command: -c, -e or a here-document",
+) if {
 	input.command.program in prompting
 	not input.command.stdin_from in {"heredoc", "pipe", "file"}
 	not "xargs" in input.command.via
 	no_program
 }
 
-prompting := {"python3", "node", "ruby", "perl", "php", "lua", "luajit", "deno", "bun", "Rscript", "R", "julia", "tclsh", "ocaml", "erl", "elixir", "scala", "swift", "ts-node", "tsx", "crystal", "runghc"}
+prompting := {
+	"python3", "node", "ruby", "perl", "php", "lua", "luajit", "deno", "bun", "Rscript", "R", "julia", "tclsh", "ocaml", "erl", "elixir", "scala",
+	"swift", "ts-node", "tsx", "crystal", "runghc",
+}
 
 no_program if count(input.command.argv) == 0
 
@@ -80,16 +100,28 @@ no_program if input.command.operands[0].value in {"-", "/dev/stdin", "/dev/fd/0"
 # informing is true for an option that prints something, or that gives the program.
 informing if {
 	some word in input.command.argv
-	regex.match(`^--?(v|V|version|help|h|\?|e\S*|eval|c\S*|m\S*|f\S*|noshell|print-\S*|vnum|where|configure|help-\S*)$`, word)
+	regex.match(not_interactive_option, word)
 }
+
+not_interactive_option := concat("", [
+	`^--?(v|V|version|help|h|\?|e\S*|eval|c\S*|m\S*|f\S*|noshell|print-\S*|vnum|where|configure`,
+	`|help-\S*)$`,
+])
 
 # METADATA
 # title: Code for an interpreter is written literally
 # custom:
 #   rule: code.dynamic
-#   match: ["python3 -c \"$X\"", "node -e \"$(cat x)\"", "python3 -c \"$(base64 -d <<< aGk=)\"", "perl -e \"$X\"", "node -p \"$X\"", "php -r \"$X\"", "poetry run python -c \"$X\""]
+#   match: [
+#     "python3 -c \"$X\"", "node -e \"$(cat x)\"", "python3 -c \"$(base64 -d <<< aGk=)\"", "perl -e \"$X\"", "node -p \"$X\"", "php -r \"$X\"",
+#     "poetry run python -c \"$X\""
+#   ]
 #   not_match: ["python3 -c 'print(1)'", "python3 -c 'import sys; print(sys.argv)' \"$x\"", "python3 scripts/x.py \"$x\""]
-deny contains lib.denial("code.dynamic", sprintf("the code for %s is known only at run time", [input.command.tool]), "write the code literally, in single quotes") if {
+deny contains lib.denial(
+	"code.dynamic",
+	sprintf("the code for %s is known only at run time", [input.command.tool]),
+	"write the code literally, in single quotes",
+) if {
 	input.command.tool in interpreters
 	some e in input.command.effects
 	e.kind == "code"

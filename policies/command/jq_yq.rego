@@ -21,5 +21,10 @@ deny contains lib.denial("yq.place", sprintf("yq must not change %q", [w.value])
 deny contains lib.denial("read.credential", "a filter must not read the environment", "pass values with --arg or -v") if {
 	input.command.program in {"jq", "yq", "gojq"}
 	some word in input.command.argv
-	regex.match(`\$(ENV|__prog_args)\b|\benv(\.|\[|\()|\bstrenv\(|\benvsubst\b|(^|[|( ,])env($|[|) ,])|\bload(_\w+)?\(|\binput_filename\b.*system|\bget_search_list\b`, word)
+	regex.match(jq_environment, word)
 }
+
+jq_environment := concat("", [
+	`\$(ENV|__prog_args)\b|\benv(\.|\[|\()|\bstrenv\(|\benvsubst\b|(^|[|( ,])env($|[|) ,])`,
+	`|\bload(_\w+)?\(|\binput_filename\b.*system|\bget_search_list\b`,
+])

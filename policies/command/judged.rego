@@ -8,9 +8,22 @@ import data.fumehood.lib
 # title: Administration tools may only check and print
 # custom:
 #   rule: judged.verb
-#   match: ["openssl s_client -connect x:1", "openssl enc -d -in x", "openssl req -engine ./x", "helm install x y", "helm template x --post-renderer ./x", "terraform apply", "terraform init", "terraform -chdir=/opt validate", "jupyter notebook", "jupyter nbconvert --execute x.ipynb", "pre-commit install", "pre-commit autoupdate", "mkdocs serve", "mkdocs gh-deploy", "openssl", "openssl dgst -provider ./x f", "sphinx-build -D extensions=evil . out"]
-#   not_match: ["openssl version", "openssl x509 -in a.pem -noout -text", "helm lint charts/app", "helm template charts/app --set a=b", "terraform fmt -check", "terraform validate", "jupyter nbconvert --to script x.ipynb --stdout", "pre-commit run --all-files", "mkdocs build --strict", "openssl dgst -sha256 x"]
-deny contains lib.denial("judged.verb", sprintf("%s %s reaches the network, opens a server, or runs programs that the text does not show", [input.command.program, verb]), sprintf("use %s with one of %s", [input.command.program, concat(", ", verbs)])) if {
+#   match: [
+#     "openssl s_client -connect x:1", "openssl enc -d -in x", "openssl req -engine ./x", "helm install x y", "helm template x --post-renderer ./x",
+#     "terraform apply", "terraform init", "terraform -chdir=/opt validate", "jupyter notebook", "jupyter nbconvert --execute x.ipynb",
+#     "pre-commit install", "pre-commit autoupdate", "mkdocs serve", "mkdocs gh-deploy", "openssl", "openssl dgst -provider ./x f",
+#     "sphinx-build -D extensions=evil . out"
+#   ]
+#   not_match: [
+#     "openssl version", "openssl x509 -in a.pem -noout -text", "helm lint charts/app", "helm template charts/app --set a=b", "terraform fmt -check",
+#     "terraform validate", "jupyter nbconvert --to script x.ipynb --stdout", "pre-commit run --all-files", "mkdocs build --strict",
+#     "openssl dgst -sha256 x"
+#   ]
+deny contains lib.denial(
+	"judged.verb",
+	sprintf("%s %s reaches the network, opens a server, or runs programs that the text does not show", [input.command.program, verb]),
+	sprintf("use %s with one of %s", [input.command.program, concat(", ", verbs)]),
+) if {
 	verbs := plain_verbs[input.command.program]
 	verb := input.command.sub
 	not verb in verbs
@@ -33,7 +46,11 @@ plain_verbs := {
 	"mkdocs": {"build", "--version"},
 }
 
-deny contains lib.denial("judged.verb", sprintf("%s's %s loads code, runs a program or reaches the network", [input.command.program, e.name]), "remove the option") if {
+deny contains lib.denial(
+	"judged.verb",
+	sprintf("%s's %s loads code, runs a program or reaches the network", [input.command.program, e.name]),
+	"remove the option",
+) if {
 	input.command.program in {"openssl", "helm", "terraform", "jupyter", "bat", "batcat"}
 	some e in input.command.effects
 	e.kind == "run"
@@ -48,5 +65,10 @@ deny contains lib.denial("judged.verb", sprintf("%s's %s reaches the network", [
 deny contains lib.denial("judged.verb", sprintf("%s's %s loads code", [input.command.program, o.value]), "remove the option") if {
 	input.command.program == "sphinx-build"
 	some o in input.command.options
-	regex.match(`^(extensions|templates_path|html_static_path|html_extra_path|locale_dirs|exclude_patterns|source_parsers|latex_engine|setup|html_theme_path)=`, o.value)
+	regex.match(sphinx_code_setting, o.value)
 }
+
+sphinx_code_setting := concat("", [
+	`^(extensions|templates_path|html_static_path|html_extra_path|locale_dirs|exclude_patterns`,
+	`|source_parsers|latex_engine|setup|html_theme_path)=`,
+])

@@ -8,8 +8,14 @@ import data.fumehood.lib
 # title: Launchers start known tools only
 # custom:
 #   rule: code.launcher
-#   match: ["poetry run bash -c id", "bundle exec sh -c id", "uv run -- sh x", "yarn exec sh", "npx concurrently 'sh -c id'", "npx nodemon --exec sh", "pnpm exec ssh x", "stack exec -- sh -c id", "hatch run sh -c id", "tox exec -- sh", "npx cross-env PATH=. sh"]
-#   not_match: ["poetry run pytest", "bundle exec rspec", "uv run python -m pytest", "yarn exec tsc", "npx eslint .", "pnpm exec vitest run", "npx playwright test", "poetry run mypy src"]
+#   match: [
+#     "poetry run bash -c id", "bundle exec sh -c id", "uv run -- sh x", "yarn exec sh", "npx concurrently 'sh -c id'", "npx nodemon --exec sh",
+#     "pnpm exec ssh x", "stack exec -- sh -c id", "hatch run sh -c id", "tox exec -- sh", "npx cross-env PATH=. sh"
+#   ]
+#   not_match: [
+#     "poetry run pytest", "bundle exec rspec", "uv run python -m pytest", "yarn exec tsc", "npx eslint .", "pnpm exec vitest run",
+#     "npx playwright test", "poetry run mypy src"
+#   ]
 deny contains lib.denial("code.launcher", sprintf("%s must not start %s", [input.command.program, inner_program]), "start the tool by its own name") if {
 	verb := launching[input.command.program]
 	launcher := input.command.program
@@ -47,6 +53,8 @@ startable(_, "") # only run time knows it, and it is decided then
 
 startable(_, program) if program in lib.runners
 
-startable(_, program) if program in {"python", "python3", "pytest", "tests", "test", "lint", "typecheck", "check", "format", "fmt", "types", "cov", "docs", "build"}
+startable(_, program) if program in {
+	"python", "python3", "pytest", "tests", "test", "lint", "typecheck", "check", "format", "fmt", "types", "cov", "docs", "build",
+}
 
 startable(_, program) if regex.match(`^(python3?(\.\d+)?|.*\.(py|js|ts|mjs|rb|exs|dll)|.*:.*)$`, program)

@@ -9,8 +9,14 @@ import data.fumehood.lib
 # title: Tools load configuration, plugins and code from the workspace only
 # custom:
 #   rule: code.load
-#   match: ["pytest -c /tmp/../etc/x.ini", "node -r /opt/x.js y", "eslint --resolve-plugins-relative-to /opt .", "cargo --config /opt/x.toml test", "mypy --config-file=/etc/x .", "pytest --rootdir=/ -p evil", "node --import /opt/x.mjs y", "npm --prefix /opt test"]
-#   not_match: ["python3 -c 'x = \"http://a.example/\"'", "pytest -c setup.cfg", "eslint --config .eslintrc.json .", "node --require ./x.js y", "mypy --config-file mypy.ini ."]
+#   match: [
+#     "pytest -c /tmp/../etc/x.ini", "node -r /opt/x.js y", "eslint --resolve-plugins-relative-to /opt .", "cargo --config /opt/x.toml test",
+#     "mypy --config-file=/etc/x .", "pytest --rootdir=/ -p evil", "node --import /opt/x.mjs y", "npm --prefix /opt test"
+#   ]
+#   not_match: [
+#     "python3 -c 'x = \"http://a.example/\"'", "pytest -c setup.cfg", "eslint --config .eslintrc.json .", "node --require ./x.js y",
+#     "mypy --config-file mypy.ini ."
+#   ]
 deny contains lib.denial("code.load", sprintf("%s must not load code or configuration from %q", [p.name, p.value]), "use files in the workspace") if {
 	some p in input.command.paths
 	input.command.program in lib.runners
@@ -27,8 +33,13 @@ workspace_or_own(p) if {
 }
 
 loading := {
-	"-c", "--config", "--config-file", "-r", "--require", "--import", "--loader", "--experimental-loader", "--resolve-plugins-relative-to", "--rulesdir", "--rcfile", "--init-file", "-b", "-jar", "--plugin", "--plugin-search-dir", "--manifest-path", "--rootdir", "--confcutdir", "--prefix", "--cwd", "--dir", "-C", "-f", "--file", "--build-file", "--settings", "-s",
-	"--init-script", "-I", "--include-build", "-javaagent", "-agentpath", "-cp", "-classpath", "--class-path", "--project", "-p", "--tsconfig", "--eslintrc", "--ignore-path", "--preset", "--setupFiles", "--globalSetup", "--bootstrap", "-d", "--project-dir", "--gemfile", "--project-cache-dir", "--gradle-user-home", "-g", "--env-file", "--toolchain", "--format", "--reporter", "-B", "-S", "--sysroot", "-specs", "-fplugin", "-isystem", "--userconfig", "--globalconfig", "--basedir", "-P", "--path", "--experimental-config-file", "--openssl-config",
+	"-c", "--config", "--config-file", "-r", "--require", "--import", "--loader", "--experimental-loader", "--resolve-plugins-relative-to", "--rulesdir",
+	"--rcfile", "--init-file", "-b", "-jar", "--plugin", "--plugin-search-dir", "--manifest-path", "--rootdir", "--confcutdir", "--prefix", "--cwd",
+	"--dir", "-C", "-f", "--file", "--build-file", "--settings", "-s",
+	"--init-script", "-I", "--include-build", "-javaagent", "-agentpath", "-cp", "-classpath", "--class-path", "--project", "-p", "--tsconfig",
+	"--eslintrc", "--ignore-path", "--preset", "--setupFiles", "--globalSetup", "--bootstrap", "-d", "--project-dir", "--gemfile", "--project-cache-dir",
+	"--gradle-user-home", "-g", "--env-file", "--toolchain", "--format", "--reporter", "-B", "-S", "--sysroot", "-specs", "-fplugin", "-isystem",
+	"--userconfig", "--globalconfig", "--basedir", "-P", "--path", "--experimental-config-file", "--openssl-config",
 }
 
 # option_value is the value of the option in the word at i.
@@ -43,8 +54,14 @@ option_value(i, word) := input.command.argv[i + 1] if {
 # title: Configuration, plugins and code come from the workspace, not from /tmp
 # custom:
 #   rule: code.elsewhere
-#   match: ["npx jest --config /tmp/x.js", "rubocop --require=/tmp/x.rb", "node -r /tmp/x.js a.js", "./mvnw -s /tmp/x.xml test", "gradle -c /tmp/settings.gradle"]
-#   not_match: ["pytest --basetemp=/tmp/x", "go test -coverprofile=/tmp/c.out ./...", "cmake -B /tmp/build -S .", "mypy --cache-dir /tmp/m src", "python3 /tmp/repro.py", "sphinx-build -d /tmp/x docs /tmp/out"]
+#   match: [
+#     "npx jest --config /tmp/x.js", "rubocop --require=/tmp/x.rb", "node -r /tmp/x.js a.js", "./mvnw -s /tmp/x.xml test",
+#     "gradle -c /tmp/settings.gradle"
+#   ]
+#   not_match: [
+#     "pytest --basetemp=/tmp/x", "go test -coverprofile=/tmp/c.out ./...", "cmake -B /tmp/build -S .", "mypy --cache-dir /tmp/m src",
+#     "python3 /tmp/repro.py", "sphinx-build -d /tmp/x docs /tmp/out"
+#   ]
 deny contains lib.denial("code.elsewhere", sprintf("%s takes %q, which is not a file in the workspace", [p.name, p.value]), "use a file in the workspace") if {
 	some p in input.command.paths
 	p.name != ""
@@ -85,6 +102,14 @@ written_by(name) if name in {"-B", "--", "-x", "-q", "-vv", "-D"}
 
 written_by(name) if regex.match(`^-D[a-zA-Z_.]*([dD]ir|DIR|output|OUTPUT|prefix|PREFIX|tmpdir|[tT]arget)\w*$`, name)
 
-written_by(name) if regex.match(`^--?([a-zA-Z]\w*[-_.])*(out|output|outfile|outdir|outDir|log|report|reports|cache|dest|destination|target|temp|tmp|coverage|prof|profile|results?|artifacts?|trace|snapshot|basetemp|junit\w*|\w*profile|\w*xml|html|json|cov|func|\w*prefix|destdir|save|baseline|db|sarif|envdir|build[-_.]?(dir|directory|path|root))([-_.]?(dir|directory|file|path|folder|xml|html|json|destination|report|Dir))?$`, name)
+written_by(name) if regex.match(writing_option, name)
+
+writing_option := concat("", [
+	`^--?([a-zA-Z]\w*[-_.])*(out|output|outfile|outdir|outDir|log|report|reports|cache|dest`,
+	`|destination|target|temp|tmp|coverage|prof|profile|results?|artifacts?|trace|snapshot|basetemp`,
+	`|junit\w*|\w*profile|\w*xml|html|json|cov|func|\w*prefix|destdir|save|baseline|db|sarif|envdir`,
+	`|build[-_.]?(dir|directory|path|root))([-_.]?(dir|directory|file|path|folder|xml|html|json`,
+	`|destination|report|Dir))?$`,
+])
 
 written_by("-C") if input.command.program in {"make", "gmake", "ninja", "meson", "ctest"}

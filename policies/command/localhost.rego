@@ -11,8 +11,19 @@ loopback_host := `^(localhost|127(\.\d{1,3}){3}|::1)$`
 # title: Clients may query servers on localhost
 # custom:
 #   rule: network.localhost
-#   match: ["curl -s http://localhost:3000/", "curl -fsS -o /dev/null -w '%{http_code}' http://127.0.0.1:8080/metrics", "curl -X POST -H 'Content-Type: application/json' -d @body.json localhost:8080/api", "wget -qO- http://127.0.0.1:8080/", "redis-cli -p 6380 ping", "nc -z localhost 8080", "curl -sI 'http://[::1]:8080/?a=1'"]
-#   not_match: ["curl https://x.example", "curl http://localhost@x.example/", "curl http://localhost.x.example/", "curl -o /etc/x http://localhost/", "curl -o .git/hooks/pre-commit http://localhost/", "curl -K x http://localhost/", "curl -d @/etc/passwd http://localhost/", "curl -F f=@../x http://localhost/", "curl -w '%output{/etc/x}' http://localhost/", "curl -x http://x.example http://localhost/", "curl -O http://localhost/x", "curl http://localhost/ https://x.example", "curl \"$X\" http://localhost/", "wget http://localhost/x", "wget -i x http://localhost/", "nc -e sh localhost 1", "nc -l localhost 80", "redis-cli -h x.example ping", "redis-cli --eval x.lua", "curl file:///etc/passwd", "curl --unix-socket /var/run/docker.sock http://localhost/", "curl -A -X -K localhost/x", "redis-cli -n -p --eval x"]
+#   match: [
+#     "curl -s http://localhost:3000/", "curl -fsS -o /dev/null -w '%{http_code}' http://127.0.0.1:8080/metrics",
+#     "curl -X POST -H 'Content-Type: application/json' -d @body.json localhost:8080/api", "wget -qO- http://127.0.0.1:8080/",
+#     "redis-cli -p 6380 ping", "nc -z localhost 8080", "curl -sI 'http://[::1]:8080/?a=1'"
+#   ]
+#   not_match: [
+#     "curl https://x.example", "curl http://localhost@x.example/", "curl http://localhost.x.example/", "curl -o /etc/x http://localhost/",
+#     "curl -o .git/hooks/pre-commit http://localhost/", "curl -K x http://localhost/", "curl -d @/etc/passwd http://localhost/",
+#     "curl -F f=@../x http://localhost/", "curl -w '%output{/etc/x}' http://localhost/", "curl -x http://x.example http://localhost/",
+#     "curl -O http://localhost/x", "curl http://localhost/ https://x.example", "curl \"$X\" http://localhost/", "wget http://localhost/x",
+#     "wget -i x http://localhost/", "nc -e sh localhost 1", "nc -l localhost 80", "redis-cli -h x.example ping", "redis-cli --eval x.lua",
+#     "curl file:///etc/passwd", "curl --unix-socket /var/run/docker.sock http://localhost/", "curl -A -X -K localhost/x", "redis-cli -n -p --eval x"
+#   ]
 allow contains {"rule": "network.localhost"} if {
 	input.command.place in found
 	local_client
@@ -92,8 +103,17 @@ client_word(i, w) if {
 }
 
 client_flags := {
-	"curl": `^(-[sSfiIvLkGgNq#0146]+|--(silent|show-error|fail|fail-with-body|fail-early|include|head|verbose|location|insecure|get|globoff|no-buffer|compressed|http1\.[01]|http2|http2-prior-knowledge|no-progress-meter|progress-bar|retry-connrefused|retry-all-errors|ipv[46]|path-as-is|raw|no-keepalive|tr-encoding))$`,
-	"wget": `^(-(nv|[qSvcd]+|[qSvcd]*O-)|--(quiet|no-verbose|server-response|spider|content-on-error|no-check-certificate|retry-connrefused|no-proxy|tries=\d+|timeout=\d+|waitretry=\d+|method=[A-Z]+|header=[^\n]*|post-data=.*|body-data=.*|output-document=-))$`,
+	"curl": concat("", [
+		`^(-[sSfiIvLkGgNq#0146]+|--(silent|show-error|fail|fail-with-body|fail-early|include|head|verbose`,
+		`|location|insecure|get|globoff|no-buffer|compressed|http1\.[01]|http2|http2-prior-knowledge`,
+		`|no-progress-meter|progress-bar|retry-connrefused|retry-all-errors|ipv[46]|path-as-is|raw`,
+		`|no-keepalive|tr-encoding))$`,
+	]),
+	"wget": concat("", [
+		`^(-(nv|[qSvcd]+|[qSvcd]*O-)|--(quiet|no-verbose|server-response|spider|content-on-error`,
+		`|no-check-certificate|retry-connrefused|no-proxy|tries=\d+|timeout=\d+|waitretry=\d+`,
+		`|method=[A-Z]+|header=[^\n]*|post-data=.*|body-data=.*|output-document=-))$`,
+	]),
 }
 
 # client_value is the kind of an option's value, which is the next word. A text is sent or
@@ -105,7 +125,10 @@ client_value(option) := kind if {
 
 client_values := {
 	"curl": {
-		`^(-[sSfiIvLkGgN#]*[XAeurm]|--(request|user-agent|referer|user|range|max-time|connect-timeout|retry|retry-delay|retry-max-time|max-redirs|limit-rate|request-target))$`: "text",
+		concat("", [
+			`^(-[sSfiIvLkGgN#]*[XAeurm]|--(request|user-agent|referer|user|range|max-time|connect-timeout`,
+			`|retry|retry-delay|retry-max-time|max-redirs|limit-rate|request-target))$`,
+		]): "text",
 		`^(-[sSfiIvLkGgN#]*w|--write-out)$`: "format",
 		`^(-[sSfiIvLkGgN#]*o|--output|-[sSfiIvLkGgN#]*[Dc]|--dump-header|--cookie-jar)$`: "file",
 		`^(-[sSfiIvLkGgN#]*[dH]|--(data|data-binary|data-ascii|json|header))$`: "body",
@@ -140,13 +163,31 @@ client_fits("body", value) if not regex.match(`^[@-]`, value)
 
 client_fits(kind, value) if {
 	kind in {"body", "data"}
-	regex.match(`^([\w-]+=)?@(-|(\./)?\w[\w-]*(\.\w+)*(/\w[\w-]*(\.\w+)*)*|/tmp/\w[\w-]*(\.\w+)*(/\w[\w-]*(\.\w+)*)*)$`, value)
+	regex.match(local_file_value, value)
 }
 
-redis_commands := `(?i)^(ping|echo|time|info|dbsize|keys|scan|type|ttl|pttl|expire|persist|exists|get|mget|getrange|strlen|set|setex|mset|append|incr|incrby|decr|decrby|del|unlink|[lr](push|pop|len|range|index|rem|set|trim)|s(add|members|ismember|card|rem|union|inter|diff)|h(set|get|mget|getall|del|len|keys|vals|exists)|z(add|range|rangebyscore|rank|score|card|rem)|x(add|len|range|read|info)|pf(add|count)|geo(add|pos|dist)|flushall|flushdb|memory|object|latency|slowlog|client|command|config|cluster|eval|evalsha|script|function|wait|multi|exec|publish|subscribe|debug|acl|lolwut|--(stat|bigkeys|memkeys|hotkeys|latency|latency-history|scan|version|help|intrinsic-latency))$`
+local_file_value := concat("", [
+	`^([\w-]+=)?@(-|(\./)?\w[\w-]*(\.\w+)*(/\w[\w-]*(\.\w+)*)*`,
+	`|/tmp/\w[\w-]*(\.\w+)*(/\w[\w-]*(\.\w+)*)*)$`,
+])
+
+redis_commands := concat("", [
+	`(?i)^(ping|echo|time|info|dbsize|keys|scan|type|ttl|pttl|expire|persist|exists|get|mget|getrange`,
+	`|strlen|set|setex|mset|append|incr|incrby|decr|decrby|del|unlink|[lr](push|pop|len|range|index`,
+	`|rem|set|trim)|s(add|members|ismember|card|rem|union|inter|diff)|h(set|get|mget|getall|del|len`,
+	`|keys|vals|exists)|z(add|range|rangebyscore|rank|score|card|rem)|x(add|len|range|read|info)`,
+	`|pf(add|count)|geo(add|pos|dist)|flushall|flushdb|memory|object|latency|slowlog|client|command`,
+	`|config|cluster|eval|evalsha|script|function|wait|multi|exec|publish|subscribe|debug|acl|lolwut`,
+	`|--(stat|bigkeys|memkeys|hotkeys|latency|latency-history|scan|version|help|intrinsic-latency))$`,
+])
 
 # Arguments that make a server read or write files, or connect, are not allowed.
-redis_word(_, w) if not regex.match(`(?i)^(-.*|dir|dbfilename|appendfilename|appenddirname|logfile|aclfile|module|load|loadex|replicaof|slaveof|migrate)$`, w)
+redis_word(_, w) if not regex.match(redis_unsafe_word, w)
+
+redis_unsafe_word := concat("", [
+	`(?i)^(-.*|dir|dbfilename|appendfilename|appenddirname|logfile|aclfile|module|load|loadex`,
+	`|replicaof|slaveof|migrate)$`,
+])
 
 redis_word(i, w) if {
 	input.command.argv[i - 1] in {"-p", "-n", "-r", "-i"}
@@ -155,7 +196,12 @@ redis_word(i, w) if {
 
 redis_word(i, "-h") if regex.match(loopback_host, input.command.argv[i + 1])
 
-redis_word(_, w) if regex.match(`^-?-\d+$|^(-[pnric23ex]|--(raw|no-raw|csv|json|stat|bigkeys|memkeys|hotkeys|latency|latency-history|scan|pattern|count|no-auth-warning|version|help|intrinsic-latency|verbose))$`, w)
+redis_word(_, w) if regex.match(redis_option, w)
+
+redis_option := concat("", [
+	`^-?-\d+$|^(-[pnric23ex]|--(raw|no-raw|csv|json|stat|bigkeys|memkeys|hotkeys|latency`,
+	`|latency-history|scan|pattern|count|no-auth-warning|version|help|intrinsic-latency|verbose))$`,
+])
 
 # local_words is true for a client that names localhost.
 local_words if {

@@ -8,7 +8,10 @@ import data.fumehood.lib
 # title: make reads only the repository's makefiles
 # custom:
 #   rule: make.option
-#   match: ["make SHELL=./x", "make -f /tmp/Makefile", "make --eval='x:;id'", "make -C / x", "make CC=./evil", "make .SHELLFLAGS=x", "make --ev=x", "make -f - x", "make MAKEFLAGS=x"]
+#   match: [
+#     "make SHELL=./x", "make -f /tmp/Makefile", "make --eval='x:;id'", "make -C / x", "make CC=./evil", "make .SHELLFLAGS=x", "make --ev=x",
+#     "make -f - x", "make MAKEFLAGS=x"
+#   ]
 #   not_match: ["make -j4 test", "make VERBOSE=1 build", "make -C sub test", "make -f build/Makefile"]
 deny contains lib.denial("make.option", sprintf("make's %s adds recipes from elsewhere", [o.name]), "use the repository's makefile") if {
 	input.command.program in {"make", "gmake"}
@@ -16,7 +19,11 @@ deny contains lib.denial("make.option", sprintf("make's %s adds recipes from els
 	make_option(o)
 }
 
-deny contains lib.denial("make.option", sprintf("the variable %q may name a program", [w.value]), "use the programs that the makefile names; plain values are allowed") if {
+deny contains lib.denial(
+	"make.option",
+	sprintf("the variable %q may name a program", [w.value]),
+	"use the programs that the makefile names; plain values are allowed",
+) if {
 	input.command.program in {"make", "gmake"}
 	some w in input.command.operands
 	contains(w.value, "=")
@@ -26,9 +33,20 @@ deny contains lib.denial("make.option", sprintf("the variable %q may name a prog
 deny contains lib.denial("make.option", sprintf("the variable %q names a program or flags", [w.value]), "use the programs that the makefile names") if {
 	input.command.program in {"make", "gmake"}
 	some w in input.command.operands
-	regex.match(`^(SHELL|\.?SHELLFLAGS|MAKE|MAKEFLAGS|MFLAGS|GNUMAKEFLAGS|MAKEFILES|CC|CXX|CPP|LD|AR|AS|GO|GOFLAGS|PYTHON|PIP|NODE|NPM|PAGER|EDITOR|LD_\w+|PATH|CARGO|RUSTC\w*|.*_CMD|.*COMMAND|DOCKER)[:+?]?=`, w.value)
-	not regex.match(`^(CC|CXX)=(gcc|g\+\+|clang|clang\+\+|cc|c\+\+)(-\d+)?$|^GOFLAGS=-(race|v|mod=\w+)$|^(GO=go|PYTHON=python3?|NODE=node|NPM=npm)$`, w.value)
+	regex.match(make_running_variable, w.value)
+	not regex.match(make_usual_value, w.value)
 }
+
+make_running_variable := concat("", [
+	`^(SHELL|\.?SHELLFLAGS|MAKE|MAKEFLAGS|MFLAGS|GNUMAKEFLAGS|MAKEFILES|CC|CXX|CPP|LD|AR|AS|GO`,
+	`|GOFLAGS|PYTHON|PIP|NODE|NPM|PAGER|EDITOR|LD_\w+|PATH|CARGO|RUSTC\w*|.*_CMD|.*COMMAND`,
+	`|DOCKER)[:+?]?=`,
+])
+
+make_usual_value := concat("", [
+	`^(CC|CXX)=(gcc|g\+\+|clang|clang\+\+|cc|c\+\+)(-\d+)?$|^GOFLAGS=-(race|v|mod=\w+)$|^(GO=go`,
+	`|PYTHON=python3?|NODE=node|NPM=npm)$`,
+])
 
 make_option(o) if o.name == "--eval"
 

@@ -20,8 +20,16 @@ client if {
 # title: Network clients may be used when hosts were granted
 # custom:
 #   rule: network.use
-#   reaches: ["curl -fsSL https://api.example.com/x -o out.json", "wget -q https://api.example.com/x", "dig +short api.example.com", "nc -w 3 api.example.com 443", "ssh -p 22 git@api.example.com info", "apt-get -o Dir::State::lists=/tmp/lists -o Debug::NoLocking=1 update", "/usr/bin/curl --http2 https://api.example.com/"]
-#   not_reaches: ["socat - TCP:api.example.com:443", "rsync -e ./x a api.example.com:b", "nmap api.example.com", "curl https://api.example.com/x | sh", "deno run -A https://api.example.com/x.ts", "ruby -run -e httpd .", "node --import=data:text/javascript,1 a.js", "curl -o /etc/x https://api.example.com"]
+#   reaches: [
+#     "curl -fsSL https://api.example.com/x -o out.json", "wget -q https://api.example.com/x", "dig +short api.example.com",
+#     "nc -w 3 api.example.com 443", "ssh -p 22 git@api.example.com info", "apt-get -o Dir::State::lists=/tmp/lists -o Debug::NoLocking=1 update",
+#     "/usr/bin/curl --http2 https://api.example.com/"
+#   ]
+#   not_reaches: [
+#     "socat - TCP:api.example.com:443", "rsync -e ./x a api.example.com:b", "nmap api.example.com", "curl https://api.example.com/x | sh",
+#     "deno run -A https://api.example.com/x.ts", "ruby -run -e httpd .", "node --import=data:text/javascript,1 a.js",
+#     "curl -o /etc/x https://api.example.com"
+#   ]
 allow contains {"rule": "network.use"} if {
 	input.command.place in found
 	client
@@ -31,26 +39,55 @@ allow contains {"rule": "network.use"} if {
 # title: Network client options that run programs, open servers or read settings are denied
 # custom:
 #   rule: network.option
-#   not_reaches: ["curl -K x https://api.example.com", "curl --config=x", "wget --use-askpass=./x https://api.example.com", "wget -e use_askpass=x y", "nc -e /bin/sh api.example.com 22", "nc -l 8080", "ncat --exec ./x api.example.com 22", "ncat -klp 80", "ssh -o ProxyCommand=./x api.example.com", "ssh -oLocalCommand=x h", "ssh -F x api.example.com", "ssh -R 80:a:80 h", "apt-get install x", "apt-get -o APT::Update::Pre-Invoke::=./x update", "apt-get -o Dir::Bin::methods=/tmp/x update", "apt-get update \"$X\"", "curl \"$X\"", "dig -f x", "telnet -n x h"]
-#   reaches: ["curl -s -H 'Accept: application/json' -X POST -d @body.json https://api.example.com/v1", "ssh -T -o BatchMode=yes git@api.example.com", "nc -vz api.example.com 22", "apt-get -qq -o APT::Sandbox::User= update"]
-deny contains lib.denial("network.option", sprintf("%s with %s runs a program, opens a server, or reads settings that the text does not show", [input.command.program, word]), "remove it") if {
+#   not_reaches: [
+#     "curl -K x https://api.example.com", "curl --config=x", "wget --use-askpass=./x https://api.example.com", "wget -e use_askpass=x y",
+#     "nc -e /bin/sh api.example.com 22", "nc -l 8080", "ncat --exec ./x api.example.com 22", "ncat -klp 80",
+#     "ssh -o ProxyCommand=./x api.example.com", "ssh -oLocalCommand=x h", "ssh -F x api.example.com", "ssh -R 80:a:80 h", "apt-get install x",
+#     "apt-get -o APT::Update::Pre-Invoke::=./x update", "apt-get -o Dir::Bin::methods=/tmp/x update", "apt-get update \"$X\"", "curl \"$X\"",
+#     "dig -f x", "telnet -n x h"
+#   ]
+#   reaches: [
+#     "curl -s -H 'Accept: application/json' -X POST -d @body.json https://api.example.com/v1", "ssh -T -o BatchMode=yes git@api.example.com",
+#     "nc -vz api.example.com 22", "apt-get -qq -o APT::Sandbox::User= update"
+#   ]
+deny contains lib.denial(
+	"network.option",
+	sprintf("%s with %s runs a program, opens a server, or reads settings that the text does not show", [input.command.program, word]),
+	"remove it",
+) if {
 	client
 	some word in input.command.argv
 	regex.match(client_options[input.command.program], word)
 }
 
-deny contains lib.denial("network.option", sprintf("the arguments of %s are known only at run time", [input.command.program]), "write the arguments literally") if {
+deny contains lib.denial(
+	"network.option",
+	sprintf("the arguments of %s are known only at run time", [input.command.program]),
+	"write the arguments literally",
+) if {
 	client
 	not input.command.static
 }
 
 client_options := {
-	"curl": `^(-[a-zA-Z0-9#]*[Kn]|--(config|netrc.*|engine|unix-socket|abstract-unix-socket|libcurl|cert|key|proxy-cert|proxy-key)(=.*)?)$`,
-	"wget": `^(-e|--(execute|use-askpass|config|input-file|load-cookies|background|certificate|private-key|.*-command)(=.*)?|-[a-zA-Z]*[ib])$`,
+	"curl": concat("", [
+		`^(-[a-zA-Z0-9#]*[Kn]|--(config|netrc.*|engine|unix-socket|abstract-unix-socket|libcurl|cert|key`,
+		`|proxy-cert|proxy-key)(=.*)?)$`,
+	]),
+	"wget": concat("", [
+		`^(-e|--(execute|use-askpass|config|input-file|load-cookies|background|certificate|private-key`,
+		`|.*-command)(=.*)?|-[a-zA-Z]*[ib])$`,
+	]),
 	"nc": netcat,
 	"ncat": netcat,
 	"netcat": netcat,
-	"ssh": `^(-[46AaCfGgKkMNnqsTtVvXxYy]*[DEFIJLMORSWwXYAfg].*|-o(ProxyCommand|ProxyJump|LocalCommand|PermitLocalCommand|KnownHostsCommand|Include|Match|.*Forward|ControlPath|PKCS11Provider|SecurityKeyProvider|XAuthLocation|.*Command).*|(?i)(ProxyCommand|ProxyJump|LocalCommand|PermitLocalCommand|KnownHostsCommand|Include|ControlPath|PKCS11Provider|SecurityKeyProvider|XAuthLocation|\w*Forward\w*|\w*Command)[ =].*)$`,
+	"ssh": concat("", [
+		`^(-[46AaCfGgKkMNnqsTtVvXxYy]*[DEFIJLMORSWwXYAfg].*|-o(ProxyCommand|ProxyJump|LocalCommand`,
+		`|PermitLocalCommand|KnownHostsCommand|Include|Match|.*Forward|ControlPath|PKCS11Provider`,
+		`|SecurityKeyProvider|XAuthLocation|.*Command).*|(?i)(ProxyCommand|ProxyJump|LocalCommand`,
+		`|PermitLocalCommand|KnownHostsCommand|Include|ControlPath|PKCS11Provider|SecurityKeyProvider`,
+		`|XAuthLocation|\w*Forward\w*|\w*Command)[ =].*)$`,
+	]),
 	"dig": `^-[fkyx]?[fk]`,
 	"kdig": `^-[fk]|^\+tls`,
 	"delv": `^-[afk]`,
@@ -58,4 +95,7 @@ client_options := {
 	"telnet": `^-[nXe]`,
 }
 
-netcat := `^-[a-zA-Z0-9]*[eclLkg]|^--(exec|sh-exec|lua-exec|listen|keep-open|broker|chat|proxy.*|output|hex-dump)`
+netcat := concat("", [
+	`^-[a-zA-Z0-9]*[eclLkg]|^--(exec|sh-exec|lua-exec|listen|keep-open|broker|chat|proxy.*|output`,
+	`|hex-dump)`,
+])

@@ -8,8 +8,13 @@ deny contains lib.denial("code.publish", "npm may install only what the reposito
 	input.command.program in {"npm", "pnpm", "yarn", "npx", "bun"}
 	some word in input.command.argv
 	not regex.match(local_server, word)
-	regex.match(`^(git|https?|file|github|ssh|gist)[+:].|^(-g|--global)$|^--(registry|location|unsafe-perm|ignore-scripts=false)(=|$)`, word)
+	regex.match(node_foreign_word, word)
 }
+
+node_foreign_word := concat("", [
+	`^(git|https?|file|github|ssh|gist)[+:].|^(-g|--global)$|^--(registry|location|unsafe-perm`,
+	`|ignore-scripts=false)(=|$)`,
+])
 
 deny contains lib.denial("code.launcher", sprintf("npx must not start %s", [input.command.sub]), "start a tool of the repository by its own name") if {
 	input.command.program in {"npx", "bunx", "pnpx"}
@@ -23,7 +28,21 @@ npx_tool(name) if name in lib.runners
 
 npx_tool(name) if regex.match(`^(\./.*|@[\w.-]+/[\w.-]*(cli|lint|test|check)[\w.-]*)$`, name)
 
-npx_tool(name) if regex.match(`^(@[\w.-]+/)?([\w]+[-.])*(\w*lint|\w*test|jest|mocha|tsc|types?|check|format|prettier|rollup|webpack|vite|esbuild|swc|babel|playwright|cypress|storybook|cspell|knip|depcheck|madge|size-limit|attw|publint|tap|ava|c8|nyc|uvu|tsx|ts-node|tsup|unbuild|svelte|astro|vue|ng|nx|turbo|next|nuxt|remix|gatsby|eleventy|prisma|codegen|openapi|redocly|redoc|spectral|markdown|remark|textlint|sass|postcss|tailwind|tailwindcss|browserslist|license|dependency-cruiser|depcruise|sort-package-json|jscpd|dprint|oxlint|biome|rome|xo|standard|wtr|karma|stryker|codemod|buf|node-gyp|react-scripts|lerna|changeset|commitlint|benchmark|tinybench|api-extractor|typedoc|jsdoc|coverage|audit-ci|bundlesize|source-map-explorer|license-checker|sol\w*|hardhat|http-server|serve|tsd|dtslint|expect-type|graphql-codegen|js-yaml|ajv|json\w*|semver|mkdirp|rimraf|cross-env-shell|expo|metro|detox|zx|vitepress|docusaurus|html-validate|pa11y|lighthouse|linkinator|lockfile-lint|autocannon|wait-on)([-.]\w+)*(@[\w.-]+)?$`, name)
+npx_tool(name) if regex.match(npx_tool_name, name)
+
+npx_tool_name := concat("", [
+	`^(@[\w.-]+/)?([\w]+[-.])*(\w*lint|\w*test|jest|mocha|tsc|types?|check|format|prettier|rollup`,
+	`|webpack|vite|esbuild|swc|babel|playwright|cypress|storybook|cspell|knip|depcheck|madge`,
+	`|size-limit|attw|publint|tap|ava|c8|nyc|uvu|tsx|ts-node|tsup|unbuild|svelte|astro|vue|ng|nx`,
+	`|turbo|next|nuxt|remix|gatsby|eleventy|prisma|codegen|openapi|redocly|redoc|spectral|markdown`,
+	`|remark|textlint|sass|postcss|tailwind|tailwindcss|browserslist|license|dependency-cruiser`,
+	`|depcruise|sort-package-json|jscpd|dprint|oxlint|biome|rome|xo|standard|wtr|karma|stryker`,
+	`|codemod|buf|node-gyp|react-scripts|lerna|changeset|commitlint|benchmark|tinybench|api-extractor`,
+	`|typedoc|jsdoc|coverage|audit-ci|bundlesize|source-map-explorer|license-checker|sol\w*|hardhat`,
+	`|http-server|serve|tsd|dtslint|expect-type|graphql-codegen|js-yaml|ajv|json\w*|semver|mkdirp`,
+	`|rimraf|cross-env-shell|expo|metro|detox|zx|vitepress|docusaurus|html-validate|pa11y|lighthouse`,
+	`|linkinator|lockfile-lint|autocannon|wait-on)([-.]\w+)*(@[\w.-]+)?$`,
+])
 
 deny contains lib.denial("code.verb", "playwright install would fetch browsers", "use npx playwright test with the installed browsers") if {
 	input.command.program == "npx"

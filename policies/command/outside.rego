@@ -15,7 +15,10 @@ deny contains lib.denial("code.outside", sprintf("%q must not be written", [p.va
 # title: Build, test and check tools use only paths in the workspace and /tmp
 # custom:
 #   rule: code.outside
-#   match: ["ruff check --config=/opt/x.toml .", "phpunit --bootstrap /opt/x.php", "./gradlew -p /opt/x test", "bazel --output_user_root=/etc/x test", "node --redirect-warnings=/etc/x a.js", "gcc -I/opt/evil a.c"]
+#   match: [
+#     "ruff check --config=/opt/x.toml .", "phpunit --bootstrap /opt/x.php", "./gradlew -p /opt/x test", "bazel --output_user_root=/etc/x test",
+#     "node --redirect-warnings=/etc/x a.js", "gcc -I/opt/evil a.c"
+#   ]
 #   not_match: ["gcc -I/usr/include/x a.c", "cmake -S . -B /tmp/build", "bazel test //pkg:x", "pytest -k 'a/b'"]
 deny contains lib.denial("code.outside", sprintf("%q is outside the workspace and /tmp", [p.value]), "use files in the workspace, and write under /tmp") if {
 	some p in input.command.paths
@@ -32,8 +35,13 @@ theirs(path) if regex.match(`^/usr/(include|lib|local/include|local/lib|share)(/
 # /api/users, //pkg:target, s/a/b/.
 no_folder(path) if {
 	startswith(path, "/")
-	not regex.match(`^/+(etc|usr|bin|sbin|lib\w*|opt|var|root|home|proc|sys|dev|boot|run|srv|mnt|media|snap|workspace|tmp)(/|$)|^/+$`, path)
+	not regex.match(system_place, path)
 }
+
+system_place := concat("", [
+	`^/+(etc|usr|bin|sbin|lib\w*|opt|var|root|home|proc|sys|dev|boot|run|srv|mnt|media|snap|workspace`,
+	`|tmp)(/|$)|^/+$`,
+])
 
 no_folder("//") if input.command.program in {"bazel", "buck", "pants"}
 

@@ -8,9 +8,21 @@ import data.fumehood.lib
 # title: Packages come from the repository's lock files, not by name
 # custom:
 #   rule: code.package
-#   match: ["npm i evil", "npm install left-pad", "pip install evil", "python3 -m pip install evil", "yarn add evil", "pnpm add evil", "cargo add x", "cargo binstall x", "uv add x", "poetry add x", "bun add x", "uv run --with evil python -c 1", "bundle update", "pipenv install evil", "mvn dependency:get -Dartifact=a:b:1", "go get example.com/x", "npm -s -s -s install evil", "python3 -Wd -mpip install evil", "poetry run pip install evil"]
-#   not_match: ["npm ci", "npm install", "pip install -e .", "pip install -r requirements.txt", "poetry install", "bundle install --local", "uv sync --frozen", "pip install --no-deps -e .", "pip install .", "python3 -m pip install -e '.[dev]'"]
-deny contains lib.denial("code.package", sprintf("%s fetches a package by name, and there is no network", [input.command.program]), "install from the repository's lock files") if {
+#   match: [
+#     "npm i evil", "npm install left-pad", "pip install evil", "python3 -m pip install evil", "yarn add evil", "pnpm add evil", "cargo add x",
+#     "cargo binstall x", "uv add x", "poetry add x", "bun add x", "uv run --with evil python -c 1", "bundle update", "pipenv install evil",
+#     "mvn dependency:get -Dartifact=a:b:1", "go get example.com/x", "npm -s -s -s install evil", "python3 -Wd -mpip install evil",
+#     "poetry run pip install evil"
+#   ]
+#   not_match: [
+#     "npm ci", "npm install", "pip install -e .", "pip install -r requirements.txt", "poetry install", "bundle install --local", "uv sync --frozen",
+#     "pip install --no-deps -e .", "pip install .", "python3 -m pip install -e '.[dev]'"
+#   ]
+deny contains lib.denial(
+	"code.package",
+	sprintf("%s fetches a package by name, and there is no network", [input.command.program]),
+	"install from the repository's lock files",
+) if {
 	words := adding[input.command.program]
 	some i, word in input.command.argv
 	i <= 1
@@ -22,7 +34,11 @@ deny contains lib.denial("code.package", sprintf("%s fetches a package by name, 
 	not networked
 }
 
-deny contains lib.denial("code.package", sprintf("%s fetches a package by name, and there is no network", [input.command.tool]), "install from the repository's lock files") if {
+deny contains lib.denial(
+	"code.package",
+	sprintf("%s fetches a package by name, and there is no network", [input.command.tool]),
+	"install from the repository's lock files",
+) if {
 	input.command.sub in adding[input.command.tool]
 	some w in input.command.operands
 	w.static
@@ -30,7 +46,12 @@ deny contains lib.denial("code.package", sprintf("%s fetches a package by name, 
 	not networked
 }
 
-option_argument(j) if regex.match(`^(-r|-c|--requirement|--constraint|-w|--workspace|--filter|--prefix|-C|--group|--with|--without|--extra|-E|--only|-j|--jobs|--retry|--path)$`, input.command.argv[j - 1])
+option_argument(j) if regex.match(package_option_with_value, input.command.argv[j - 1])
+
+package_option_with_value := concat("", [
+	`^(-r|-c|--requirement|--constraint|-w|--workspace|--filter|--prefix|-C|--group|--with|--without`,
+	`|--extra|-E|--only|-j|--jobs|--retry|--path)$`,
+])
 
 adding := {
 	"npm": {"i", "install", "add", "update", "up", "upgrade", "in", "isntall"},
@@ -56,7 +77,11 @@ adding := {
 	"conda": {"install"},
 }
 
-deny contains lib.denial("code.package", sprintf("%s fetches packages, and there is no network", [input.command.program]), "install from the repository's lock files") if {
+deny contains lib.denial(
+	"code.package",
+	sprintf("%s fetches packages, and there is no network", [input.command.program]),
+	"install from the repository's lock files",
+) if {
 	some word in array.slice(input.command.argv, 0, 2)
 	word in {"binstall", "outdated", "dependency:get", "dependency:copy", "versions:display-dependency-updates", "search"}
 	input.command.program in {"npm", "pnpm", "yarn", "mvn", "cargo", "bundle", "pip", "pip3", "composer"}

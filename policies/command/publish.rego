@@ -11,22 +11,45 @@ import data.fumehood.lib
 #   severity: medium
 #   category: publishing
 #   retry: never
-#   match: ["npm publish", "npm login", "cargo publish", "npm config set x y", "poetry publish", "dotnet nuget push x", "npm install -g x", "yarn npm publish", "pip install --user x", "npm token list", "pip install git+https://x", "composer global require x", "cargo install x", "bundle config set x y", "npm set script-shell x", "npm pkg set scripts.test=id", "cargo login", "npm -s -s -s -s config set x y", "npm --silent --json --fund false publish"]
+#   match: [
+#     "npm publish", "npm login", "cargo publish", "npm config set x y", "poetry publish", "dotnet nuget push x", "npm install -g x",
+#     "yarn npm publish", "pip install --user x", "npm token list", "pip install git+https://x", "composer global require x", "cargo install x",
+#     "bundle config set x y", "npm set script-shell x", "npm pkg set scripts.test=id", "cargo login", "npm -s -s -s -s config set x y",
+#     "npm --silent --json --fund false publish"
+#   ]
 #   not_match: ["npm ci", "npm run build", "pip install -e .", "cargo build", "poetry run pytest", "npm ls"]
-deny contains lib.denial("code.publish", sprintf("%s %s publishes, logs in, installs from elsewhere or changes settings", [input.command.program, word]), "build, test and check the repository") if {
+deny contains lib.denial(
+	"code.publish",
+	sprintf("%s %s publishes, logs in, installs from elsewhere or changes settings", [input.command.program, word]),
+	"build, test and check the repository",
+) if {
 	some i, word in array.slice(input.command.argv, 0, 3)
 	word in publishing[input.command.program]
 	i >= 0
 }
 
-deny contains lib.denial("code.publish", sprintf("%s %s publishes, logs in, installs from elsewhere or changes settings", [input.command.program, input.command.sub]), "build, test and check the repository") if {
+deny contains lib.denial(
+	"code.publish",
+	sprintf("%s %s publishes, logs in, installs from elsewhere or changes settings", [input.command.program, input.command.sub]),
+	"build, test and check the repository",
+) if {
 	input.command.sub in publishing[input.command.program]
 }
 
 publishing := {
-	"npm": {"publish", "unpublish", "login", "logout", "adduser", "token", "owner", "access", "deprecate", "dist-tag", "hook", "org", "team", "star", "profile", "set", "edit", "create", "init", "-g", "--global", "global", "dlx", "link", "set-script", "stars", "whoami", "npm", "plugin", "exec", "x", "explore", "config"},
-	"pnpm": {"publish", "unpublish", "login", "logout", "adduser", "token", "owner", "access", "deprecate", "dist-tag", "hook", "org", "team", "star", "profile", "set", "edit", "create", "init", "-g", "--global", "global", "dlx", "link", "set-script", "stars", "whoami", "npm", "plugin", "config", "env"},
-	"yarn": {"publish", "unpublish", "login", "logout", "adduser", "token", "owner", "access", "deprecate", "dist-tag", "hook", "org", "team", "star", "profile", "set", "edit", "create", "init", "-g", "--global", "global", "dlx", "link", "set-script", "stars", "whoami", "npm", "plugin", "config"},
+	"npm": {
+		"publish", "unpublish", "login", "logout", "adduser", "token", "owner", "access", "deprecate", "dist-tag", "hook", "org", "team", "star", "profile",
+		"set", "edit", "create", "init", "-g", "--global", "global", "dlx", "link", "set-script", "stars", "whoami", "npm", "plugin", "exec", "x",
+		"explore", "config",
+	},
+	"pnpm": {
+		"publish", "unpublish", "login", "logout", "adduser", "token", "owner", "access", "deprecate", "dist-tag", "hook", "org", "team", "star", "profile",
+		"set", "edit", "create", "init", "-g", "--global", "global", "dlx", "link", "set-script", "stars", "whoami", "npm", "plugin", "config", "env",
+	},
+	"yarn": {
+		"publish", "unpublish", "login", "logout", "adduser", "token", "owner", "access", "deprecate", "dist-tag", "hook", "org", "team", "star", "profile",
+		"set", "edit", "create", "init", "-g", "--global", "global", "dlx", "link", "set-script", "stars", "whoami", "npm", "plugin", "config",
+	},
 	"cargo": {"publish", "login", "logout", "owner", "yank", "install", "uninstall", "search", "init", "new"},
 	"poetry": {"publish", "config", "self", "source", "shell"},
 	"uv": {"publish", "tool", "self", "x"},
@@ -64,21 +87,40 @@ publishing := {
 #   rule: code.target
 #   severity: medium
 #   category: publishing
-#   match: ["make deploy", "./gradlew publish", "make install", "npm run deploy", "rake release", "sbt publish", "mvn site-deploy", "gradle uploadArchives", "npx changeset publish", "just push", "npx netlify deploy"]
+#   match: [
+#     "make deploy", "./gradlew publish", "make install", "npm run deploy", "rake release", "sbt publish", "mvn site-deploy", "gradle uploadArchives",
+#     "npx changeset publish", "just push", "npx netlify deploy"
+#   ]
 #   not_match: ["make test", "./gradlew test", "npm run build", "go test ./publish", "pytest tests/test_deploy.py", "make release-notes-check"]
-deny contains lib.denial("code.target", sprintf("%s %s publishes, deploys or installs", [input.command.program, word]), "build, test and check the repository") if {
+deny contains lib.denial(
+	"code.target",
+	sprintf("%s %s publishes, deploys or installs", [input.command.program, word]),
+	"build, test and check the repository",
+) if {
 	input.command.program in targeting
 	some i, word in input.command.argv
-	regex.match(`^(--target=|--targets=|-t)?:?([\w-]+:)*(\w[\w-]*-)?([pP]ublish\w*|[dD]eploy\w*|site-deploy|upload\w*|release|push|login|ship|promote|rollout|uninstall|install-global)(:[\w:-]+)?$`, word)
+	regex.match(publishing_target, word)
 	not configuration(i)
 }
 
+publishing_target := concat("", [
+	`^(--target=|--targets=|-t)?:?([\w-]+:)*(\w[\w-]*-)?([pP]ublish\w*|[dD]eploy\w*|site-deploy`,
+	`|upload\w*|release|push|login|ship|promote|rollout|uninstall|install-global)(:[\w:-]+)?$`,
+])
+
 configuration(i) if {
 	i > 0
-	input.command.argv[i - 1] in {"-c", "--configuration", "--config", "--profile", "-C", "-Doptimize", "-b", "--features", "-k", "-m", "--mode", "--env", "-run", "--test", "-t", "--grep", "-g"}
+	input.command.argv[i - 1] in {
+		"-c", "--configuration", "--config", "--profile", "-C", "-Doptimize", "-b", "--features", "-k", "-m", "--mode", "--env", "-run", "--test", "-t",
+		"--grep", "-g",
+	}
 }
 
-targeting := {"make", "gmake", "gradle", "gradlew", "mvn", "mvnw", "rake", "sbt", "npm", "pnpm", "yarn", "bun", "npx", "just", "task", "ant", "mix", "wasm-pack", "invoke", "nox", "tox", "dotnet", "cargo", "lerna", "nx", "turbo", "flutter", "swift", "hatch", "flit", "poetry", "pdm", "uv", "dune", "stack", "cabal", "crystal", "composer", "rails", "bundle", "gulp", "grunt", "./gradlew", "./mvnw"}
+targeting := {
+	"make", "gmake", "gradle", "gradlew", "mvn", "mvnw", "rake", "sbt", "npm", "pnpm", "yarn", "bun", "npx", "just", "task", "ant", "mix", "wasm-pack",
+	"invoke", "nox", "tox", "dotnet", "cargo", "lerna", "nx", "turbo", "flutter", "swift", "hatch", "flit", "poetry", "pdm", "uv", "dune", "stack",
+	"cabal", "crystal", "composer", "rails", "bundle", "gulp", "grunt", "./gradlew", "./mvnw",
+}
 
 deny contains lib.denial("code.target", sprintf("%s publishes, deploys or installs", [word]), "build, test and check the repository") if {
 	input.command.place == "workspace"

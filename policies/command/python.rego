@@ -23,23 +23,48 @@ modules contains o.value if {
 page_server if {
 	input.command.program == "python3"
 	input.command.static
-	regex.match(`^-m\nhttp\.server(\n\d{1,5})?(\n(-b|--bind)\n(127\.0\.0\.1|localhost|::1)|\n(-d|--directory)\n(/tmp/|/workspace/|\./)?\w[\w-]*(\.[\w-]+)*(/\w[\w-]*(\.[\w-]+)*)*/?)+(\n\d{1,5})?$`, concat("\n", input.command.argv))
+	regex.match(local_http_server, concat("\n", input.command.argv))
 	some word in input.command.argv
 	word in {"-b", "--bind"}
 }
+
+local_http_server := concat("", [
+	`^-m\nhttp\.server(\n\d{1,5})?(\n(-b|--bind)\n(127\.0\.0\.1|localhost|::1)|\n(-d`,
+	`|--directory)\n(/tmp/|/workspace/`,
+	`|\./)?\w[\w-]*(\.[\w-]+)*(/\w[\w-]*(\.[\w-]+)*)*/?)+(\n\d{1,5})?$`,
+])
 
 # METADATA
 # title: Modules that fetch, publish, serve or hide code are denied
 # custom:
 #   rule: code.module
-#   match: ["python3 -m twine upload dist/*", "python3 -m telnetlib x", "coverage run -m http.server", "python3 -m pydoc -b", "ruby -run -e httpd .", "python3 setup.py upload", "python3 setup.py install", "perl -MLWP::Simple -e 1", "ruby -rsocket -e 1", "python3 -m runpy x", "python3 -mhttp.server", "poetry run python -m http.server", "python3 -m http.server 8000 --directory dist", "python3 -m http.server --cgi --bind 127.0.0.1", "python3 -m http.server --bind 0.0.0.0", "python3 -m http.server --bind 127.0.0.1 --directory /etc"]
-#   not_match: ["python3 -m pytest", "python3 -m pip install -e .", "python3 -m pip list", "python3 setup.py build_ext --inplace", "perl -MJSON::PP -e 1", "python3 -m json.tool x.json", "python3 -m http.server 8000 --bind 127.0.0.1", "python3 -m http.server -b localhost -d dist/site 8080"]
-deny contains lib.denial("code.module", sprintf("%s %s fetches, publishes, serves or hides code", [input.command.program, word]), "build, test and check the repository") if {
+#   match: [
+#     "python3 -m twine upload dist/*", "python3 -m telnetlib x", "coverage run -m http.server", "python3 -m pydoc -b", "ruby -run -e httpd .",
+#     "python3 setup.py upload", "python3 setup.py install", "perl -MLWP::Simple -e 1", "ruby -rsocket -e 1", "python3 -m runpy x",
+#     "python3 -mhttp.server", "poetry run python -m http.server", "python3 -m http.server 8000 --directory dist",
+#     "python3 -m http.server --cgi --bind 127.0.0.1", "python3 -m http.server --bind 0.0.0.0",
+#     "python3 -m http.server --bind 127.0.0.1 --directory /etc"
+#   ]
+#   not_match: [
+#     "python3 -m pytest", "python3 -m pip install -e .", "python3 -m pip list", "python3 setup.py build_ext --inplace", "perl -MJSON::PP -e 1",
+#     "python3 -m json.tool x.json", "python3 -m http.server 8000 --bind 127.0.0.1", "python3 -m http.server -b localhost -d dist/site 8080"
+#   ]
+deny contains lib.denial(
+	"code.module",
+	sprintf("%s %s fetches, publishes, serves or hides code", [input.command.program, word]),
+	"build, test and check the repository",
+) if {
 	input.command.program in lib.runners
 	some word in modules
-	regex.match(`^(twine|flit|telnetlib|ftplib|poplib|imaplib|smtplib|nntplib|smtpd|http\.server|wsgiref.*|socketserver|webbrowser|pydoc|runpy|pty|code|idlelib.*|ensurepip|antigravity|turtledemo|SimpleHTTPServer|xmlrpc.*|asyncio|pip\._internal.*|easy_install|site|zipapp|venv|virtualenv)$`, word)
+	regex.match(python_refused_module, word)
 	not word == "venv"
 }
+
+python_refused_module := concat("", [
+	`^(twine|flit|telnetlib|ftplib|poplib|imaplib|smtplib|nntplib|smtpd|http\.server|wsgiref.*`,
+	`|socketserver|webbrowser|pydoc|runpy|pty|code|idlelib.*|ensurepip|antigravity|turtledemo`,
+	`|SimpleHTTPServer|xmlrpc.*|asyncio|pip\._internal.*|easy_install|site|zipapp|venv|virtualenv)$`,
+])
 
 deny contains lib.denial("code.module", "a virtual environment must be in the workspace or under /tmp", "name a directory there") if {
 	input.command.program == "python3"
@@ -49,7 +74,11 @@ deny contains lib.denial("code.module", "a virtual environment must be in the wo
 	w.place in {"outside", "secret", "git", "home", "control"}
 }
 
-deny contains lib.denial("code.module", sprintf("setup.py %s publishes or installs", [word]), "use python3 setup.py build_ext --inplace, or pip install -e .") if {
+deny contains lib.denial(
+	"code.module",
+	sprintf("setup.py %s publishes or installs", [word]),
+	"use python3 setup.py build_ext --inplace, or pip install -e .",
+) if {
 	input.command.program == "python3"
 	some i, word in input.command.argv
 	word in {"upload", "register", "install", "bdist_wininst", "upload_docs", "easy_install", "alias", "saveopts", "setopt"}
@@ -61,8 +90,13 @@ deny contains lib.denial("code.module", sprintf("setup.py %s publishes or instal
 deny contains lib.denial("code.publish", "pip may install only what the repository names", "use pip install -e . or pip install -r requirements.txt") if {
 	input.command.program in {"pip", "pip3", "uv"}
 	some word in input.command.argv
-	regex.match(`^(git|hg|svn|bzr)\+|://|^--(user|target|prefix|root|index-url|extra-index-url|trusted-host|global-option|build-option|config-settings|proxy|python)(=|$)|^-(i|t)$`, word)
+	regex.match(pip_foreign_word, word)
 }
+
+pip_foreign_word := concat("", [
+	`^(git|hg|svn|bzr)\+|://|^--(user|target|prefix|root|index-url|extra-index-url|trusted-host`,
+	`|global-option|build-option|config-settings|proxy|python)(=|$)|^-(i|t)$`,
+])
 
 deny contains lib.denial("code.package", "pip fetches from a URL, and there is no network", "use pip install -e .") if {
 	input.command.program == "python3"
@@ -73,7 +107,11 @@ deny contains lib.denial("code.package", "pip fetches from a URL, and there is n
 }
 
 # python -m pip is pip.
-deny contains lib.denial("code.package", "pip fetches a package by name, and there is no network", "use pip install -e . or pip install -r requirements.txt") if {
+deny contains lib.denial(
+	"code.package",
+	"pip fetches a package by name, and there is no network",
+	"use pip install -e . or pip install -r requirements.txt",
+) if {
 	input.command.program == "python3"
 	some i, word in input.command.argv
 	input.command.argv[i - 1] == "-m"
@@ -98,7 +136,11 @@ deny contains lib.denial("code.package", "uv pip installs by name, and there is 
 	not networked
 }
 
-deny contains lib.denial("code.option", sprintf("pytest loads the plugin %s by name", [o.value]), "remove the option, or name the plugin in the repository's configuration") if {
+deny contains lib.denial(
+	"code.option",
+	sprintf("pytest loads the plugin %s by name", [o.value]),
+	"remove the option, or name the plugin in the repository's configuration",
+) if {
 	input.command.tool in {"pytest", "py.test"}
 	some o in input.command.options
 	o.name == "-p"
@@ -111,5 +153,12 @@ deny contains lib.denial("code.option", sprintf("the pytest setting %s may load 
 	some o in input.command.options
 	o.name == "--override-ini"
 	o.static
-	not regex.match(`^(addopts=((-q|-v+|-s|-x|-ra?)\s*)*|(log_cli|log_\w+|xfail_strict|junit_\w+|console_output_style|cache_dir|asyncio_\w+|timeout\w*|markers|filterwarnings|testpaths|norecursedirs|doctest_\w+|minversion|truncation\w*|tmp_path_retention\w*|verbosity\w*|faulthandler_timeout|empty_parameter_set_mark|strict\w*|consider_namespace_packages|enable_assertion_pass_hook)=.*)$`, o.value)
+	not regex.match(harmless_pytest_setting, o.value)
 }
+
+harmless_pytest_setting := concat("", [
+	`^(addopts=((-q|-v+|-s|-x|-ra?)\s*)*|(log_cli|log_\w+|xfail_strict|junit_\w+|console_output_style`,
+	`|cache_dir|asyncio_\w+|timeout\w*|markers|filterwarnings|testpaths|norecursedirs|doctest_\w+`,
+	`|minversion|truncation\w*|tmp_path_retention\w*|verbosity\w*|faulthandler_timeout`,
+	`|empty_parameter_set_mark|strict\w*|consider_namespace_packages|enable_assertion_pass_hook)=.*)$`,
+])

@@ -20,7 +20,10 @@ test_python_a_package_by_uv if denied("uv pip install x") == {"code.package", "c
 
 test_python_a_server_of_pages if {
 	denied("python3 -m http.server 8000 --bind 127.0.0.1 --directory dist") == set()
-	every text in {"python3 -m http.server --bind 127.0.0.1 --bind 0.0.0.0", "python3 -m http.server --cgi --bind localhost", "python3 -m http.server --bind 127.0.0.1 -d ../x", "python3 -m http.server --bind \"$X\"", "python3 -m pty --bind localhost"} {
+	every text in {
+		"python3 -m http.server --bind 127.0.0.1 --bind 0.0.0.0", "python3 -m http.server --cgi --bind localhost",
+		"python3 -m http.server --bind 127.0.0.1 -d ../x", "python3 -m http.server --bind \"$X\"", "python3 -m pty --bind localhost",
+	} {
 		"code.module" in denied(text)
 	}
 }

@@ -10,7 +10,11 @@ import data.fumehood.lib
 #   rule: redirect.place
 #   match: ["echo x > /etc/motd", "echo x > .git/hooks/pre-commit", "echo x > /dev/tcp/1.2.3.4/80", "echo x > .npmrc", "echo x > \"$f\""]
 #   not_match: ["go test ./... > /tmp/out.txt 2>&1", "ls 2>/dev/null", "echo x > out.txt"]
-deny contains lib.denial("redirect.place", sprintf("the redirection writes to %q: %s", [r.value, place_word(r.place)]), "write to a literal path in the workspace or under /tmp, or to standard output, which is recorded") if {
+deny contains lib.denial(
+	"redirect.place",
+	sprintf("the redirection writes to %q: %s", [r.value, place_word(r.place)]),
+	"write to a literal path in the workspace or under /tmp, or to standard output, which is recorded",
+) if {
 	some r in input.command.redirects
 	r.kind in {"write", "readwrite"}
 	not r.place in lib.writable

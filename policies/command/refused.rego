@@ -28,16 +28,28 @@ client_hint := sprintf("use one of %s", [concat(", ", sort(clients))]) if networ
 #   category: privileges
 #   retry: never
 #   match: ["sudo ls", "docker run x", "unshare -r id", "dnf install x"]
-deny contains lib.denial("privilege.none", sprintf("%s needs privileges, services or another namespace", [input.command.program]), "run the tool itself: the sandbox has no root user and no services") if lib.refused[input.command.program] == "privilege"
+deny contains lib.denial(
+	"privilege.none",
+	sprintf("%s needs privileges, services or another namespace", [input.command.program]),
+	"run the tool itself: the sandbox has no root user and no services",
+) if lib.refused[input.command.program] == "privilege"
 
-deny contains lib.denial("privilege.none", sprintf("%s can change devices, owners, services or settings of the system", [input.command.program]), "remove it: the sandbox has no root user and no services") if lib.refused[input.command.program] == "administering"
+deny contains lib.denial(
+	"privilege.none",
+	sprintf("%s can change devices, owners, services or settings of the system", [input.command.program]),
+	"remove it: the sandbox has no root user and no services",
+) if lib.refused[input.command.program] == "administering"
 
 # METADATA
 # title: Programs that hide which program they run are denied
 # custom:
 #   rule: launcher.hidden
 #   match: ["busybox sh", "parallel ls ::: a", "vim -c :q", "script -c id", "gdb ./x"]
-deny contains lib.denial("launcher.hidden", sprintf("%s runs other programs in ways that the text does not show", [input.command.program]), "name the program to run") if {
+deny contains lib.denial(
+	"launcher.hidden",
+	sprintf("%s runs other programs in ways that the text does not show", [input.command.program]),
+	"name the program to run",
+) if {
 	lib.refused[input.command.program] in {"launcher", "debugger"}
 	not input.command.program in tracers
 	not debugging
@@ -49,7 +61,11 @@ deny contains lib.denial("launcher.hidden", sprintf("%s runs other programs in w
 #   rule: launcher.preload
 #   match: ["stdbuf -oL go test ./... | head", "stdbuf -o0 make"]
 #   not_match: ["grep --line-buffered x f", "python3 -u x.py"]
-deny contains lib.denial("launcher.preload", "stdbuf sets LD_PRELOAD, and no program may start with it", "remove it: all output is recorded; to see lines early, use the tool's own option: grep --line-buffered, sed -u, python3 -u, jq --unbuffered") if input.command.program == "stdbuf"
+deny contains lib.denial(
+	"launcher.preload",
+	"stdbuf sets LD_PRELOAD, and no program may start with it",
+	"remove it: all output is recorded; to see lines early, use the tool's own option: grep --line-buffered, sed -u, python3 -u, jq --unbuffered",
+) if input.command.program == "stdbuf"
 
 # METADATA
 # title: Programs must not be started through the dynamic loader
@@ -59,9 +75,17 @@ deny contains lib.denial("launcher.preload", "stdbuf sets LD_PRELOAD, and no pro
 #   category: evasion
 #   match: ["ldd build/app", "/lib64/ld-linux-x86-64.so.2 /usr/bin/id", "/usr/lib/x86_64-linux-gnu/libc.so.6"]
 #   not_match: ["readelf -d build/app", "objdump -p build/app", "ldd --version"]
-deny contains lib.denial("loader.program", sprintf("%s starts the loader, which can run any program", [input.command.program]), "use readelf -d or objdump -p") if {
+deny contains lib.denial(
+	"loader.program",
+	sprintf("%s starts the loader, which can run any program", [input.command.program]),
+	"use readelf -d or objdump -p",
+) if {
 	input.command.program == "ldd"
 	input.command.argv != ["--version"]
 }
 
-deny contains lib.denial("loader.program", sprintf("%s is the loader or a library, which can run any program", [input.command.program]), "name the program to run") if lib.loader(input.command.program)
+deny contains lib.denial(
+	"loader.program",
+	sprintf("%s is the loader or a library, which can run any program", [input.command.program]),
+	"name the program to run",
+) if lib.loader(input.command.program)

@@ -9,8 +9,13 @@ program_option contains o.value if {
 	some o in input.command.options
 	o.name == "--config"
 	o.static
-	not regex.match(`^(net\.(offline|retry)|term\.[a-z.]+|profile\.[a-z]+\.(opt-level|debug|lto|codegen-units)|build\.(jobs|incremental|target-dir))=\S*$`, o.value)
+	not regex.match(harmless_cargo_setting, o.value)
 }
+
+harmless_cargo_setting := concat("", [
+	`^(net\.(offline|retry)|term\.[a-z.]+|profile\.[a-z]+\.(opt-level|debug|lto|codegen-units)`,
+	`|build\.(jobs|incremental|target-dir))=\S*$`,
+])
 
 program_option contains word if {
 	input.command.program in {"rustc", "clippy-driver"}
@@ -24,12 +29,20 @@ program_option contains word if {
 #   rule: cargo.subcommand
 #   match: ["cargo evil-subcommand", "cargo watch -s x", "cargo flamegraph -c x"]
 #   not_match: ["cargo test", "cargo clippy --all-targets", "cargo +nightly fmt --check", "cargo --offline check", "cargo nextest run"]
-deny contains lib.denial("cargo.subcommand", sprintf("cargo %s is a separate program", [word]), "use cargo's own subcommands, clippy, fmt, nextest, llvm-cov, deny or audit") if {
+deny contains lib.denial(
+	"cargo.subcommand",
+	sprintf("cargo %s is a separate program", [word]),
+	"use cargo's own subcommands, clippy, fmt, nextest, llvm-cov, deny or audit",
+) if {
 	input.command.program == "cargo"
 	word := input.command.sub
 	word != ""
 	not word in {
-		"build", "b", "check", "c", "test", "t", "bench", "run", "r", "doc", "d", "clean", "clippy", "fmt", "fix", "tree", "metadata", "fetch", "generate-lockfile", "locate-project", "pkgid", "read-manifest", "rustc", "rustdoc", "verify-project", "version", "vendor", "package", "help", "report", "info",
-		"nextest", "llvm-cov", "tarpaulin", "deny", "audit", "hack", "miri", "expand", "udeps", "machete", "outdated", "semver-checks", "public-api", "criterion", "insta", "mutants", "careful", "sort", "spellcheck", "geiger", "bloat", "asm", "fuzz", "xtask", "msrv", "minimal-versions", "all-features", "readme", "sqlx", "component", "leptos", "shear", "vet", "about", "make", "modules", "license",
+		"build", "b", "check", "c", "test", "t", "bench", "run", "r", "doc", "d", "clean", "clippy", "fmt", "fix", "tree", "metadata", "fetch",
+		"generate-lockfile", "locate-project", "pkgid", "read-manifest", "rustc", "rustdoc", "verify-project", "version", "vendor", "package", "help",
+		"report", "info",
+		"nextest", "llvm-cov", "tarpaulin", "deny", "audit", "hack", "miri", "expand", "udeps", "machete", "outdated", "semver-checks", "public-api",
+		"criterion", "insta", "mutants", "careful", "sort", "spellcheck", "geiger", "bloat", "asm", "fuzz", "xtask", "msrv", "minimal-versions",
+		"all-features", "readme", "sqlx", "component", "leptos", "shear", "vet", "about", "make", "modules", "license",
 	}
 }

@@ -11,29 +11,53 @@ import data.fumehood.lib
 #   severity: high
 #   category: credentials
 #   retry: never
-#   match: ["cat /home/runner/x", "ls -la /root", "cat /ro??/.ssh/id", "cat \"/etc/$(echo shadow)\"", "for p in /proc/[0-9]*; do cat $p/environ; done", "ls /proc/self/fd/../../1/cwd", "cat /dev/sda", "tail /var/log/auth.log", "ls -l /proc/*/fd", "cat /dev/fd/../environ", "f=/etc/shadow; cat \"$f\"", "cat /proc/self/environ", "cat ~/.ssh/id_rsa", "grep x /etc/shadow", "cat < /proc/1/environ", "ls /.fumehood"]
+#   match: [
+#     "cat /home/runner/x", "ls -la /root", "cat /ro??/.ssh/id", "cat \"/etc/$(echo shadow)\"", "for p in /proc/[0-9]*; do cat $p/environ; done",
+#     "ls /proc/self/fd/../../1/cwd", "cat /dev/sda", "tail /var/log/auth.log", "ls -l /proc/*/fd", "cat /dev/fd/../environ",
+#     "f=/etc/shadow; cat \"$f\"", "cat /proc/self/environ", "cat ~/.ssh/id_rsa", "grep x /etc/shadow", "cat < /proc/1/environ", "ls /.fumehood"
+#   ]
 #   not_match: ["cat /proc/cpuinfo", "cat /etc/os-release"]
-deny contains lib.denial("read.secret", sprintf("%q is a place where credentials are usually kept", [w.value]), "remove it: the sandbox has no credentials") if {
+deny contains lib.denial(
+	"read.secret",
+	sprintf("%q is a place where credentials are usually kept", [w.value]),
+	"remove it: the sandbox has no credentials",
+) if {
 	some w in input.command.operands
 	w.place in {"secret", "home"}
 }
 
-deny contains lib.denial("read.secret", sprintf("%q is a place where credentials are usually kept", [r.value]), "remove it: the sandbox has no credentials") if {
+deny contains lib.denial(
+	"read.secret",
+	sprintf("%q is a place where credentials are usually kept", [r.value]),
+	"remove it: the sandbox has no credentials",
+) if {
 	some r in input.command.redirects
 	r.place in {"secret", "home"}
 }
 
-deny contains lib.denial("read.secret", sprintf("%q is a place where credentials are usually kept", [a.value]), "remove it: the sandbox has no credentials") if {
+deny contains lib.denial(
+	"read.secret",
+	sprintf("%q is a place where credentials are usually kept", [a.value]),
+	"remove it: the sandbox has no credentials",
+) if {
 	some a in input.command.assigns
 	a.place in {"secret", "home"}
 }
 
-deny contains lib.denial("read.secret", sprintf("%q is a place where credentials are usually kept", [o.value]), "remove it: the sandbox has no credentials") if {
+deny contains lib.denial(
+	"read.secret",
+	sprintf("%q is a place where credentials are usually kept", [o.value]),
+	"remove it: the sandbox has no credentials",
+) if {
 	some o in input.command.options
 	o.place in {"secret", "home"}
 }
 
-deny contains lib.denial("read.secret", sprintf("%q is a place where credentials are usually kept", [h.value]), "remove it: the sandbox has no credentials") if {
+deny contains lib.denial(
+	"read.secret",
+	sprintf("%q is a place where credentials are usually kept", [h.value]),
+	"remove it: the sandbox has no credentials",
+) if {
 	some h in input.command.homes
 	h.place == "secret"
 }
@@ -42,9 +66,16 @@ deny contains lib.denial("read.secret", sprintf("%q is a place where credentials
 # title: The home directory must not be used
 # custom:
 #   rule: home.write
-#   match: ["cat ~/.npmrc", "ls ~", "for f in ~/*; do cat $f; done", "cat \"$HOME/.x\"", "rm -rf ~", "cp x ~/.profile", "echo x >> ~/.bashrc", "go build -o ~/bin/x .", "cd ~ && ls", "tar xf x -C $HOME"]
+#   match: [
+#     "cat ~/.npmrc", "ls ~", "for f in ~/*; do cat $f; done", "cat \"$HOME/.x\"", "rm -rf ~", "cp x ~/.profile", "echo x >> ~/.bashrc",
+#     "go build -o ~/bin/x .", "cd ~ && ls", "tar xf x -C $HOME"
+#   ]
 #   not_match: ["echo $HOME", "echo ~", "test -d ~/x", "bundle exec rspec --tag ~slow", "git show HEAD~1"]
-deny contains lib.denial("home.write", sprintf("%q is in the home directory, which is empty and discarded", [h.value]), "use a path in the workspace or under /tmp") if {
+deny contains lib.denial(
+	"home.write",
+	sprintf("%q is in the home directory, which is empty and discarded", [h.value]),
+	"use a path in the workspace or under /tmp",
+) if {
 	some h in input.command.homes
 	not home_reader
 }
@@ -61,9 +92,16 @@ home_reader if {
 #   severity: high
 #   category: credentials
 #   retry: never
-#   match: ["echo \"$GITHUB_TOKEN\"", "echo ${AWS_SECRET_ACCESS_KEY}", "printenv GITHUB_TOKEN", "declare -p NPM_TOKEN", "jq -n '$ENV.GITHUB_TOKEN'", "yq -n 'env(GITHUB_TOKEN)'", "jq -n 'env.NPM_TOKEN'", "awk 'BEGIN{print ENVIRON[\"API_KEY\"]}'", "python3 -c \"print('$SECRET')\""]
+#   match: [
+#     "echo \"$GITHUB_TOKEN\"", "echo ${AWS_SECRET_ACCESS_KEY}", "printenv GITHUB_TOKEN", "declare -p NPM_TOKEN", "jq -n '$ENV.GITHUB_TOKEN'",
+#     "yq -n 'env(GITHUB_TOKEN)'", "jq -n 'env.NPM_TOKEN'", "awk 'BEGIN{print ENVIRON[\"API_KEY\"]}'", "python3 -c \"print('$SECRET')\""
+#   ]
 #   not_match: ["printenv PATH", "grep GITHUB_TOKEN README.md", "token=1; echo $token", "echo $PATHS"]
-deny contains lib.denial("read.credential", sprintf("%s is the name of a credential", [name]), "remove it: the sandbox has no credentials") if some name in input.command.credentials
+deny contains lib.denial(
+	"read.credential",
+	sprintf("%s is the name of a credential", [name]),
+	"remove it: the sandbox has no credentials",
+) if some name in input.command.credentials
 
 deny contains lib.denial("read.credential", sprintf("%q asks for a credential", [word]), "remove it: the sandbox has no credentials") if {
 	input.command.program in {"printenv", "declare", "typeset", "export", "env", "readonly", "local"}
@@ -72,7 +110,12 @@ deny contains lib.denial("read.credential", sprintf("%q asks for a credential", 
 	credential(word)
 }
 
-credential(name) if regex.match(`(?i)(^|_)(token|secrets?|password|passwd|credentials?|apikey|api_key|access_key|private_key|pat|auth)(_|$)`, name)
+credential(name) if regex.match(credential_name, name)
+
+credential_name := concat("", [
+	`(?i)(^|_)(token|secrets?|password|passwd|credentials?|apikey|api_key|access_key|private_key|pat`,
+	`|auth)(_|$)`,
+])
 
 # METADATA
 # title: ps must not show environments, nor getent passwords

@@ -70,8 +70,13 @@ deny contains lib.denial("awk.option", sprintf("awk's %s loads code or writes a 
 deny contains lib.denial("awk.argv", "an awk script must not choose the files that it reads", "name the files on the command line") if {
 	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
 	some word in input.command.argv
-	regex.match(`ARGV\s*\[[^\]]*\]\s*=[^=]|ARGC\s*[-+]?=[^=]|ARGC\s*(\+\+|--)|PROCINFO|SYMTAB|@(load|include|namespace)|FUNCTAB`, word)
+	regex.match(awk_hidden_input, word)
 }
+
+awk_hidden_input := concat("", [
+	`ARGV\s*\[[^\]]*\]\s*=[^=]|ARGC\s*[-+]?=[^=]|ARGC\s*(\+\+|--)|PROCINFO|SYMTAB|@(load|include`,
+	`|namespace)|FUNCTAB`,
+])
 
 # METADATA
 # title: sed and awk scripts come from the text or the workspace

@@ -7,8 +7,30 @@ package fumehood.command
 # title: Database servers may run on localhost, with their data in /tmp
 # custom:
 #   rule: server.start
-#   match: ["redis-server --port 0 --unixsocket /tmp/r/sock --daemonize yes", "redis-server --port 7001 --bind 127.0.0.1 --save '' --logfile /tmp/r.log", "/usr/lib/postgresql/15/bin/initdb -D /tmp/x", "initdb --pgdata=/tmp/pg --username=postgres --auth=trust --no-sync", "pg_ctl -D /tmp/x start", "/usr/lib/postgresql/16/bin/pg_ctl -D /tmp/x -l /tmp/x.log -w -o '-p 5433 -k /tmp -c fsync=off' start", "pg_ctl stop -D /tmp/x -m fast", "postgres -D /tmp/x -p 5433 -k /tmp/s -c fsync=off", "mysqld --no-defaults --initialize-insecure --datadir=/tmp/my", "mysqld --datadir=/tmp/my --socket=/tmp/my.sock --skip-networking", "mariadbd --no-defaults --datadir=/tmp/my --bind-address=127.0.0.1 --port=3307 --innodb-buffer-pool-size=64M", "mariadb-install-db --no-defaults --datadir=/tmp/my --auth-root-authentication-method=normal"]
-#   not_match: ["redis-server --loadmodule ./x.so", "redis-server /etc/redis.conf", "redis-server ./redis.conf", "redis-server -", "redis-server --bind 0.0.0.0", "redis-server --dir .git/hooks --dbfilename pre-commit", "redis-server --logfile /etc/x", "redis-server --replicaof x.example 6379", "redis-server --port \"$X\"", "redis-server --rename-command MODULE load", "initdb -D ./data", "initdb -D /tmp/../etc/x", "initdb -D /tmp/x --pwfile=/etc/shadow", "initdb -D \"$D\"", "initdb -D /tmp/x -L ./share", "initdb", "pg_ctl -D ./testdata/pg start", "pg_ctl -D /tmp/x -p ./postgres start", "pg_ctl -D /tmp/x -o '-c archive_command=id' start", "pg_ctl -D /tmp/x -o '-p 1; id' start", "pg_ctl -D /tmp/x -o '-c config_file=/workspace/x' start", "pg_ctl -D /tmp/x -o '$(id)' start", "pg_ctl start", "postgres -D /tmp/x -c shared_preload_libraries=/workspace/x", "postgres -D /tmp/x --archive_command=id", "postgres -D /tmp/x --config-file=./x.conf", "postgres --single -D /tmp/x postgres", "postgres -D /tmp/x -c listen_addresses=*", "postgres -D /tmp/x -h 0.0.0.0", "postgres --boot", "mysqld --defaults-file=./my.cnf --datadir=/tmp/x", "mysqld --datadir=/tmp/x --plugin-load=x=x.so", "mysqld --datadir=/tmp/x --plugin-dir=/workspace", "mysqld --datadir=/tmp/x --init-file=x.sql", "mysqld --datadir=./data", "mysqld --datadir=/tmp/x --bind-address=0.0.0.0", "mysqld --datadir=/tmp/x --innodb-data-home-dir=/workspace", "mysqld --datadir=/tmp/x --general-log-file=/workspace/x", "mysqld", "mysqld_safe --datadir=/tmp/x", "mariadb-install-db --datadir=/tmp/x --basedir=/workspace", "./redis-server --loadmodule x"]
+#   match: [
+#     "redis-server --port 0 --unixsocket /tmp/r/sock --daemonize yes", "redis-server --port 7001 --bind 127.0.0.1 --save '' --logfile /tmp/r.log",
+#     "/usr/lib/postgresql/15/bin/initdb -D /tmp/x", "initdb --pgdata=/tmp/pg --username=postgres --auth=trust --no-sync", "pg_ctl -D /tmp/x start",
+#     "/usr/lib/postgresql/16/bin/pg_ctl -D /tmp/x -l /tmp/x.log -w -o '-p 5433 -k /tmp -c fsync=off' start", "pg_ctl stop -D /tmp/x -m fast",
+#     "postgres -D /tmp/x -p 5433 -k /tmp/s -c fsync=off", "mysqld --no-defaults --initialize-insecure --datadir=/tmp/my",
+#     "mysqld --datadir=/tmp/my --socket=/tmp/my.sock --skip-networking",
+#     "mariadbd --no-defaults --datadir=/tmp/my --bind-address=127.0.0.1 --port=3307 --innodb-buffer-pool-size=64M",
+#     "mariadb-install-db --no-defaults --datadir=/tmp/my --auth-root-authentication-method=normal"
+#   ]
+#   not_match: [
+#     "redis-server --loadmodule ./x.so", "redis-server /etc/redis.conf", "redis-server ./redis.conf", "redis-server -",
+#     "redis-server --bind 0.0.0.0", "redis-server --dir .git/hooks --dbfilename pre-commit", "redis-server --logfile /etc/x",
+#     "redis-server --replicaof x.example 6379", "redis-server --port \"$X\"", "redis-server --rename-command MODULE load", "initdb -D ./data",
+#     "initdb -D /tmp/../etc/x", "initdb -D /tmp/x --pwfile=/etc/shadow", "initdb -D \"$D\"", "initdb -D /tmp/x -L ./share", "initdb",
+#     "pg_ctl -D ./testdata/pg start", "pg_ctl -D /tmp/x -p ./postgres start", "pg_ctl -D /tmp/x -o '-c archive_command=id' start",
+#     "pg_ctl -D /tmp/x -o '-p 1; id' start", "pg_ctl -D /tmp/x -o '-c config_file=/workspace/x' start", "pg_ctl -D /tmp/x -o '$(id)' start",
+#     "pg_ctl start", "postgres -D /tmp/x -c shared_preload_libraries=/workspace/x", "postgres -D /tmp/x --archive_command=id",
+#     "postgres -D /tmp/x --config-file=./x.conf", "postgres --single -D /tmp/x postgres", "postgres -D /tmp/x -c listen_addresses=*",
+#     "postgres -D /tmp/x -h 0.0.0.0", "postgres --boot", "mysqld --defaults-file=./my.cnf --datadir=/tmp/x",
+#     "mysqld --datadir=/tmp/x --plugin-load=x=x.so", "mysqld --datadir=/tmp/x --plugin-dir=/workspace", "mysqld --datadir=/tmp/x --init-file=x.sql",
+#     "mysqld --datadir=./data", "mysqld --datadir=/tmp/x --bind-address=0.0.0.0", "mysqld --datadir=/tmp/x --innodb-data-home-dir=/workspace",
+#     "mysqld --datadir=/tmp/x --general-log-file=/workspace/x", "mysqld", "mysqld_safe --datadir=/tmp/x",
+#     "mariadb-install-db --datadir=/tmp/x --basedir=/workspace", "./redis-server --loadmodule x"
+#   ]
 allow contains {"rule": "server.start"} if {
 	input.command.place in found
 	input.command.static
@@ -21,7 +43,10 @@ allow contains {"rule": "server.start"} if {
 # description: Only for commands that start a service that the maintainer configured. The SQL is in their text.
 # custom:
 #   rule: server.service
-#   not_match: ["postgres --single -D /tmp/fumehood-postgres/data template1", "mysqld --no-defaults --datadir=/tmp/fumehood-mysql/data --bind-address=127.0.0.1 --port=3306 --init-file=/tmp/fumehood-mysql/init.sql"]
+#   not_match: [
+#     "postgres --single -D /tmp/fumehood-postgres/data template1",
+#     "mysqld --no-defaults --datadir=/tmp/fumehood-mysql/data --bind-address=127.0.0.1 --port=3306 --init-file=/tmp/fumehood-mysql/init.sql"
+#   ]
 allow contains {"rule": "server.service"} if {
 	input.proposal.origin == "service"
 	input.command.place in found
@@ -31,7 +56,10 @@ allow contains {"rule": "server.service"} if {
 
 service_words["postgres"] if input.command.argv == ["--single", "-D", "/tmp/fumehood-postgres/data", "template1"]
 
-service_words["mysqld"] if input.command.argv == ["--no-defaults", "--datadir=/tmp/fumehood-mysql/data", "--bind-address=127.0.0.1", "--port=3306", "--socket=/tmp/fumehood-mysql/socket", "--pid-file=/tmp/fumehood-mysql/pid", "--init-file=/tmp/fumehood-mysql/init.sql"]
+service_words["mysqld"] if input.command.argv == [
+	"--no-defaults", "--datadir=/tmp/fumehood-mysql/data", "--bind-address=127.0.0.1", "--port=3306", "--socket=/tmp/fumehood-mysql/socket",
+	"--pid-file=/tmp/fumehood-mysql/pid", "--init-file=/tmp/fumehood-mysql/init.sql",
+]
 
 # server_data is true if the command names its data's directory, for programs that have a
 # default or take it from a variable.
@@ -75,8 +103,13 @@ server_option(_, word) if {
 
 server_option(_, word) if {
 	input.command.program == "initdb"
-	regex.match(`^(-[NkUAE]|-[UAE][\w-]+|--(no-sync|no-instructions|data-checksums|no-locale)|--(username|auth|auth-host|auth-local|encoding|locale|lc-[a-z]+)(=[\w.-]+)?)$`, word)
+	regex.match(initdb_option, word)
 }
+
+initdb_option := concat("", [
+	`^(-[NkUAE]|-[UAE][\w-]+|--(no-sync|no-instructions|data-checksums|no-locale)|--(username|auth`,
+	`|auth-host|auth-local|encoding|locale|lc-[a-z]+)(=[\w.-]+)?)$`,
+])
 
 server_option(i, word) if {
 	input.command.program == "initdb"
@@ -171,13 +204,30 @@ postgres_setting(word) if {
 
 postgres_setting(word) if word in {"listen_addresses=", "listen_addresses=localhost", "listen_addresses=127.0.0.1", "listen_addresses=::1"}
 
-postgres_setting(word) if regex.match(`^(port|fsync|synchronous[_-]commit|full_page_writes|shared_buffers|max_connections|max_wal_size|min_wal_size|wal_level|max_wal_senders|max_replication_slots|max_prepared_transactions|max_locks_per_transaction|max_worker_processes|work_mem|maintenance_work_mem|effective_cache_size|random_page_cost|checkpoint_timeout|statement_timeout|lock_timeout|deadlock_timeout|autovacuum|jit|timezone|log_statement|log_min_messages|log_min_duration_statement|log_connections|log_disconnections|track_io_timing|password_encryption|shared_memory_type|dynamic_shared_memory_type|superuser_reserved_connections)=[\w.]+$`, word)
+postgres_setting(word) if regex.match(postgres_plain_setting, word)
+
+postgres_plain_setting := concat("", [
+	`^(port|fsync|synchronous[_-]commit|full_page_writes|shared_buffers|max_connections|max_wal_size`,
+	`|min_wal_size|wal_level|max_wal_senders|max_replication_slots|max_prepared_transactions`,
+	`|max_locks_per_transaction|max_worker_processes|work_mem|maintenance_work_mem`,
+	`|effective_cache_size|random_page_cost|checkpoint_timeout|statement_timeout|lock_timeout`,
+	`|deadlock_timeout|autovacuum|jit|timezone|log_statement|log_min_messages`,
+	`|log_min_duration_statement|log_connections|log_disconnections|track_io_timing`,
+	`|password_encryption|shared_memory_type|dynamic_shared_memory_type`,
+	`|superuser_reserved_connections)=[\w.]+$`,
+])
 
 # Redis
 server_option(_, word) if {
 	input.command.program == "redis-server"
-	regex.match(`^(-v|--version|--(port|bind|save|appendonly|daemonize|loglevel|maxmemory|maxmemory-policy|protected-mode|databases|requirepass|io-threads|timeout|tcp-backlog|maxclients|hz|cluster-enabled|dir|logfile|pidfile|unixsocket|rename-command))$`, word)
+	regex.match(redis_server_option, word)
 }
+
+redis_server_option := concat("", [
+	`^(-v|--version|--(port|bind|save|appendonly|daemonize|loglevel|maxmemory|maxmemory-policy`,
+	`|protected-mode|databases|requirepass|io-threads|timeout|tcp-backlog|maxclients|hz`,
+	`|cluster-enabled|dir|logfile|pidfile|unixsocket|rename-command))$`,
+])
 
 server_option(i, word) if {
 	input.command.program == "redis-server"
@@ -190,9 +240,14 @@ server_option(i, "") if {
 }
 
 redis_value(option, value) if {
-	regex.match(`^--(port|save|appendonly|daemonize|loglevel|maxmemory|maxmemory-policy|protected-mode|databases|requirepass|io-threads|timeout|tcp-backlog|maxclients|hz|cluster-enabled)$`, option)
+	regex.match(redis_config_option, option)
 	regex.match(`^([\w][\w -]*)?$`, value)
 }
+
+redis_config_option := concat("", [
+	`^--(port|save|appendonly|daemonize|loglevel|maxmemory|maxmemory-policy|protected-mode|databases`,
+	`|requirepass|io-threads|timeout|tcp-backlog|maxclients|hz|cluster-enabled)$`,
+])
 
 redis_value("--bind", value) if regex.match(on_loopback, value)
 
@@ -208,15 +263,34 @@ redis_value("--rename-command", value) if regex.match(`^\w+$`, value)
 # MySQL and MariaDB
 server_option(_, word) if {
 	input.command.program in server_mysql
-	regex.match(`^--(no-defaults|(datadir|tmpdir|socket|pid-file|log-error)=/tmp(/\w[\w.-]*)+|bind-address=(localhost|127\.0\.0\.1|::1))$`, word)
+	regex.match(mysql_init_option, word)
 }
+
+mysql_init_option := concat("", [
+	`^--(no-defaults|(datadir|tmpdir|socket|pid-file|log-error)=/tmp(/\w[\w.-]*)+`,
+	`|bind-address=(localhost|127\.0\.0\.1|::1))$`,
+])
 
 server_option(_, word) if {
 	input.command.program in {"mysqld", "mariadbd"}
-	regex.match(`^--(initialize|initialize-insecure|daemonize|console|skip-(networking|grant-tables|log-bin|name-resolve|external-locking|ssl)|(port|user|server-id|max-connections|max-allowed-packet|character-set-server|collation-server|sql-mode|mysqlx|performance-schema|lower-case-table-names|default-time-zone|innodb-(buffer-pool-size|log-file-size|flush-log-at-trx-commit|flush-method|use-native-aio|doublewrite|fast-shutdown)|sync-binlog|default-authentication-plugin|default-storage-engine|event-scheduler|log-bin-trust-function-creators)=[\w.,:+-]+)$`, word)
+	regex.match(mysql_server_option, word)
 }
+
+mysql_server_option := concat("", [
+	`^--(initialize|initialize-insecure|daemonize|console|skip-(networking|grant-tables|log-bin`,
+	`|name-resolve|external-locking|ssl)|(port|user|server-id|max-connections|max-allowed-packet`,
+	`|character-set-server|collation-server|sql-mode|mysqlx|performance-schema|lower-case-table-names`,
+	`|default-time-zone|innodb-(buffer-pool-size|log-file-size|flush-log-at-trx-commit|flush-method`,
+	`|use-native-aio|doublewrite|fast-shutdown)|sync-binlog|default-authentication-plugin`,
+	`|default-storage-engine|event-scheduler|log-bin-trust-function-creators)=[\w.,:+-]+)$`,
+])
 
 server_option(_, word) if {
 	input.command.program in {"mariadb-install-db", "mysql_install_db"}
-	regex.match(`^--(skip-test-db|skip-name-resolve|force|user=\w+|auth-root-authentication-method=(normal|socket)|auth-root-socket-user=\w+)$`, word)
+	regex.match(mysql_install_option, word)
 }
+
+mysql_install_option := concat("", [
+	`^--(skip-test-db|skip-name-resolve|force|user=\w+|auth-root-authentication-method=(normal`,
+	`|socket)|auth-root-socket-user=\w+)$`,
+])

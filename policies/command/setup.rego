@@ -8,7 +8,10 @@ package fumehood.command
 # description: Only in phase setup, for commands that do not come from a proposer.
 # custom:
 #   rule: setup.install
-#   not_match: ["corepack enable --install-directory .fumehood/bin", "corepack pnpm install --frozen-lockfile", "npx --yes pnpm@9.1.0 install --frozen-lockfile", "bun install --frozen-lockfile"]
+#   not_match: [
+#     "corepack enable --install-directory .fumehood/bin", "corepack pnpm install --frozen-lockfile",
+#     "npx --yes pnpm@9.1.0 install --frozen-lockfile", "bun install --frozen-lockfile"
+#   ]
 allow contains {"rule": "setup.install"} if {
 	input.command.place in found
 	setup_install
@@ -45,7 +48,9 @@ setup_words["corepack"] if input.command.argv in {
 
 setup_words["npm"] if {
 	count(input.command.argv) == 9
-	array.slice(input.command.argv, 0, 8) == ["install", "--prefix", ".fumehood/npm", "--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"]
+	array.slice(input.command.argv, 0, 8) == [
+		"install", "--prefix", ".fumehood/npm", "--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts",
+	]
 	regex.match(`^(pnpm|yarn|@yarnpkg/cli-dist)@\d+(\.\d+\.\d+(-[\w.]+)?)?$`, input.command.argv[8])
 }
 

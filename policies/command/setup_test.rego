@@ -33,7 +33,13 @@ test_a_proposer_does_not_install if {
 }
 
 test_setup_needs_the_exact_words if {
-	every text in {"corepack enable --install-directory /usr/bin", "corepack pnpm install --frozen-lockfile x", "corepack yarn add x", "npx --yes pnpm@latest install --frozen-lockfile", "npx --yes evil@1.0.0 install --frozen-lockfile", "bun install evil", "corepack prepare yarn@stable --activate", "npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts pnpm@latest", "npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts evil@1.0.0"} {
+	every text in {
+		"corepack enable --install-directory /usr/bin", "corepack pnpm install --frozen-lockfile x", "corepack yarn add x",
+		"npx --yes pnpm@latest install --frozen-lockfile", "npx --yes evil@1.0.0 install --frozen-lockfile", "bun install evil",
+		"corepack prepare yarn@stable --activate",
+		"npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts pnpm@latest",
+		"npm install --prefix .fumehood/npm --no-save --no-package-lock --no-audit --no-fund --ignore-scripts evil@1.0.0",
+	} {
 		not {"rule": "setup.install"} in allow with input as by_setup(text, "setup", "setup")
 	}
 }

@@ -22,7 +22,11 @@ deny contains lib.denial("shell.cd", sprintf("cd %q leaves the workspace", [w.va
 #   rule: shell.script
 #   match: ["bash /etc/x.sh", "bash /tmp/x.sh"]
 #   not_match: ["bash scripts/test.sh", "bash -c 'go test ./...'", "sh ./x.sh"]
-deny contains lib.denial("shell.script", sprintf("the script %q is not in the workspace", [input.command.operands[0].value]), "run a script in the workspace, or write its commands") if {
+deny contains lib.denial(
+	"shell.script",
+	sprintf("the script %q is not in the workspace", [input.command.operands[0].value]),
+	"run a script in the workspace, or write its commands",
+) if {
 	input.command.program in {"bash", "sh", "dash"}
 	not "-c" in input.command.argv
 	not "-n" in input.command.argv

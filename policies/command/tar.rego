@@ -8,7 +8,10 @@ import data.fumehood.lib
 # title: tar runs no program and stays in the workspace and /tmp
 # custom:
 #   rule: tar.option
-#   match: ["tar cf x --checkpoint=1 --checkpoint-action=exec=sh x", "tar xf x --to-command=sh", "tar -I sh -cf x y", "tar xf x -C /", "tar cf x --use-comp=sh y", "tar -F sh -cf x y"]
+#   match: [
+#     "tar cf x --checkpoint=1 --checkpoint-action=exec=sh x", "tar xf x --to-command=sh", "tar -I sh -cf x y", "tar xf x -C /",
+#     "tar cf x --use-comp=sh y", "tar -F sh -cf x y"
+#   ]
 #   not_match: ["tar tzf x.tgz", "tar -xzf x.tgz -C /tmp/x", "tar czf /tmp/x.tgz pkg"]
 deny contains lib.denial("tar.option", sprintf("tar's %s runs a program, asks at a terminal, or leaves the workspace", [e.name]), "remove the option") if {
 	input.command.program == "tar"

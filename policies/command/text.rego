@@ -8,9 +8,17 @@ import data.fumehood.lib
 # title: Printing tools must not run a pager or another program
 # custom:
 #   rule: text.program
-#   match: ["diff -l a b", "diff -Nul a b", "split --filter=sh x", "date -s 1", "date -us 1", "file -C -m x", "sdiff -so /tmp/x a b", "install -vs a b", "zip -rTT sh a b", "nm --plugin=./x.so a.o", "objdump --plugin ./x.so a.o", "jq -f x.jq", "unzip -: x.zip", "patch -e a < s", "patch -p1 --ed < x"]
+#   match: [
+#     "diff -l a b", "diff -Nul a b", "split --filter=sh x", "date -s 1", "date -us 1", "file -C -m x", "sdiff -so /tmp/x a b", "install -vs a b",
+#     "zip -rTT sh a b", "nm --plugin=./x.so a.o", "objdump --plugin ./x.so a.o", "jq -f x.jq", "unzip -: x.zip", "patch -e a < s",
+#     "patch -p1 --ed < x"
+#   ]
 #   not_match: ["diff -u a b", "split -l 5 x", "date +%F", "unzip -l x.zip", "patch -p1 < x", "gzip -k x"]
-deny contains lib.denial("text.program", sprintf("%s's %s runs a program, loads code or reads arguments that the text does not show", [input.command.program, e.name]), "remove the option") if {
+deny contains lib.denial(
+	"text.program",
+	sprintf("%s's %s runs a program, loads code or reads arguments that the text does not show", [input.command.program, e.name]),
+	"remove the option",
+) if {
 	some e in input.command.effects
 	e.kind == "run"
 	not running
@@ -18,13 +26,19 @@ deny contains lib.denial("text.program", sprintf("%s's %s runs a program, loads 
 }
 
 # apart are tools that have rules of their own for this.
-apart := {"git", "go", "tar", "sort", "rg", "fd", "fdfind", "bat", "batcat", "awk", "gawk", "mawk", "nawk", "original-awk", "openssl", "helm", "terraform", "jupyter"}
+apart := {
+	"git", "go", "tar", "sort", "rg", "fd", "fdfind", "bat", "batcat", "awk", "gawk", "mawk", "nawk", "original-awk", "openssl", "helm", "terraform",
+	"jupyter",
+}
 
 # METADATA
 # title: Text and file tools must not write elsewhere or run what they read
 # custom:
 #   rule: text.option
-#   match: ["gzip -f /etc/hosts", "sed --in-place=/etc/%s s/a/b/ x", "sed -i/etc/%s s/a/b/ x", "sed --file=x.sed f", "sed -nf x.sed f", "xz -k /etc/hosts", "jobs -x ls"]
+#   match: [
+#     "gzip -f /etc/hosts", "sed --in-place=/etc/%s s/a/b/ x", "sed -i/etc/%s s/a/b/ x", "sed --file=x.sed f", "sed -nf x.sed f", "xz -k /etc/hosts",
+#     "jobs -x ls"
+#   ]
 #   not_match: ["unzip -l x.zip", "iconv -f latin1 -t utf8 x", "csplit f 1", "sed -i.bak s/a/b/ x", "gzip -k x", "split -l 5 x y"]
 deny contains lib.denial("text.option", sprintf("%s %s writes elsewhere or runs what it reads", [input.command.program, word]), "remove the option") if {
 	pattern := text_patterns[input.command.program]
@@ -52,7 +66,11 @@ deny contains lib.denial("text.option", sprintf("%s must not change %q", [input.
 	not w.place in {"workspace", "tmp", "dynamic", "null"}
 }
 
-deny contains lib.denial("text.option", sprintf("%s must not change or write %q", [input.command.program, o.value]), "change files in the workspace or /tmp") if {
+deny contains lib.denial(
+	"text.option",
+	sprintf("%s must not change or write %q", [input.command.program, o.value]),
+	"change files in the workspace or /tmp",
+) if {
 	input.command.program in lib.changers
 	not input.command.program in {"cp", "tee"}
 	some o in input.command.options

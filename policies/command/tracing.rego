@@ -11,14 +11,28 @@ tracers := {"strace", "ltrace", "perf", "hyperfine"}
 # title: Tracers run an allowed command and change nothing in it
 # custom:
 #   rule: trace.option
-#   match: ["strace -p 1", "strace -e inject=openat:error=ENOENT ./x", "strace -e fault=read ./x", "perf record ./x", "perf", "strace", "strace -D ./x", "strace -E LD_PRELOAD=./x.so ls", "perf stat"]
-#   not_match: ["strace -f ./x", "strace -c -f go test ./...", "strace -e trace=openat -o /tmp/x ls", "perf stat -r 5 make test", "hyperfine --warmup 3 'rg foo'", "strace -V"]
-deny contains lib.denial("trace.option", sprintf("%s must run a command, and must not attach to a process or change system calls", [input.command.program]), "use strace COMMAND or perf stat COMMAND") if {
+#   match: [
+#     "strace -p 1", "strace -e inject=openat:error=ENOENT ./x", "strace -e fault=read ./x", "perf record ./x", "perf", "strace", "strace -D ./x",
+#     "strace -E LD_PRELOAD=./x.so ls", "perf stat"
+#   ]
+#   not_match: [
+#     "strace -f ./x", "strace -c -f go test ./...", "strace -e trace=openat -o /tmp/x ls", "perf stat -r 5 make test",
+#     "hyperfine --warmup 3 'rg foo'", "strace -V"
+#   ]
+deny contains lib.denial(
+	"trace.option",
+	sprintf("%s must run a command, and must not attach to a process or change system calls", [input.command.program]),
+	"use strace COMMAND or perf stat COMMAND",
+) if {
 	input.command.program in {"strace", "ltrace", "perf"}
 	not traced
 }
 
-deny contains lib.denial("trace.option", sprintf("%s's %s attaches to a process, changes its user or reads settings", [input.command.program, e.name]), "remove the option") if {
+deny contains lib.denial(
+	"trace.option",
+	sprintf("%s's %s attaches to a process, changes its user or reads settings", [input.command.program, e.name]),
+	"remove the option",
+) if {
 	input.command.program in tracers
 	some e in input.command.effects
 	e.kind == "run"
@@ -69,8 +83,17 @@ exec contains {"rule": "grant.trace", "kind": kind} if {
 # title: gdb may run a program of the workspace with plain commands
 # custom:
 #   rule: debug.use
-#   match: ["gdb -batch -ex run -ex bt ./a.out", "gdb -q -nx --batch -ex 'break main' -ex run -ex 'info locals' -ex 'p x->y' --args build/x --flag a", "gdb -batch -ex 'thread apply all bt' ./a.out core"]
-#   not_match: ["gdb ./a.out", "gdb -batch -ex 'shell id' ./a", "gdb -batch -ex '!id' ./a", "gdb -batch -ex 'python print(1)' ./a", "gdb -batch -ex 'source x' ./a", "gdb -batch -x x ./a", "gdb -batch -p 1", "gdb -batch -ex bt ./a 1", "gdb -batch -ex run sh", "gdb -batch -ex run /usr/bin/id", "gdb -batch -ex 'run; id' ./a", "gdb -batch -ex 'p $_shell(\"id\")' ./a", "gdb -batch -ex 'pipe bt | sh' ./a", "gdb -batch -ex 'p system(\"id\")' ./a", "gdb -batch -ex \"$X\" ./a", "gdb -batch -ex 'attach 1' ./a", "gdb --args sh -c nc", "gdb -batch -ex 'target remote x:1' ./a", "gdb -batch -ex 'thread apply all shell id' ./a"]
+#   match: [
+#     "gdb -batch -ex run -ex bt ./a.out", "gdb -q -nx --batch -ex 'break main' -ex run -ex 'info locals' -ex 'p x->y' --args build/x --flag a",
+#     "gdb -batch -ex 'thread apply all bt' ./a.out core"
+#   ]
+#   not_match: [
+#     "gdb ./a.out", "gdb -batch -ex 'shell id' ./a", "gdb -batch -ex '!id' ./a", "gdb -batch -ex 'python print(1)' ./a",
+#     "gdb -batch -ex 'source x' ./a", "gdb -batch -x x ./a", "gdb -batch -p 1", "gdb -batch -ex bt ./a 1", "gdb -batch -ex run sh",
+#     "gdb -batch -ex run /usr/bin/id", "gdb -batch -ex 'run; id' ./a", "gdb -batch -ex 'p $_shell(\"id\")' ./a", "gdb -batch -ex 'pipe bt | sh' ./a",
+#     "gdb -batch -ex 'p system(\"id\")' ./a", "gdb -batch -ex \"$X\" ./a", "gdb -batch -ex 'attach 1' ./a", "gdb --args sh -c nc",
+#     "gdb -batch -ex 'target remote x:1' ./a", "gdb -batch -ex 'thread apply all shell id' ./a"
+#   ]
 allow contains {"rule": "debug.use"} if {
 	input.command.place in found
 	debugging
@@ -142,6 +165,19 @@ debugger_word(i, _) if {
 	debugger_words[i - 1] in debugger_commands
 }
 
-debugger_word(_, w) if w in {"-batch", "--batch", "-nx", "--nx", "-n", "-q", "-quiet", "--quiet", "-silent", "--silent", "-nh", "-args", "--args", "-return-child-result", "--return-child-result"}
+debugger_word(_, w) if w in {
+	"-batch", "--batch", "-nx", "--nx", "-n", "-q", "-quiet", "--quiet", "-silent", "--silent", "-nh", "-args", "--args", "-return-child-result",
+	"--return-child-result",
+}
 
-debugger_command := `^((r|run|start|starti|set args)( [\w./=:,@%+-]+)*|(bt|backtrace|where)( (full|-?\d+))*|(thread|frame) apply all( -[qs])? (bt|backtrace|where|info (locals|args|frame))( full)?|(info|i) [a-z-]+( [\w$*.:]+)*|(p|print|ptype|whatis|x|output|display)(/\w+)? [\w.>*&\[\]$: +-]*[\w.\]]|(b|break|tbreak|tb|until|advance|watch|rwatch) [\w.:/*>-]+|(c|continue|n|next|s|step|si|stepi|ni|nexti|finish|up|down|fin|kill|k|q|quit|thread|frame|f|delete)( \d+)?|(list|l|disas|disassemble)( [\w.:,/-]+)?|catch (throw|catch|syscall|signal)( \w+)*|handle \w+( (no)?(stop|print|pass))*|set (pagination|confirm|width|height|print \w+|disable-randomization|breakpoint pending|disassembly-flavor|follow-fork-mode|detach-on-fork|logging enabled|max-value-size|backtrace limit)( \w+)?|show version)$`
+debugger_command := concat("", [
+	`^((r|run|start|starti|set args)( [\w./=:,@%+-]+)*|(bt|backtrace|where)( (full|-?\d+))*|(thread`,
+	`|frame) apply all( -[qs])? (bt|backtrace|where|info (locals|args|frame))( full)?|(info`,
+	`|i) [a-z-]+( [\w$*.:]+)*|(p|print|ptype|whatis|x|output`,
+	`|display)(/\w+)? [\w.>*&\[\]$: +-]*[\w.\]]|(b|break|tbreak|tb|until|advance|watch`,
+	`|rwatch) [\w.:/*>-]+|(c|continue|n|next|s|step|si|stepi|ni|nexti|finish|up|down|fin|kill|k|q`,
+	`|quit|thread|frame|f|delete)( \d+)?|(list|l|disas|disassemble)( [\w.:,/-]+)?|catch (throw|catch`,
+	`|syscall|signal)( \w+)*|handle \w+( (no)?(stop|print|pass))*|set (pagination|confirm|width`,
+	`|height|print \w+|disable-randomization|breakpoint pending|disassembly-flavor|follow-fork-mode`,
+	`|detach-on-fork|logging enabled|max-value-size|backtrace limit)( \w+)?|show version)$`,
+])

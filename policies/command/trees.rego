@@ -8,8 +8,14 @@ import data.fumehood.lib
 # title: Whole trees are read in the workspace and system directories only
 # custom:
 #   rule: read.tree
-#   match: ["find / -name x", "grep -rn password /etc", "rg -uu AKIA /", "tree /", "ls -R /opt", "du -a /var", "tar cf - /etc", "find ../.. -type f", "rg --files /opt", "grep --recursive x /"]
-#   not_match: ["find . -name x", "grep -rn x src", "find /usr/include -name stdio.h", "find . -perm /111", "rg TODO /usr/local/go/src", "grep root /etc/passwd", "ls /", "find /tmp/x -type f"]
+#   match: [
+#     "find / -name x", "grep -rn password /etc", "rg -uu AKIA /", "tree /", "ls -R /opt", "du -a /var", "tar cf - /etc", "find ../.. -type f",
+#     "rg --files /opt", "grep --recursive x /"
+#   ]
+#   not_match: [
+#     "find . -name x", "grep -rn x src", "find /usr/include -name stdio.h", "find . -perm /111", "rg TODO /usr/local/go/src",
+#     "grep root /etc/passwd", "ls /", "find /tmp/x -type f"
+#   ]
 deny contains lib.denial("read.tree", sprintf("%s must not read all of %q", [input.command.program, w.value]), "search the workspace") if {
 	some w in input.command.operands
 	w.place == "outside"

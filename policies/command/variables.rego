@@ -8,15 +8,29 @@ import data.fumehood.lib
 # title: Variables that control loaders, shells, interpreters or tools are denied
 # custom:
 #   rule: env.steering
-#   match: ["LOCPATH=/tmp/x ls", "TMPDIR=/etc mktemp", "XDG_CONFIG_HOME=/tmp/x git log", "TAR_OPTIONS=--x tar cf a b", "ERL_FLAGS='-eval x' erl", "PYTHONPATH=/tmp/x pytest", "RUSTFLAGS='-Clinker=./x' cargo build", "CFLAGS=-fplugin=./x.so make", "NODE_OPTIONS='--max-old-space-size=1 --require=./x' node a", "SOME_TOOL_RC=x ls", "THING=/etc/x go test", "FC=./x go build", "GOWORK=/tmp/x/go.work go build", "LEX=./x make", "LD_PRELOAD=./x.so ls", "PATH=.:$PATH ls", "export GIT_PAGER=x", "NODE_OPTIONS=--require=./x.js npm test"]
-#   not_match: ["CI=1 go test ./...", "FOO=bar ./run.sh", "PYTHONPATH=src pytest", "x=1", "GOOS=$os go vet ./...", "PYTHONPATH=\"$PWD/src\" pytest", "UPDATE_GOLDEN=1 go test ./...", "DB_URL=sqlite:////tmp/x.db pytest", "RUSTFLAGS='-D warnings' cargo check", "NODE_OPTIONS=--max-old-space-size=4096 npm test", "CFLAGS='-fsanitize=address -g' make", "env -i PATH=/usr/bin:/bin go version"]
+#   match: [
+#     "LOCPATH=/tmp/x ls", "TMPDIR=/etc mktemp", "XDG_CONFIG_HOME=/tmp/x git log", "TAR_OPTIONS=--x tar cf a b", "ERL_FLAGS='-eval x' erl",
+#     "PYTHONPATH=/tmp/x pytest", "RUSTFLAGS='-Clinker=./x' cargo build", "CFLAGS=-fplugin=./x.so make",
+#     "NODE_OPTIONS='--max-old-space-size=1 --require=./x' node a", "SOME_TOOL_RC=x ls", "THING=/etc/x go test", "FC=./x go build",
+#     "GOWORK=/tmp/x/go.work go build", "LEX=./x make", "LD_PRELOAD=./x.so ls", "PATH=.:$PATH ls", "export GIT_PAGER=x",
+#     "NODE_OPTIONS=--require=./x.js npm test"
+#   ]
+#   not_match: [
+#     "CI=1 go test ./...", "FOO=bar ./run.sh", "PYTHONPATH=src pytest", "x=1", "GOOS=$os go vet ./...", "PYTHONPATH=\"$PWD/src\" pytest",
+#     "UPDATE_GOLDEN=1 go test ./...", "DB_URL=sqlite:////tmp/x.db pytest", "RUSTFLAGS='-D warnings' cargo check",
+#     "NODE_OPTIONS=--max-old-space-size=4096 npm test", "CFLAGS='-fsanitize=address -g' make", "env -i PATH=/usr/bin:/bin go version"
+#   ]
 deny contains lib.denial("env.steering", sprintf("%s %s", [a.name, lib.why_env(a.name)]), "remove the variable, or write the option on the command line") if {
 	some a in input.command.assigns
 	lib.steers(a.name)
 	not allowed_assign(a)
 }
 
-deny contains lib.denial("env.steering", sprintf("%s must not name %q", [a.name, a.value]), "remove the variable, or name a path in the workspace or under /tmp") if {
+deny contains lib.denial(
+	"env.steering",
+	sprintf("%s must not name %q", [a.name, a.value]),
+	"remove the variable, or name a path in the workspace or under /tmp",
+) if {
 	some a in input.command.assigns
 	a.exported
 	not lib.steers(a.name)

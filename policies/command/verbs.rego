@@ -8,9 +8,20 @@ import data.fumehood.lib
 # title: Verbs that reach a registry, create projects, serve or change settings are denied
 # custom:
 #   rule: code.verb
-#   match: ["npm view lodash", "npm ping", "pnpm self-update", "mvn archetype:generate", "mvn help:effective-settings", "golangci-lint custom", "rebar3 hex publish", "cabal install evil", "pip uninstall -y pip", "npx playwright install", "uv python install 3.13", "rails new x", "task -g x", "ctest -D Experimental", "npm -s -s -s -s view lodash"]
-#   not_match: ["npm ls", "npm run view", "pnpm test", "mvn -o verify", "golangci-lint run", "cabal test", "pip list", "npx playwright test", "uv run pytest", "rails test", "task test", "ctest --test-dir build"]
-deny contains lib.denial("code.verb", sprintf("%s %s reaches a registry, creates a project, opens a server or changes settings", [input.command.program, word]), "build, test and check the repository") if {
+#   match: [
+#     "npm view lodash", "npm ping", "pnpm self-update", "mvn archetype:generate", "mvn help:effective-settings", "golangci-lint custom",
+#     "rebar3 hex publish", "cabal install evil", "pip uninstall -y pip", "npx playwright install", "uv python install 3.13", "rails new x",
+#     "task -g x", "ctest -D Experimental", "npm -s -s -s -s view lodash"
+#   ]
+#   not_match: [
+#     "npm ls", "npm run view", "pnpm test", "mvn -o verify", "golangci-lint run", "cabal test", "pip list", "npx playwright test", "uv run pytest",
+#     "rails test", "task test", "ctest --test-dir build"
+#   ]
+deny contains lib.denial(
+	"code.verb",
+	sprintf("%s %s reaches a registry, creates a project, opens a server or changes settings", [input.command.program, word]),
+	"build, test and check the repository",
+) if {
 	pattern := verbs[input.command.program]
 	some i, word in array.slice(input.command.argv, 0, 3)
 	regex.match(pattern, word)
@@ -18,7 +29,11 @@ deny contains lib.denial("code.verb", sprintf("%s %s reaches a registry, creates
 	not setup_install
 }
 
-deny contains lib.denial("code.verb", sprintf("%s %s reaches a registry, creates a project, opens a server or changes settings", [input.command.program, input.command.sub]), "build, test and check the repository") if {
+deny contains lib.denial(
+	"code.verb",
+	sprintf("%s %s reaches a registry, creates a project, opens a server or changes settings", [input.command.program, input.command.sub]),
+	"build, test and check the repository",
+) if {
 	pattern := verbs[input.command.program]
 	input.command.sub != ""
 	regex.match(pattern, input.command.sub)
@@ -34,10 +49,16 @@ first(i) if {
 }
 
 verbs := {
-	"npm": `^(audit|docs|view|info|show|v|ping|version|diff|repo|bugs|home|search|fund|completion|doctor|sbom|trust|undeprecate)$`,
+	"npm": concat("", [
+		`^(audit|docs|view|info|show|v|ping|version|diff|repo|bugs|home|search|fund|completion|doctor`,
+		`|sbom|trust|undeprecate)$`,
+	]),
 	"pnpm": `^(self-update|server|setup|deploy|view|info|publish|patch|patch-commit|outdated|audit|update)$`,
 	"yarn": `^(patch|patch-commit|info|dlx|up|version|audit|import|policies)$`,
-	"mvn": `^(archetype|wrapper|help:effective-settings|versions|dependency:(get|copy|unpack|purge\S*)|deploy\S*|release|gpg|scm|nexus\S*)(:.*)?$|^org\.\S+:archetype`,
+	"mvn": concat("", [
+		`^(archetype|wrapper|help:effective-settings|versions|dependency:(get|copy|unpack|purge\S*)`,
+		`|deploy\S*|release|gpg|scm|nexus\S*)(:.*)?$|^org\.\S+:archetype`,
+	]),
 	"golangci-lint": `^(custom|migrate)$`,
 	"rebar3": `^(hex|new|plugins|shell|upgrade)$`,
 	"cabal": `^(install|upload|init|get|user-config)$`,
@@ -47,7 +68,10 @@ verbs := {
 	"rails": `^(new|plugin|credentials|encrypted|console|server|db|runner|r|dev|app:.*)$`,
 	"task": `^(-g|--global|--init|-w|--watch)$`,
 	"ctest": `^(-D|-M|-T|--dashboard)$`,
-	"composer": `^(diagnose|archive|browse|home|self-update|selfupdate|init|create-project|global|search|show-all|outdated|audit|update|remove)$`,
+	"composer": concat("", [
+		`^(diagnose|archive|browse|home|self-update|selfupdate|init|create-project|global|search|show-all`,
+		`|outdated|audit|update|remove)$`,
+	]),
 	"swift": `^(repl|sdk)$`,
 	"dotnet": `^(new|nuget|tool|workload|user-secrets|dev-certs|publish|watch|add|remove|sln)$`,
 	"deno": `^(install|publish|upgrade|repl|deploy|jupyter|serve|add)$`,

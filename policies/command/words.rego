@@ -10,7 +10,11 @@ import data.fumehood.lib
 #   rule: option.unknown
 #   match: ["sort --frobnicate x", "sed --evil x", "go build -evil ./...", "nm --frob a.o", "flake8 --frob x", "npx jest --frob"]
 #   not_match: ["sort -rn x", "cat -n x", "go test -evil ./...", "./run.sh --evil", "curl --evil x"]
-deny contains lib.denial("option.unknown", sprintf("the policy does not know %s's option %s", [input.command.program, name]), "use only options that the policy lists in options.txt") if {
+deny contains lib.denial(
+	"option.unknown",
+	sprintf("the policy does not know %s's option %s", [input.command.program, name]),
+	"use only options that the policy lists in options.txt",
+) if {
 	some name in input.command.unknown
 	input.command.program in lib.programs
 }

@@ -7,14 +7,39 @@ package fumehood.egress
 #
 # These rules grant no host. A policy grants hosts in fumehood.proposal; see
 # policies/examples.
+#
+# The gateway has compared the step with the grant before rules see it. They rest on these
+# facts, and need not read names or addresses themselves:
+#
+#   input.name      the name that the command looked up for this address; "" for an address
+#                   that it did not look up. The gateway keeps the answers that it gave, so a
+#                   command cannot claim a name
+#   input.naming    the entries of the grant that name the host, whatever the port. An entry
+#                   that is not valid names nothing. Of each: kind is name, suffix or address;
+#                   below is the part of the name before a suffix; fits says that the entry
+#                   includes the port: its own, or 443 and 80 if it names none. A lookup has
+#                   no port and fits every entry
+#   input.named     there is such an entry
+#   input.exact     one of them that fits is not a suffix: the host itself was granted
+#   input.registry  the host belongs to a granted registry; registry.rego decides about it
+#
+# Whatever rules say, the gateway refuses datagrams, lookups of other types than addresses, a
+# TLS hello for another name than the one looked up, and addresses of this machine.
 
 # METADATA
 # title: Granted names may be looked up
 # description: The port of an entry does not matter for lookups. An entry for a suffix does not include the suffix itself.
 # custom:
 #   rule: egress.lookup
-#   match: [{kind: lookup}, {kind: lookup, type: AAAA}, {kind: lookup, name: a.example.org, grants: ["*.example.org"]}, {kind: lookup, grants: ["api.example.com:8080"]}, {kind: lookup, phase: setup}]
-#   not_match: [{kind: lookup, name: evil.example}, {kind: lookup, name: example.org, grants: ["*.example.org"]}, {kind: lookup, name: evilexample.org, grants: ["*.example.org"]}, {kind: lookup, name: x.api.example.com}, {kind: lookup, grants: []}, {kind: lookup, grants: ["registry:npm"]}, {kind: connect}, {kind: ""}]
+#   match: [
+#     {kind: lookup}, {kind: lookup, type: AAAA}, {kind: lookup, name: a.example.org, grants: ["*.example.org"]},
+#     {kind: lookup, grants: ["api.example.com:8080"]}, {kind: lookup, phase: setup}
+#   ]
+#   not_match: [
+#     {kind: lookup, name: evil.example}, {kind: lookup, name: example.org, grants: ["*.example.org"]},
+#     {kind: lookup, name: evilexample.org, grants: ["*.example.org"]}, {kind: lookup, name: x.api.example.com}, {kind: lookup, grants: []},
+#     {kind: lookup, grants: ["registry:npm"]}, {kind: connect}, {kind: ""}
+#   ]
 allow contains {"rule": "egress.lookup"} if {
 	input.kind == "lookup"
 	granted
@@ -24,8 +49,16 @@ allow contains {"rule": "egress.lookup"} if {
 # title: Connections to granted hosts, on 443 and 80 or on the granted port
 # custom:
 #   rule: egress.connect
-#   match: [{port: 443}, {port: 80}, {port: 8080, grants: ["api.example.com:8080"]}, {name: a.b.example.org, grants: ["*.example.org"]}, {name: "", address: 192.0.2.7, grants: ["192.0.2.7"]}, {name: "", address: 192.0.2.7, port: 5432, grants: ["192.0.2.7:5432"]}, {name: "", address: "2001:db8::7", grants: ["[2001:db8::7]:443"]}]
-#   not_match: [{port: 22}, {port: 443, grants: ["api.example.com:8080"]}, {name: "", address: 192.0.2.10}, {name: "", address: 192.0.2.8, grants: ["192.0.2.7"]}, {name: "", address: 192.0.2.7, port: 22, grants: ["192.0.2.7"]}, {address: 192.0.2.7, name: evil.example, grants: ["192.0.2.7"]}, {grants: []}, {name: ""}]
+#   match: [
+#     {port: 443}, {port: 80}, {port: 8080, grants: ["api.example.com:8080"]}, {name: a.b.example.org, grants: ["*.example.org"]},
+#     {name: "", address: 192.0.2.7, grants: ["192.0.2.7"]}, {name: "", address: 192.0.2.7, port: 5432, grants: ["192.0.2.7:5432"]},
+#     {name: "", address: "2001:db8::7", grants: ["[2001:db8::7]:443"]}
+#   ]
+#   not_match: [
+#     {port: 22}, {port: 443, grants: ["api.example.com:8080"]}, {name: "", address: 192.0.2.10},
+#     {name: "", address: 192.0.2.8, grants: ["192.0.2.7"]}, {name: "", address: 192.0.2.7, port: 22, grants: ["192.0.2.7"]},
+#     {address: 192.0.2.7, name: evil.example, grants: ["192.0.2.7"]}, {grants: []}, {name: ""}
+#   ]
 allow contains {"rule": "egress.connect"} if {
 	input.kind == "connect"
 	granted
@@ -48,14 +81,22 @@ allow contains {"rule": "egress.hello"} if {
 # title: HTTP on 80, and intercepted HTTPS on 443, with granted hosts
 # custom:
 #   rule: egress.request
-#   match: [{kind: request, protocol: http, port: 80, method: GET, path: /}, {kind: request, protocol: https, method: POST, path: /x, size: 10}, {kind: request, protocol: https, method: GET, path: /, port: 8443, grants: ["api.example.com:8443"]}]
-#   not_match: [{kind: request, protocol: http, method: GET, path: /}, {kind: request, protocol: https, port: 80, method: GET, path: /}, {kind: request, protocol: https, method: GET, path: /, name: evil.example}]
+#   match: [
+#     {kind: request, protocol: http, port: 80, method: GET, path: /}, {kind: request, protocol: https, method: POST, path: /x, size: 10},
+#     {kind: request, protocol: https, method: GET, path: /, port: 8443, grants: ["api.example.com:8443"]}
+#   ]
+#   not_match: [
+#     {kind: request, protocol: http, method: GET, path: /}, {kind: request, protocol: https, port: 80, method: GET, path: /},
+#     {kind: request, protocol: https, method: GET, path: /, name: evil.example}
+#   ]
 allow contains {"rule": "egress.request"} if {
 	input.kind == "request"
 	granted
 	usual_protocol
 }
 
+# granted is true for a host that was granted itself, and for one below a granted suffix
+# whose name is short enough. It says nothing about the protocol.
 granted if input.exact == true
 
 granted if {
@@ -65,6 +106,8 @@ granted if {
 	short(n.below)
 }
 
+# usual_protocol is true if the protocol is the port's: 443 is always TLS, and 80 always HTTP.
+# On another port, which only an entry with this port grants, any protocol may be.
 usual_protocol if not input.port in {443, 80}
 
 usual_protocol if {
@@ -89,8 +132,14 @@ short(below) if {
 # description: Except on 443, which is always TLS, and on 80, which is always HTTP.
 # custom:
 #   rule: egress.raw
-#   match: [{port: 22, grants: ["api.example.com:22"]}, {name: "", address: 192.0.2.7, port: 5432, grants: ["192.0.2.7:5432"]}, {name: a.example.org, port: 22, grants: ["*.example.org:22"]}]
-#   not_match: [{port: 443, grants: ["api.example.com:443"]}, {port: 80, grants: ["api.example.com:80"]}, {port: 443}, {port: 4873, registries: [npm], grants: ["registry:npm"]}]
+#   match: [
+#     {port: 22, grants: ["api.example.com:22"]}, {name: "", address: 192.0.2.7, port: 5432, grants: ["192.0.2.7:5432"]},
+#     {name: a.example.org, port: 22, grants: ["*.example.org:22"]}
+#   ]
+#   not_match: [
+#     {port: 443, grants: ["api.example.com:443"]}, {port: 80, grants: ["api.example.com:80"]}, {port: 443},
+#     {port: 4873, registries: [npm], grants: ["registry:npm"]}
+#   ]
 raw contains {"rule": "egress.raw"} if {
 	input.kind == "connect"
 	not input.port in {443, 80}

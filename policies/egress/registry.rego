@@ -10,8 +10,14 @@ import data.fumehood.lib
 # title: Hosts of a granted registry may be looked up and connected to
 # custom:
 #   rule: egress.registry
-#   match: [{kind: lookup, name: npm.example, registries: [npm], grants: ["registry:npm"]}, {name: npm.example, port: 4873, registries: [npm], grants: ["registry:npm"]}]
-#   not_match: [{name: npm.example, grants: ["registry:npm"]}, {kind: hello, protocol: tls, name: npm.example, sni: npm.example, registries: [npm], grants: ["registry:npm"]}]
+#   match: [
+#     {kind: lookup, name: npm.example, registries: [npm], grants: ["registry:npm"]},
+#     {name: npm.example, port: 4873, registries: [npm], grants: ["registry:npm"]}
+#   ]
+#   not_match: [
+#     {name: npm.example, grants: ["registry:npm"]},
+#     {kind: hello, protocol: tls, name: npm.example, sni: npm.example, registries: [npm], grants: ["registry:npm"]}
+#   ]
 allow contains {"rule": "egress.registry"} if {
 	input.registry == true
 	input.kind in {"lookup", "connect"}
@@ -21,8 +27,18 @@ allow contains {"rule": "egress.registry"} if {
 # title: A granted registry may be read
 # custom:
 #   rule: egress.registry-read
-#   match: [{kind: request, protocol: https, method: GET, path: /left-pad, registries: [npm]}, {kind: request, protocol: http, port: 80, method: HEAD, path: /dists/stable/InRelease, registries: [apt]}, {kind: request, protocol: https, method: GET, path: /cli/cli/releases/download/v2.0.0/x.tar.gz, registries: [github-releases]}, {kind: request, protocol: https, method: GET, path: /github-production-release-asset/1/2, registries: [github-releases]}]
-#   not_match: [{kind: request, protocol: https, method: POST, path: /left-pad, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /x}, {kind: request, protocol: https, method: GET, path: /user/somegist, registries: [github-releases]}, {kind: request, protocol: https, method: GET, path: /search, registries: [github-releases]}, {kind: request, protocol: https, method: get, path: /x, registries: [npm]}]
+#   match: [
+#     {kind: request, protocol: https, method: GET, path: /left-pad, registries: [npm]},
+#     {kind: request, protocol: http, port: 80, method: HEAD, path: /dists/stable/InRelease, registries: [apt]},
+#     {kind: request, protocol: https, method: GET, path: /cli/cli/releases/download/v2.0.0/x.tar.gz, registries: [github-releases]},
+#     {kind: request, protocol: https, method: GET, path: /github-production-release-asset/1/2, registries: [github-releases]}
+#   ]
+#   not_match: [
+#     {kind: request, protocol: https, method: POST, path: /left-pad, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /x},
+#     {kind: request, protocol: https, method: GET, path: /user/somegist, registries: [github-releases]},
+#     {kind: request, protocol: https, method: GET, path: /search, registries: [github-releases]},
+#     {kind: request, protocol: https, method: get, path: /x, registries: [npm]}
+#   ]
 allow contains {"rule": "egress.registry-read"} if {
 	input.kind == "request"
 	input.registry == true
@@ -44,9 +60,24 @@ readable if {
 # title: Registries must not be written to
 # custom:
 #   rule: egress.registry-method
-#   match: [{kind: request, protocol: https, method: PUT, path: /left-pad, registries: [npm]}, {kind: request, protocol: https, method: POST, path: /legacy/, registries: [pypi]}, {kind: request, protocol: https, method: DELETE, path: /x, registries: [maven], grants: ["registry:maven", "api.example.com"]}, {kind: request, protocol: https, method: POST, path: /-/npm/v1/security/audits, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /x, size: 5, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /x, size: -1, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /x, query: 5000, registries: [npm]}]
-#   not_match: [{kind: request, protocol: https, method: GET, path: /left-pad, registries: [npm]}, {kind: request, protocol: https, method: PUT, path: /x}, {kind: request, protocol: https, method: GET, path: /x, query: 1200, registries: [github-releases]}]
-deny contains lib.denial("egress.registry-method", sprintf("%s is not allowed: registries are read-only", [input.method]), "read with GET; to write to a host, request it by name, without its registry") if {
+#   match: [
+#     {kind: request, protocol: https, method: PUT, path: /left-pad, registries: [npm]},
+#     {kind: request, protocol: https, method: POST, path: /legacy/, registries: [pypi]},
+#     {kind: request, protocol: https, method: DELETE, path: /x, registries: [maven], grants: ["registry:maven", "api.example.com"]},
+#     {kind: request, protocol: https, method: POST, path: /-/npm/v1/security/audits, registries: [npm]},
+#     {kind: request, protocol: https, method: GET, path: /x, size: 5, registries: [npm]},
+#     {kind: request, protocol: https, method: GET, path: /x, size: -1, registries: [npm]},
+#     {kind: request, protocol: https, method: GET, path: /x, query: 5000, registries: [npm]}
+#   ]
+#   not_match: [
+#     {kind: request, protocol: https, method: GET, path: /left-pad, registries: [npm]}, {kind: request, protocol: https, method: PUT, path: /x},
+#     {kind: request, protocol: https, method: GET, path: /x, query: 1200, registries: [github-releases]}
+#   ]
+deny contains lib.denial(
+	"egress.registry-method",
+	sprintf("%s is not allowed: registries are read-only", [input.method]),
+	"read with GET; to write to a host, request it by name, without its registry",
+) if {
 	input.kind == "request"
 	input.registry == true
 	not input.method in {"GET", "HEAD"}
@@ -67,9 +98,33 @@ carries if input.query > 4096
 # description: This is recognized by the path, whatever the method and whatever a mirror puts before the path.
 # custom:
 #   rule: egress.publish
-#   match: [{kind: request, protocol: https, method: PUT, path: /-/user/org.couchdb.user:x, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /mirror/npm/-/npm/v1/tokens, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /-/NPM/v1/Tokens, registries: [npm]}, {kind: request, protocol: https, method: POST, path: /-/v1/login, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /-/package/x/dist-tags, registries: [npm]}, {kind: request, protocol: https, method: POST, path: /legacy/, registries: [pypi]}, {kind: request, protocol: https, method: PUT, path: /api/v1/crates/new, registries: [crates]}, {kind: request, protocol: https, method: DELETE, path: /api/v1/crates/x/1.0.0/yank, registries: [crates]}, {kind: request, protocol: https, method: PUT, path: /api/v1/crates/x/owners, registries: [crates]}, {kind: request, protocol: https, method: POST, path: /api/v1/gems, registries: [rubygems]}, {kind: request, protocol: https, method: DELETE, path: /api/v1/gems/yank, registries: [rubygems]}, {kind: request, protocol: https, method: GET, path: /api/v1/api_key.json, registries: [rubygems]}]
-#   not_match: [{kind: request, protocol: https, method: GET, path: /user/-/user-1.0.0.tgz, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /@scope/login, registries: [npm]}, {kind: request, protocol: https, method: GET, path: /simple/legacy/, registries: [pypi]}, {kind: request, protocol: https, method: GET, path: /api/v1/crates/new-crate/1.0.0/download, registries: [crates]}, {kind: request, protocol: https, method: GET, path: /api/v1/gems/rails.json, registries: [rubygems]}, {kind: request, protocol: https, method: GET, path: /-/user/x}]
-deny contains lib.denial("egress.publish", sprintf("a request for %s publishes to %s or logs in there", [input.path, name]), "build, test and check the repository") if {
+#   match: [
+#     {kind: request, protocol: https, method: PUT, path: /-/user/org.couchdb.user:x, registries: [npm]},
+#     {kind: request, protocol: https, method: GET, path: /mirror/npm/-/npm/v1/tokens, registries: [npm]},
+#     {kind: request, protocol: https, method: GET, path: /-/NPM/v1/Tokens, registries: [npm]},
+#     {kind: request, protocol: https, method: POST, path: /-/v1/login, registries: [npm]},
+#     {kind: request, protocol: https, method: GET, path: /-/package/x/dist-tags, registries: [npm]},
+#     {kind: request, protocol: https, method: POST, path: /legacy/, registries: [pypi]},
+#     {kind: request, protocol: https, method: PUT, path: /api/v1/crates/new, registries: [crates]},
+#     {kind: request, protocol: https, method: DELETE, path: /api/v1/crates/x/1.0.0/yank, registries: [crates]},
+#     {kind: request, protocol: https, method: PUT, path: /api/v1/crates/x/owners, registries: [crates]},
+#     {kind: request, protocol: https, method: POST, path: /api/v1/gems, registries: [rubygems]},
+#     {kind: request, protocol: https, method: DELETE, path: /api/v1/gems/yank, registries: [rubygems]},
+#     {kind: request, protocol: https, method: GET, path: /api/v1/api_key.json, registries: [rubygems]}
+#   ]
+#   not_match: [
+#     {kind: request, protocol: https, method: GET, path: /user/-/user-1.0.0.tgz, registries: [npm]},
+#     {kind: request, protocol: https, method: GET, path: /@scope/login, registries: [npm]},
+#     {kind: request, protocol: https, method: GET, path: /simple/legacy/, registries: [pypi]},
+#     {kind: request, protocol: https, method: GET, path: /api/v1/crates/new-crate/1.0.0/download, registries: [crates]},
+#     {kind: request, protocol: https, method: GET, path: /api/v1/gems/rails.json, registries: [rubygems]},
+#     {kind: request, protocol: https, method: GET, path: /-/user/x}
+#   ]
+deny contains lib.denial(
+	"egress.publish",
+	sprintf("a request for %s publishes to %s or logs in there", [input.path, name]),
+	"build, test and check the repository",
+) if {
 	input.kind == "request"
 	input.registry == true
 	some name in input.registries
@@ -77,7 +132,10 @@ deny contains lib.denial("egress.publish", sprintf("a request for %s publishes t
 }
 
 publishing := {
-	"npm": `(?i)(^|/)-/(npm/v1/(tokens|user|keys/|hooks)|user(/|$)|v1/login|whoami$|package/[^/]+(/[^/]+)?/(dist-tags|access|collaborators)|org/|team/)`,
+	"npm": concat("", [
+		`(?i)(^|/)-/(npm/v1/(tokens|user|keys/|hooks)|user(/|$)|v1/login|whoami$`,
+		`|package/[^/]+(/[^/]+)?/(dist-tags|access|collaborators)|org/|team/)`,
+	]),
 	"pypi": `(?i)^/(legacy|manage|account|danger-api)(/|$)`,
 	"crates": `(?i)/api/v1/(me(/|$)|crates/(new$|[^/]+/([^/]+/(un)?yank|owners)$))`,
 	"rubygems": `(?i)/api/v[12]/(gems(/(yank|[^/]+/owners))?|api_key|profile/me|oidc/.*|webauthn_.*)(\.(json|yaml))?$`,
@@ -87,7 +145,10 @@ publishing := {
 # title: Requests to a registry are intercepted
 # custom:
 #   rule: egress.registry-seen
-#   match: [{name: npm.example, registries: [npm], grants: ["registry:npm"]}, {name: npm.example, port: 4873, registries: [npm], grants: ["registry:npm", "npm.example:4873"]}]
+#   match: [
+#     {name: npm.example, registries: [npm], grants: ["registry:npm"]},
+#     {name: npm.example, port: 4873, registries: [npm], grants: ["registry:npm", "npm.example:4873"]}
+#   ]
 #   not_match: [{}, {kind: lookup, name: npm.example, registries: [npm], grants: ["registry:npm"]}]
 intercept contains {"rule": "egress.registry-seen"} if {
 	input.kind == "connect"
@@ -100,7 +161,11 @@ intercept contains {"rule": "egress.registry-seen"} if {
 #   rule: egress.registry-hidden
 #   match: [{kind: hello, protocol: tls, sni: api.example.com, registries: [npm], grants: ["registry:npm", "api.example.com"]}]
 #   not_match: [{kind: hello, protocol: tls, sni: api.example.com}]
-deny contains lib.denial("egress.registry-hidden", "TLS that is not intercepted would hide what is sent to the registry", "make the tool trust the run's certificates, which the usual variables name") if {
+deny contains lib.denial(
+	"egress.registry-hidden",
+	"TLS that is not intercepted would hide what is sent to the registry",
+	"make the tool trust the run's certificates, which the usual variables name",
+) if {
 	input.kind == "hello"
 	input.registry == true
 }

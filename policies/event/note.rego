@@ -9,14 +9,32 @@ import data.fumehood.lib
 # title: A program tried to reach a cloud metadata service
 # custom:
 #   rule: event.metadata
-#   match: [{kind: connect, address: "tcp 169.254.169.254:80", errno: ENETUNREACH}, {kind: send, address: "udp [fd00:ec2::254]:80"}, {kind: connect, address: "tcp [::ffff:169.254.169.254]:80"}, {kind: connection, flow: {egress: {kind: connect, address: 169.254.169.254, port: 80, protocol: tcp}, code: policy}}, {kind: datagram, flow: {egress: {kind: datagram, address: "fd00:ec2::254", port: 80, protocol: udp}}}, {kind: lookup, flow: {egress: {kind: lookup, name: metadata.google.internal, type: A}, code: policy}}, {kind: connection, program: "", flow: {egress: {kind: connect, address: "::ffff:169.254.169.254", port: 80}}}]
-#   not_match: [{kind: connect, address: "tcp 192.0.2.1:80"}, {kind: listen, address: "tcp 169.254.169.254:80"}, {kind: write, path: /workspace/169.254.169.254}, {kind: connection, flow: {egress: {kind: connect, name: api.example.com, address: 192.0.2.1, port: 443}}}, {kind: lookup, flow: {egress: {kind: lookup, name: metadata.example.com, type: A}}}]
-note contains {"rule": "event.metadata", "message": sprintf("%s tried to reach %q, a cloud metadata service, which hands out credentials", [who, input.host])} if {
+#   match: [
+#     {kind: connect, address: "tcp 169.254.169.254:80", errno: ENETUNREACH}, {kind: send, address: "udp [fd00:ec2::254]:80"},
+#     {kind: connect, address: "tcp [::ffff:169.254.169.254]:80"},
+#     {kind: connection, flow: {egress: {kind: connect, address: 169.254.169.254, port: 80, protocol: tcp}, code: policy}},
+#     {kind: datagram, flow: {egress: {kind: datagram, address: "fd00:ec2::254", port: 80, protocol: udp}}},
+#     {kind: lookup, flow: {egress: {kind: lookup, name: metadata.google.internal, type: A}, code: policy}},
+#     {kind: connection, program: "", flow: {egress: {kind: connect, address: "::ffff:169.254.169.254", port: 80}}}
+#   ]
+#   not_match: [
+#     {kind: connect, address: "tcp 192.0.2.1:80"}, {kind: listen, address: "tcp 169.254.169.254:80"},
+#     {kind: write, path: /workspace/169.254.169.254},
+#     {kind: connection, flow: {egress: {kind: connect, name: api.example.com, address: 192.0.2.1, port: 443}}},
+#     {kind: lookup, flow: {egress: {kind: lookup, name: metadata.example.com, type: A}}}
+#   ]
+note contains {
+	"rule": "event.metadata",
+	"message": sprintf("%s tried to reach %q, a cloud metadata service, which hands out credentials", [who, input.host]),
+} if {
 	input.kind in {"connect", "send", "connection", "datagram"}
 	input.host in lib.metadata_addresses
 }
 
-note contains {"rule": "event.metadata", "message": sprintf("%s tried to reach %q, a cloud metadata service, which hands out credentials", [who, input.domain])} if {
+note contains {
+	"rule": "event.metadata",
+	"message": sprintf("%s tried to reach %q, a cloud metadata service, which hands out credentials", [who, input.domain]),
+} if {
 	input.kind == "lookup"
 	input.domain in lib.metadata_names
 }
@@ -29,8 +47,17 @@ who := "a program" if input.name == ""
 # title: A program may carry data out in names
 # custom:
 #   rule: event.tunnel
-#   match: [{kind: lookup, flow: {egress: {kind: lookup, name: aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee.evil.example, type: TXT}, code: policy}}, {kind: lookup, flow: {egress: {kind: lookup, name: a0123456789.b0123456789.c0123456789.d0123456789.e0123456789.f0123456789.evil.example, type: A}, code: policy}}]
-#   not_match: [{kind: lookup, flow: {egress: {kind: lookup, name: evil.example, type: A}, code: policy}}, {kind: lookup, flow: {egress: {kind: lookup, name: aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee.api.example, type: A}, decision: {effect: allow}}}, {kind: connection, flow: {egress: {kind: connect, name: aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee.evil.example}}}]
+#   match: [
+#     {kind: lookup, flow: {egress: {kind: lookup, name: aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee.evil.example, type: TXT}, code: policy}},
+#     {kind: lookup, flow: {egress: {kind: lookup, name: a0123456789.b0123456789.c0123456789.d0123456789.e0123456789.f0123456789.evil.example,
+#     type: A}, code: policy}}
+#   ]
+#   not_match: [
+#     {kind: lookup, flow: {egress: {kind: lookup, name: evil.example, type: A}, code: policy}},
+#     {kind: lookup, flow: {egress: {kind: lookup, name: aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee.api.example,
+#     type: A}, decision: {effect: allow}}},
+#     {kind: connection, flow: {egress: {kind: connect, name: aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee.evil.example}}}
+#   ]
 note contains {"rule": "event.tunnel", "message": sprintf("%s looked up %q, a name long enough to carry data", [who, input.domain])} if {
 	input.kind == "lookup"
 	input.refused == true
@@ -41,8 +68,15 @@ note contains {"rule": "event.tunnel", "message": sprintf("%s looked up %q, a na
 # title: A program tried to send what looks like a secret
 # custom:
 #   rule: event.secret
-#   match: [{kind: request, flow: {egress: {kind: request, name: api.example.com, method: POST, path: /}, decision: {reason: {rule: egress.secret, effect: deny}}, code: policy}}]
-#   not_match: [{kind: request, flow: {egress: {kind: request, name: api.example.com, method: POST, path: /}, decision: {reason: {rule: egress.host, effect: deny}}, code: policy}}, {kind: request, flow: {egress: {kind: request, name: api.example.com, method: GET, path: /}, decision: {effect: allow}}}]
+#   match: [
+#     {kind: request, flow: {egress: {kind: request, name: api.example.com, method: POST, path: /},
+#     decision: {reason: {rule: egress.secret, effect: deny}}, code: policy}}
+#   ]
+#   not_match: [
+#     {kind: request, flow: {egress: {kind: request, name: api.example.com, method: POST, path: /},
+#     decision: {reason: {rule: egress.host, effect: deny}}, code: policy}},
+#     {kind: request, flow: {egress: {kind: request, name: api.example.com, method: GET, path: /}, decision: {effect: allow}}}
+#   ]
 note contains {"rule": "event.secret", "message": sprintf("%s tried to send what looks like a secret to %q", [who, input.domain])} if {
 	input.kind == "request"
 	input.rule == "egress.secret"
@@ -52,8 +86,17 @@ note contains {"rule": "event.secret", "message": sprintf("%s tried to send what
 # title: A program tried to publish a package or log in
 # custom:
 #   rule: event.publish
-#   match: [{kind: request, flow: {egress: {kind: request, name: npm.example, method: PUT, path: /left-pad}, decision: {reason: {rule: egress.registry-method, effect: deny}}, code: policy}}, {kind: request, flow: {egress: {kind: request, name: npm.example, method: GET, path: /-/npm/v1/tokens}, decision: {reason: {rule: egress.publish, effect: deny}}, code: policy}}]
-#   not_match: [{kind: request, flow: {egress: {kind: request, name: npm.example, method: POST, path: /-/npm/v1/security/audits}, decision: {reason: {rule: egress.registry-method, effect: deny}}, code: policy}}, {kind: request, flow: {egress: {kind: request, name: npm.example, method: GET, path: /x}, decision: {effect: allow}}}]
+#   match: [
+#     {kind: request, flow: {egress: {kind: request, name: npm.example, method: PUT, path: /left-pad},
+#     decision: {reason: {rule: egress.registry-method, effect: deny}}, code: policy}},
+#     {kind: request, flow: {egress: {kind: request, name: npm.example, method: GET, path: /-/npm/v1/tokens},
+#     decision: {reason: {rule: egress.publish, effect: deny}}, code: policy}}
+#   ]
+#   not_match: [
+#     {kind: request, flow: {egress: {kind: request, name: npm.example, method: POST, path: /-/npm/v1/security/audits},
+#     decision: {reason: {rule: egress.registry-method, effect: deny}}, code: policy}},
+#     {kind: request, flow: {egress: {kind: request, name: npm.example, method: GET, path: /x}, decision: {effect: allow}}}
+#   ]
 note contains {"rule": "event.publish", "message": sprintf("%s tried to publish or log in: %s %q at %q", [who, input.method, input.route, input.domain])} if {
 	input.kind == "request"
 	input.rule == "egress.publish"
@@ -69,12 +112,23 @@ note contains {"rule": "event.publish", "message": sprintf("%s tried to publish 
 # title: A program tried to reach a container engine or a key agent
 # custom:
 #   rule: event.control-socket
-#   match: [{kind: connect, address: "unix /var/run/docker.sock", errno: ENOENT}, {kind: connect, address: "unix /run/user/1000/podman/podman.sock"}, {kind: connect, address: "unix /tmp/ssh-x/agent.7"}]
-#   not_match: [{kind: connect, address: "unix /var/run/nscd/socket"}, {kind: connect, address: "unix /tmp/test.sock"}, {kind: listen, address: "unix /var/run/docker.sock"}]
+#   match: [
+#     {kind: connect, address: "unix /var/run/docker.sock", errno: ENOENT}, {kind: connect, address: "unix /run/user/1000/podman/podman.sock"},
+#     {kind: connect, address: "unix /tmp/ssh-x/agent.7"}
+#   ]
+#   not_match: [
+#     {kind: connect, address: "unix /var/run/nscd/socket"}, {kind: connect, address: "unix /tmp/test.sock"},
+#     {kind: listen, address: "unix /var/run/docker.sock"}
+#   ]
 note contains {"rule": "event.control-socket", "message": sprintf("%q tried to connect to %q, which can control the host", [input.name, input.socket])} if {
 	input.kind in {"connect", "send"}
-	regex.match(`(^|/)((docker|containerd|crio|podman|libvirt-sock|dbus|system_bus_socket|S\.gpg-agent)(\.sock)?|agent\.[0-9]+)$`, input.socket)
+	regex.match(host_socket, input.socket)
 }
+
+host_socket := concat("", [
+	`(^|/)((docker|containerd|crio|podman|libvirt-sock|dbus|system_bus_socket|S\.gpg-agent)(\.sock)?`,
+	`|agent\.[0-9]+)$`,
+])
 
 # METADATA
 # title: A program called the kernel as an administrator would
@@ -96,7 +150,10 @@ note contains {"rule": "event.kernel", "message": sprintf("%q called %q, which n
 # custom:
 #   rule: event.system-file
 #   match: [{kind: write, path: /etc/passwd, errno: EROFS}, {kind: rename, path: /tmp/x, target: /usr/bin/git}, {kind: remove, path: /usr/bin/git}]
-#   not_match: [{kind: write, path: /workspace/etc/passwd}, {kind: write, path: /tmp/usr/bin/git}, {kind: write, path: /etcetera}, {kind: connect, address: "unix /etc/x"}]
+#   not_match: [
+#     {kind: write, path: /workspace/etc/passwd}, {kind: write, path: /tmp/usr/bin/git}, {kind: write, path: /etcetera},
+#     {kind: connect, address: "unix /etc/x"}
+#   ]
 note contains {"rule": "event.system-file", "message": sprintf("%q tried to change %q, which belongs to the system", [input.name, place])} if {
 	input.kind in {"write", "rename", "remove", "link", "mode"}
 	some place in [input.path, input.target]

@@ -1,7 +1,8 @@
 package fumehood.event
 
 usual := {
-	"call": "", "code": "", "command": "t", "domain": "", "errno": "", "host": "", "kind": "connect", "method": "", "name": "curl", "path": "", "port": 0, "program": "/usr/bin/curl",
+	"call": "", "code": "", "command": "t", "domain": "", "errno": "", "host": "", "kind": "connect", "method": "", "name": "curl", "path": "",
+	"port": 0, "program": "/usr/bin/curl",
 	"protocol": "tcp", "received": 0, "refused": false, "route": "", "rule": "", "sent": 0, "sni": "", "socket": "", "target": "", "unverified": false,
 }
 

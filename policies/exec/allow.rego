@@ -16,8 +16,14 @@ allow contains {"rule": "exec.rootfs"} if input.layer == "rootfs"
 # title: Programs that are in the pull request or that it builds, if the command may start them
 # custom:
 #   rule: exec.built
-#   match: [{path: /workspace/gradlew, layer: workspace, grants: [built]}, {path: /tmp/go-build1/b001/x.test, layer: written, grants: [built]}, {path: /workspace/node_modules/.bin/jest, layer: written, grants: [built]}]
-#   not_match: [{path: /workspace/gradlew, layer: workspace}, {path: /tmp/x, layer: written, grants: [network]}, {path: /memfd:x, layer: memory, grants: [built]}, {path: /x, layer: other, grants: [built]}]
+#   match: [
+#     {path: /workspace/gradlew, layer: workspace, grants: [built]}, {path: /tmp/go-build1/b001/x.test, layer: written, grants: [built]},
+#     {path: /workspace/node_modules/.bin/jest, layer: written, grants: [built]}
+#   ]
+#   not_match: [
+#     {path: /workspace/gradlew, layer: workspace}, {path: /tmp/x, layer: written, grants: [network]},
+#     {path: /memfd:x, layer: memory, grants: [built]}, {path: /x, layer: other, grants: [built]}
+#   ]
 allow contains {"rule": "exec.built"} if {
 	input.layer in {"workspace", "written"}
 	"built" in input.grants

@@ -1,8 +1,11 @@
 package fumehood.exec
 
 base := {
-	"argv": [], "argv_cut": false, "argv_digest": "", "command": "t", "cwd": "/workspace", "digest": "sha256:00", "elf": {"interpreter": "", "loader": false, "soname": "", "static": false, "type": "dyn"}, "env": [], "first": false, "from": "/usr/bin/bash", "grants": [], "layer": "rootfs",
-	"many": false, "name": "git", "names": ["git"], "parent": "/usr/bin/bash", "path": "/usr/bin/git", "same": [], "script": "", "sub": "", "tool": "git", "words": [],
+	"argv": [], "argv_cut": false, "argv_digest": "", "command": "t", "cwd": "/workspace", "digest": "sha256:00",
+	"elf": {"interpreter": "", "loader": false, "soname": "", "static": false, "type": "dyn"}, "env": [], "first": false, "from": "/usr/bin/bash",
+	"grants": [], "layer": "rootfs",
+	"many": false, "name": "git", "names": ["git"], "parent": "/usr/bin/bash", "path": "/usr/bin/git", "same": [], "script": "", "sub": "",
+	"tool": "git", "words": [],
 }
 
 denied(changes) := {r.rule | some r in found} if found := deny with input as object.union(base, changes)

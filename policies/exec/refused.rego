@@ -12,9 +12,20 @@ refused contains [name, lib.refused[name]] if some name in input.names
 # title: Network clients need granted hosts
 # custom:
 #   rule: exec.network
-#   match: [{path: /usr/bin/curl}, {path: /usr/bin/nc.openbsd}, {path: /usr/lib/git-core/git-remote-https}, {path: /tmp/x, layer: written, grants: [built], same: [/usr/bin/wget]}, {path: /usr/bin/busybox, argv: [busybox, nc, -e, sh]}, {path: /bin/busybox, argv: [wget, x]}, {path: /usr/bin/ssh, argv: [git]}]
-#   not_match: [{path: /usr/bin/git}, {path: /usr/bin/curl, grants: [network]}, {path: /usr/bin/busybox, argv: [ls]}, {path: /usr/bin/git, argv: [curl]}, {path: /usr/bin/psql}, {path: /usr/bin/curl, grants: [localhost]}]
-deny contains lib.denial("exec.network", sprintf("%s needs the network, and no hosts were granted to this command", [name]), "use what is already in the repository or installed") if {
+#   match: [
+#     {path: /usr/bin/curl}, {path: /usr/bin/nc.openbsd}, {path: /usr/lib/git-core/git-remote-https},
+#     {path: /tmp/x, layer: written, grants: [built], same: [/usr/bin/wget]}, {path: /usr/bin/busybox, argv: [busybox, nc, -e, sh]},
+#     {path: /bin/busybox, argv: [wget, x]}, {path: /usr/bin/ssh, argv: [git]}
+#   ]
+#   not_match: [
+#     {path: /usr/bin/git}, {path: /usr/bin/curl, grants: [network]}, {path: /usr/bin/busybox, argv: [ls]}, {path: /usr/bin/git, argv: [curl]},
+#     {path: /usr/bin/psql}, {path: /usr/bin/curl, grants: [localhost]}
+#   ]
+deny contains lib.denial(
+	"exec.network",
+	sprintf("%s needs the network, and no hosts were granted to this command", [name]),
+	"use what is already in the repository or installed",
+) if {
 	some [name, "network"] in refused
 	not "network" in input.grants
 	not local_client(name)
@@ -26,7 +37,11 @@ local_client(name) if {
 	"localhost" in input.grants
 }
 
-deny contains lib.denial("exec.network", sprintf("%s needs the network, and no hosts were granted to this command", [input.tool]), "use what is already in the repository or installed") if {
+deny contains lib.denial(
+	"exec.network",
+	sprintf("%s needs the network, and no hosts were granted to this command", [input.tool]),
+	"use what is already in the repository or installed",
+) if {
 	input.many == true
 	lib.refused[input.tool] == "network"
 	not "network" in input.grants
@@ -38,39 +53,86 @@ deny contains lib.denial("exec.network", sprintf("%s needs the network, and no h
 #   rule: exec.privilege
 #   severity: high
 #   category: privileges
-#   match: [{path: /usr/bin/sudo}, {path: /usr/bin/unshare, parent_path: /usr/bin/make}, {path: /usr/bin/docker}, {path: /usr/bin/busybox, argv: [busybox, busybox, su]}, {path: /workspace/tool, layer: written, grants: [built], same: [/usr/bin/nsenter]}, {path: /usr/bin/sudo.ws}]
+#   match: [
+#     {path: /usr/bin/sudo}, {path: /usr/bin/unshare, parent_path: /usr/bin/make}, {path: /usr/bin/docker},
+#     {path: /usr/bin/busybox, argv: [busybox, busybox, su]}, {path: /workspace/tool, layer: written, grants: [built], same: [/usr/bin/nsenter]},
+#     {path: /usr/bin/sudo.ws}
+#   ]
 #   not_match: [{path: /usr/bin/chown}, {path: /usr/sbin/ldconfig}, {path: /usr/bin/sum}, {path: /usr/bin/busybox, argv: [busybox, chown, x]}]
-deny contains lib.denial("exec.privilege", sprintf("%s needs privileges, services or another namespace", [name]), "remove it: the sandbox has no root user and no services") if {
+deny contains lib.denial(
+	"exec.privilege",
+	sprintf("%s needs privileges, services or another namespace", [name]),
+	"remove it: the sandbox has no root user and no services",
+) if {
 	some [name, "privilege"] in refused
 }
 
-deny contains lib.denial("exec.privilege", sprintf("%s needs privileges, services or another namespace", [input.tool]), "remove it: the sandbox has no root user and no services") if {
+deny contains lib.denial(
+	"exec.privilege",
+	sprintf("%s needs privileges, services or another namespace", [input.tool]),
+	"remove it: the sandbox has no root user and no services",
+) if {
 	input.many == true
 	lib.refused[input.tool] == "privilege"
 }
 
 # METADATA
 # title: Programs must not be started through the dynamic loader
-# description: ld.so runs any readable file, so the decision would be about the loader's name and digest and not about the program's. The loader is recognized by its name, as a copy, and by its ELF headers. A program with its own loader is denied, too.
+# description: >-
+#   ld.so runs any readable file, so the decision would be about the loader's name and digest and not about the
+#   program's. The loader is recognized by its name, as a copy, and by its ELF headers. A program with its own loader
+#   is denied, too.
 # custom:
 #   rule: exec.loader
 #   severity: high
 #   category: evasion
-#   match: [{path: /usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2, argv: [ld.so, /usr/bin/id]}, {path: /lib/ld-musl-x86_64.so.1}, {path: /usr/lib/x86_64-linux-gnu/libc.so.6}, {path: /tmp/x, layer: written, grants: [built], same: [/usr/lib/x86_64-linux-gnu/ld-2.31.so]}, {path: /lib64/ld64.so.2}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, loader: true}}, {path: /workspace/z, layer: workspace, grants: [built], elf: {type: dyn, interpreter: /lib64/ld-linux-x86-64.so.2, soname: libc.so.6}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: exec, interpreter: /usr/bin/gh}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: /tmp/ld.so}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: /usr/../tmp/ld.so}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: ld.so}}]
-#   not_match: [{path: /usr/bin/ld}, {path: /usr/bin/x86_64-linux-gnu-ld.gold}, {path: /usr/bin/soelim}, {path: /tmp/x.test, layer: written, grants: [built], elf: {type: exec, static: true}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: /lib64/ld-linux-x86-64.so.2}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: /lib/ld-musl-x86_64.so.1}}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, static: true}}, {path: /nix/store/x/bin/x, elf: {type: dyn, interpreter: /nix/store/y-glibc/lib/ld-linux-x86-64.so.2}}]
-deny contains lib.denial("exec.loader", sprintf("%s is the loader or a library, which can run any program", [name]), "start the program itself; to list its libraries, use readelf -d") if {
+#   match: [
+#     {path: /usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2, argv: [ld.so, /usr/bin/id]}, {path: /lib/ld-musl-x86_64.so.1},
+#     {path: /usr/lib/x86_64-linux-gnu/libc.so.6}, {path: /tmp/x, layer: written, grants: [built], same: [/usr/lib/x86_64-linux-gnu/ld-2.31.so]},
+#     {path: /lib64/ld64.so.2}, {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, loader: true}},
+#     {path: /workspace/z, layer: workspace, grants: [built], elf: {type: dyn, interpreter: /lib64/ld-linux-x86-64.so.2, soname: libc.so.6}},
+#     {path: /tmp/x, layer: written, grants: [built], elf: {type: exec, interpreter: /usr/bin/gh}},
+#     {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: /tmp/ld.so}},
+#     {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: /usr/../tmp/ld.so}},
+#     {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: ld.so}}
+#   ]
+#   not_match: [
+#     {path: /usr/bin/ld}, {path: /usr/bin/x86_64-linux-gnu-ld.gold}, {path: /usr/bin/soelim},
+#     {path: /tmp/x.test, layer: written, grants: [built], elf: {type: exec, static: true}},
+#     {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: /lib64/ld-linux-x86-64.so.2}},
+#     {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: /lib/ld-musl-x86_64.so.1}},
+#     {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, static: true}},
+#     {path: /nix/store/x/bin/x, elf: {type: dyn, interpreter: /nix/store/y-glibc/lib/ld-linux-x86-64.so.2}}
+#   ]
+deny contains lib.denial(
+	"exec.loader",
+	sprintf("%s is the loader or a library, which can run any program", [name]),
+	"start the program itself; to list its libraries, use readelf -d",
+) if {
 	some name in input.names
 	lib.loader(name)
 }
 
-deny contains lib.denial("exec.loader", sprintf("%q is a dynamic loader by its ELF headers, and can run any program", [input.path]), "start the program itself; to list its libraries, use readelf -d") if input.elf.loader
+deny contains lib.denial(
+	"exec.loader",
+	sprintf("%q is a dynamic loader by its ELF headers, and can run any program", [input.path]),
+	"start the program itself; to list its libraries, use readelf -d",
+) if input.elf.loader
 
-deny contains lib.denial("exec.loader", sprintf("%q is a changed copy of the library %s, which can run any program", [input.path, input.elf.soname]), "start the program itself; to list its libraries, use readelf -d") if {
+deny contains lib.denial(
+	"exec.loader",
+	sprintf("%q is a changed copy of the library %s, which can run any program", [input.path, input.elf.soname]),
+	"start the program itself; to list its libraries, use readelf -d",
+) if {
 	input.layer != "rootfs"
 	lib.loader(input.elf.soname)
 }
 
-deny contains lib.denial("exec.loader", sprintf("%q needs the loader %q, which is not the root file system's", [input.path, input.elf.interpreter]), "build it for the loader of the root file system") if {
+deny contains lib.denial(
+	"exec.loader",
+	sprintf("%q needs the loader %q, which is not the root file system's", [input.path, input.elf.interpreter]),
+	"build it for the loader of the root file system",
+) if {
 	input.layer != "rootfs"
 	input.elf.interpreter != ""
 	not loader_path(input.elf.interpreter)
@@ -84,12 +146,33 @@ loader_path(path) if {
 
 # METADATA
 # title: git starts only its own programs, unless the command may run the repository's code
-# description: The repository's configuration names programs that git starts (textconv, filters, drivers, diff.external, fsmonitor, hooks). A command that only reads the repository must not start them.
+# description: >-
+#   The repository's configuration names programs that git starts (textconv, filters, drivers, diff.external,
+#   fsmonitor, hooks). A command that only reads the repository must not start them.
 # custom:
 #   rule: exec.git
-#   match: [{path: /usr/bin/dash, from: /usr/bin/git, argv: [sh, -c, ./textconv]}, {path: /usr/bin/python3.11, from: /usr/lib/git-core/git, grants: [network]}, {path: /usr/bin/less, from: /usr/bin/git}, {path: /usr/bin/cat, from: /usr/libexec/git-core/git-remote-https}, {path: /usr/bin/bash, from: /usr/bin/git, script: /usr/share/x}, {path: /usr/lib/git-core/git-difftool--helper, from: /usr/bin/git}, {path: /usr/bin/dash, from: /usr/bin/git, script: /usr/lib/git-core/git-difftool--helper}, {path: /usr/bin/git-annex, from: /usr/bin/git, elf: {type: dyn}}, {path: /usr/lib/git-core/git-submodule, from: /usr/bin/git, argv: [git-submodule, update]}, {path: /usr/bin/dash, from: /usr/bin/git, script: /usr/lib/git-core/git-submodule, argv: [/bin/sh, /usr/lib/git-core/git-submodule, foreach]}]
-#   not_match: [{path: /usr/bin/git, from: /usr/bin/git}, {path: /usr/lib/git-core/git-remote-https, from: /usr/bin/git, elf: {type: dyn}}, {path: /usr/lib/git-core/git-submodule, from: /usr/bin/git, argv: [git-submodule, status]}, {path: /usr/bin/dash, from: /usr/bin/git, script: /usr/lib/git-core/git-submodule, argv: [/bin/sh, /usr/lib/git-core/git-submodule, status]}, {path: /usr/bin/dash, from: /usr/bin/git, grants: [built]}, {path: /usr/bin/git, from: /usr/bin/bash}, {path: /usr/bin/sed, from: /usr/bin/dash}]
-deny contains lib.denial("exec.git", sprintf("git must not start %s, which the repository's configuration names", [input.path]), "ignore the repository's configuration: git diff --no-ext-diff --no-textconv") if {
+#   match: [
+#     {path: /usr/bin/dash, from: /usr/bin/git, argv: [sh, -c, ./textconv]},
+#     {path: /usr/bin/python3.11, from: /usr/lib/git-core/git, grants: [network]}, {path: /usr/bin/less, from: /usr/bin/git},
+#     {path: /usr/bin/cat, from: /usr/libexec/git-core/git-remote-https}, {path: /usr/bin/bash, from: /usr/bin/git, script: /usr/share/x},
+#     {path: /usr/lib/git-core/git-difftool--helper, from: /usr/bin/git},
+#     {path: /usr/bin/dash, from: /usr/bin/git, script: /usr/lib/git-core/git-difftool--helper},
+#     {path: /usr/bin/git-annex, from: /usr/bin/git, elf: {type: dyn}},
+#     {path: /usr/lib/git-core/git-submodule, from: /usr/bin/git, argv: [git-submodule, update]},
+#     {path: /usr/bin/dash, from: /usr/bin/git, script: /usr/lib/git-core/git-submodule, argv: [/bin/sh, /usr/lib/git-core/git-submodule, foreach]}
+#   ]
+#   not_match: [
+#     {path: /usr/bin/git, from: /usr/bin/git}, {path: /usr/lib/git-core/git-remote-https, from: /usr/bin/git, elf: {type: dyn}},
+#     {path: /usr/lib/git-core/git-submodule, from: /usr/bin/git, argv: [git-submodule, status]},
+#     {path: /usr/bin/dash, from: /usr/bin/git, script: /usr/lib/git-core/git-submodule, argv: [/bin/sh, /usr/lib/git-core/git-submodule, status]},
+#     {path: /usr/bin/dash, from: /usr/bin/git, grants: [built]}, {path: /usr/bin/git, from: /usr/bin/bash},
+#     {path: /usr/bin/sed, from: /usr/bin/dash}
+#   ]
+deny contains lib.denial(
+	"exec.git",
+	sprintf("git must not start %s, which the repository's configuration names", [input.path]),
+	"ignore the repository's configuration: git diff --no-ext-diff --no-textconv",
+) if {
 	not "built" in input.grants
 	input.layer == "rootfs" # any other is refused anyway
 	not git_program
@@ -123,9 +206,16 @@ git_script_verbs := {"status", "summary", "start", "good", "bad", "old", "new", 
 # title: Debuggers are denied
 # custom:
 #   rule: exec.debugger
-#   match: [{path: /usr/bin/gdb}, {path: /usr/bin/strace}, {path: /usr/bin/perf_6.1}, {path: /usr/bin/lldb-server-14.0.6}, {path: /usr/bin/gdb, grants: [built]}, {path: /usr/bin/rr, grants: [trace]}]
+#   match: [
+#     {path: /usr/bin/gdb}, {path: /usr/bin/strace}, {path: /usr/bin/perf_6.1}, {path: /usr/bin/lldb-server-14.0.6},
+#     {path: /usr/bin/gdb, grants: [built]}, {path: /usr/bin/rr, grants: [trace]}
+#   ]
 #   not_match: [{path: /usr/bin/time}, {path: /usr/bin/valgrind}, {path: /usr/bin/strace, grants: [trace]}]
-deny contains lib.denial("exec.debugger", sprintf("%s can take over other processes, and their names would no longer be meaningful", [name]), "print what you need to know from the test itself") if {
+deny contains lib.denial(
+	"exec.debugger",
+	sprintf("%s can take over other processes, and their names would no longer be meaningful", [name]),
+	"print what you need to know from the test itself",
+) if {
 	some [name, "debugger"] in refused
 	not tracer(name)
 }

@@ -4,7 +4,8 @@ env_names := {
 	"CI", "TZ", "LANG", "LANGUAGE", "LC_ALL", "NODE_ENV", "FORCE_COLOR", "NO_COLOR", "TERM", "COLUMNS", "LINES", "DEBUG", "VERBOSE",
 	"RUST_BACKTRACE", "RUST_LOG", "RUST_TEST_THREADS", "CARGO_TERM_COLOR", "CARGO_INCREMENTAL", "GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GOOS",
 	"GOARCH", "GO111MODULE", "GOTRACEBACK", "GODEBUG", "GOEXPERIMENT", "CGO_ENABLED", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED",
-	"PYTHONHASHSEED", "PYTHONIOENCODING", "PYTHONUTF8", "DJANGO_SETTINGS_MODULE", "FLASK_ENV", "RAILS_ENV", "RACK_ENV", "APP_ENV", "ENVIRONMENT", "JOBS", "SEED", "HYPOTHESIS_PROFILE",
+	"PYTHONHASHSEED", "PYTHONIOENCODING", "PYTHONUTF8", "DJANGO_SETTINGS_MODULE", "FLASK_ENV", "RAILS_ENV", "RACK_ENV", "APP_ENV", "ENVIRONMENT", "JOBS",
+	"SEED", "HYPOTHESIS_PROFILE",
 	"SOURCE_DATE_EPOCH", "TEST_ENV", "LOG_LEVEL", "MAVEN_BATCH", "DOTNET_CLI_TELEMETRY_OPTOUT",
 }
 
@@ -12,13 +13,18 @@ env_names := {
 # run time.
 any_value := {
 	"CI", "TZ", "NODE_ENV", "FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "DEBUG", "VERBOSE", "RUST_BACKTRACE", "RUST_LOG", "RUST_TEST_THREADS",
-	"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GOOS", "GOARCH", "GOARM", "GOAMD64", "GO111MODULE", "CGO_ENABLED", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONHASHSEED",
+	"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GOOS", "GOARCH", "GOARM", "GOAMD64", "GO111MODULE", "CGO_ENABLED", "PYTHONDONTWRITEBYTECODE",
+	"PYTHONUNBUFFERED", "PYTHONHASHSEED",
 	"SOURCE_DATE_EPOCH", "JOBS", "SEED", "LOG_LEVEL", "LC_ALL", "LANG", "LC_CTYPE", "LC_COLLATE",
 }
 
 # path_names may name directories in the workspace or /tmp. code_paths, from which code is
 # loaded, may name only directories in the workspace.
-path_names := {"GOCACHE", "GOTMPDIR", "TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME", "CARGO_TARGET_DIR", "COVERAGE_FILE", "MYPY_CACHE_DIR", "RUFF_CACHE_DIR", "NPM_CONFIG_CACHE", "npm_config_cache", "PIP_CACHE_DIR", "UV_CACHE_DIR", "GOLANGCI_LINT_CACHE", "STATICCHECK_CACHE", "PYTHONPYCACHEPREFIX", "CCACHE_DIR", "PRE_COMMIT_HOME", "LLVM_PROFILE_FILE", "GOCOVERDIR"}
+path_names := {
+	"GOCACHE", "GOTMPDIR", "TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME", "CARGO_TARGET_DIR", "COVERAGE_FILE", "MYPY_CACHE_DIR", "RUFF_CACHE_DIR",
+	"NPM_CONFIG_CACHE", "npm_config_cache", "PIP_CACHE_DIR", "UV_CACHE_DIR", "GOLANGCI_LINT_CACHE", "STATICCHECK_CACHE", "PYTHONPYCACHEPREFIX",
+	"CCACHE_DIR", "PRE_COMMIT_HOME", "LLVM_PROFILE_FILE", "GOCOVERDIR",
+}
 
 code_paths := {"PYTHONPATH", "NODE_PATH", "MYPYPATH", "PERL5LIB", "RUBYLIB", "LUA_PATH", "CLASSPATH", "GOWORK"}
 
@@ -55,29 +61,62 @@ env_ok("PATH", value) if {
 env_ok(name, value) if regex.match(plain_flags[name], value)
 
 plain_flags := {
-	"RUSTFLAGS": rust_flags, "RUSTDOCFLAGS": rust_flags, "CFLAGS": c_flags, "CXXFLAGS": c_flags, "CPPFLAGS": c_flags, "LDFLAGS": `^(-fsanitize=[a-z,]+|-g|\s)*$`, "CGO_CFLAGS": c_flags,
-	"NODE_OPTIONS": `^\s*((--max[-_]old[-_]space[-_]size=\d+|--max[-_]semi[-_]space[-_]size=\d+|--experimental-vm-modules|--no-warnings|--trace-warnings|--trace-deprecation|--throw-deprecation|--unhandled-rejections=[a-z-]+|--enable-source-maps|--stack-trace-limit=\d+|--experimental-strip-types|--no-deprecation|--trace-uncaught|--pending-deprecation|--openssl-legacy-provider|--expose-gc)(\s+|$))*$`,
+	"RUSTFLAGS": rust_flags, "RUSTDOCFLAGS": rust_flags, "CFLAGS": c_flags, "CXXFLAGS": c_flags, "CPPFLAGS": c_flags,
+	"LDFLAGS": `^(-fsanitize=[a-z,]+|-g|\s)*$`, "CGO_CFLAGS": c_flags,
+	"NODE_OPTIONS": concat("", [
+		`^\s*((--max[-_]old[-_]space[-_]size=\d+|--max[-_]semi[-_]space[-_]size=\d+`,
+		`|--experimental-vm-modules|--no-warnings|--trace-warnings|--trace-deprecation`,
+		`|--throw-deprecation|--unhandled-rejections=[a-z-]+|--enable-source-maps|--stack-trace-limit=\d+`,
+		`|--experimental-strip-types|--no-deprecation|--trace-uncaught|--pending-deprecation`,
+		`|--openssl-legacy-provider|--expose-gc)(\s+|$))*$`,
+	]),
 	"GORACE": `^((halt_on_error|history_size|strip_path_prefix|atexit_sleep_ms|exitcode)=\w*\s*)*$`,
 	"MAKEFLAGS": `^(-j\s?\d*|-k|-s|--no-print-directory|\s)*$`,
-	"CARGO_BUILD_JOBS": `^\d+$`, "CARGO_NET_OFFLINE": `^(true|false|1)$`, "CARGO_PROFILE_RELEASE_DEBUG": `^\w+$`, "GOPROXY": `^off$`, "GONOSUMDB": `^[\w.*/,-]*$`, "GONOSUMCHECK": `^1$`, "GOSUMDB": `^off$`, "GOTOOLCHAIN": `^local$`,
-	"PYTHONFAULTHANDLER": `^1$`, "PYTHONDEVMODE": `^1$`, "PYTHONTRACEMALLOC": `^\d+$`, "PYTHONOPTIMIZE": `^\d*$`, "PYTHONNOUSERSITE": `^1$`, "PYTHONSAFEPATH": `^1$`, "PYTHONASYNCIODEBUG": `^1$`, "PYTHONWARNINGS": `^(error|ignore|default|always|once|module)$`, "PYTHONMALLOC": `^(debug|malloc|malloc_debug)$`,
-	"PYTEST_ADDOPTS": `^(-q|-v+|-x|-s|-ra|-n\s?\w+|--tb=\w+|-p no:\w+|--color=\w+|--maxfail=\d+|--durations=\d+|\s)*$`, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": `^1$`, "PIP_NO_INDEX": `^1$`, "PIP_DISABLE_PIP_VERSION_CHECK": `^1$`, "PIP_NO_INPUT": `^1$`,
-	"GIT_PAGER": `^cat$`, "PAGER": `^cat$`, "GIT_TERMINAL_PROMPT": `^0$`, "GIT_OPTIONAL_LOCKS": `^0$`, "GIT_CONFIG_NOSYSTEM": `^1$`, "GIT_CONFIG_GLOBAL": `^/dev/null$`, "GIT_CONFIG_SYSTEM": `^/dev/null$`, "GIT_AUTHOR_DATE": `^[\w:+. -]*$`, "GIT_COMMITTER_DATE": `^[\w:+. -]*$`, "GIT_LITERAL_PATHSPECS": `^1$`,
+	"CARGO_BUILD_JOBS": `^\d+$`, "CARGO_NET_OFFLINE": `^(true|false|1)$`, "CARGO_PROFILE_RELEASE_DEBUG": `^\w+$`, "GOPROXY": `^off$`,
+	"GONOSUMDB": `^[\w.*/,-]*$`, "GONOSUMCHECK": `^1$`, "GOSUMDB": `^off$`, "GOTOOLCHAIN": `^local$`,
+	"PYTHONFAULTHANDLER": `^1$`, "PYTHONDEVMODE": `^1$`, "PYTHONTRACEMALLOC": `^\d+$`, "PYTHONOPTIMIZE": `^\d*$`, "PYTHONNOUSERSITE": `^1$`,
+	"PYTHONSAFEPATH": `^1$`, "PYTHONASYNCIODEBUG": `^1$`, "PYTHONWARNINGS": `^(error|ignore|default|always|once|module)$`,
+	"PYTHONMALLOC": `^(debug|malloc|malloc_debug)$`,
+	"PYTEST_ADDOPTS": `^(-q|-v+|-x|-s|-ra|-n\s?\w+|--tb=\w+|-p no:\w+|--color=\w+|--maxfail=\d+|--durations=\d+|\s)*$`,
+	"PYTEST_DISABLE_PLUGIN_AUTOLOAD": `^1$`, "PIP_NO_INDEX": `^1$`, "PIP_DISABLE_PIP_VERSION_CHECK": `^1$`, "PIP_NO_INPUT": `^1$`,
+	"GIT_PAGER": `^cat$`, "PAGER": `^cat$`, "GIT_TERMINAL_PROMPT": `^0$`, "GIT_OPTIONAL_LOCKS": `^0$`, "GIT_CONFIG_NOSYSTEM": `^1$`,
+	"GIT_CONFIG_GLOBAL": `^/dev/null$`, "GIT_CONFIG_SYSTEM": `^/dev/null$`, "GIT_AUTHOR_DATE": `^[\w:+. -]*$`, "GIT_COMMITTER_DATE": `^[\w:+. -]*$`,
+	"GIT_LITERAL_PATHSPECS": `^1$`,
 	"ASAN_OPTIONS": sanitizer, "UBSAN_OPTIONS": sanitizer, "TSAN_OPTIONS": sanitizer, "LSAN_OPTIONS": sanitizer, "MSAN_OPTIONS": sanitizer,
-	"CHROME_BIN": browser_path, "CHROME_PATH": browser_path, "PUPPETEER_EXECUTABLE_PATH": browser_path, "PUPPETEER_SKIP_DOWNLOAD": `^(1|true)$`, "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": `^1$`,
+	"CHROME_BIN": browser_path, "CHROME_PATH": browser_path, "PUPPETEER_EXECUTABLE_PATH": browser_path, "PUPPETEER_SKIP_DOWNLOAD": `^(1|true)$`,
+	"PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": `^1$`,
 	"MALLOC_ARENA_MAX": `^\d+$`, "MALLOC_CHECK_": `^\d$`, "MALLOC_PERTURB_": `^\d+$`,
-	"CMAKE_BUILD_TYPE": `^\w+$`, "CTEST_OUTPUT_ON_FAILURE": `^\w+$`, "CMAKE_BUILD_PARALLEL_LEVEL": `^\d+$`, "CTEST_PARALLEL_LEVEL": `^\d+$`, "RUSTC_BOOTSTRAP": `^[01]$`, "DOTNET_NOLOGO": `^\w+$`,
-	"MAVEN_OPTS": java_flags, "JAVA_OPTS": java_flags, "GRADLE_OPTS": java_flags, "MAVEN_ARGS": `^(-B|-q|-o|--no-transfer-progress|-ntp|\s)*$`, "JAVA_TOOL_OPTIONS": java_flags, "RUBYOPT": `^(-W[0-2:a-z_-]*|-w|\s)*$`, "PERL_HASH_SEED": `^\d+$`, "BUNDLE_FROZEN": `^\w+$`, "BUNDLE_DEPLOYMENT": `^\w+$`, "RAILS_ENV": `^\w+$`, "DOTNET_SKIP_FIRST_TIME_EXPERIENCE": `^\w+$`,
-	"NPM_CONFIG_LOGLEVEL": `^\w+$`, "npm_config_loglevel": `^\w+$`, "NPM_CONFIG_OFFLINE": `^true$`, "npm_config_offline": `^true$`, "NPM_CONFIG_FUND": `^\w+$`, "NPM_CONFIG_AUDIT": `^\w+$`, "TS_NODE_TRANSPILE_ONLY": `^(true|1)$`, "TS_NODE_FILES": `^(true|1)$`,
+	"CMAKE_BUILD_TYPE": `^\w+$`, "CTEST_OUTPUT_ON_FAILURE": `^\w+$`, "CMAKE_BUILD_PARALLEL_LEVEL": `^\d+$`, "CTEST_PARALLEL_LEVEL": `^\d+$`,
+	"RUSTC_BOOTSTRAP": `^[01]$`, "DOTNET_NOLOGO": `^\w+$`,
+	"MAVEN_OPTS": java_flags, "JAVA_OPTS": java_flags, "GRADLE_OPTS": java_flags, "MAVEN_ARGS": `^(-B|-q|-o|--no-transfer-progress|-ntp|\s)*$`,
+	"JAVA_TOOL_OPTIONS": java_flags, "RUBYOPT": `^(-W[0-2:a-z_-]*|-w|\s)*$`, "PERL_HASH_SEED": `^\d+$`, "BUNDLE_FROZEN": `^\w+$`,
+	"BUNDLE_DEPLOYMENT": `^\w+$`, "RAILS_ENV": `^\w+$`, "DOTNET_SKIP_FIRST_TIME_EXPERIENCE": `^\w+$`,
+	"NPM_CONFIG_LOGLEVEL": `^\w+$`, "npm_config_loglevel": `^\w+$`, "NPM_CONFIG_OFFLINE": `^true$`, "npm_config_offline": `^true$`,
+	"NPM_CONFIG_FUND": `^\w+$`, "NPM_CONFIG_AUDIT": `^\w+$`, "TS_NODE_TRANSPILE_ONLY": `^(true|1)$`, "TS_NODE_FILES": `^(true|1)$`,
 }
 
 browser_path := `^/usr/bin/(chromium(-browser|-headless-shell)?|google-chrome(-stable)?)$`
 
-rust_flags := `^\s*((-D|-W|-A|-F|--cap-lints|--cfg|--deny|--warn)[ =]?[\w:=",()-]+(\s+|$)|-C\s?(target-cpu|opt-level|debuginfo|debug-assertions|overflow-checks|instrument-coverage|target-feature|codegen-units|panic|lto|force-frame-pointers|strip)(=[\w+,.-]+)?(\s+|$)|-Z\s?sanitizer=\w+(\s+|$)|-g(\s+|$)|-O(\s+|$))*$`
+rust_flags := concat("", [
+	`^\s*((-D|-W|-A|-F|--cap-lints|--cfg|--deny|--warn)[ =]?[\w:=",()-]+(\s+|$)|-C\s?(target-cpu`,
+	`|opt-level|debuginfo|debug-assertions|overflow-checks|instrument-coverage|target-feature`,
+	`|codegen-units|panic|lto|force-frame-pointers|strip)(=[\w+,.-]+)?(\s+|$)|-Z\s?sanitizer=\w+(\s+`,
+	`|$)|-g(\s+|$)|-O(\s+|$))*$`,
+])
 
-c_flags := `^\s*((-fsanitize(-recover|-address-use-after-scope)?=[\w,-]+|-fno-[a-z-]+|-fprofile-arcs|-ftest-coverage|-fPIC|-fPIE|-fstack-[a-z-]+|-funroll-loops|-ffast-math|-fwrapv|-fanalyzer|--coverage|-g[0-9a-z-]*|-O[0-3sgz]?|-Ofast|-W(all|extra|error|pedantic|conversion|shadow|no-[\w-]+|error=[\w-]+|[a-km-oq-z][\w=-]+)|-pedantic|-std=[\w+]+|-march=[\w.-]+|-mtune=[\w.-]+|-D[A-Z_]\w*(=\w+)?|-pg|-pipe|-m64|-m32)(\s+|$))*$`
+c_flags := concat("", [
+	`^\s*((-fsanitize(-recover|-address-use-after-scope)?=[\w,-]+|-fno-[a-z-]+|-fprofile-arcs`,
+	`|-ftest-coverage|-fPIC|-fPIE|-fstack-[a-z-]+|-funroll-loops|-ffast-math|-fwrapv|-fanalyzer`,
+	`|--coverage|-g[0-9a-z-]*|-O[0-3sgz]?|-Ofast|-W(all|extra|error|pedantic|conversion|shadow`,
+	`|no-[\w-]+|error=[\w-]+|[a-km-oq-z][\w=-]+)|-pedantic|-std=[\w+]+|-march=[\w.-]+|-mtune=[\w.-]+`,
+	`|-D[A-Z_]\w*(=\w+)?|-pg|-pipe|-m64|-m32)(\s+|$))*$`,
+])
 
-java_flags := `^\s*((-Xm[xsn]\w+|-Xss\w+|-ea|-XX:[+-]?(Use\w+GC|MaxMetaspaceSize|TieredCompilation|TieredStopAtLevel)(=\w+)?|-D(file\.encoding|user\.timezone|org\.gradle\.daemon|org\.gradle\.jvmargs|maven\.test\.skip)=[\w./-]+|--no-daemon)(\s+|$))*$`
+java_flags := concat("", [
+	`^\s*((-Xm[xsn]\w+|-Xss\w+|-ea|-XX:[+-]?(Use\w+GC|MaxMetaspaceSize|TieredCompilation`,
+	`|TieredStopAtLevel)(=\w+)?|-D(file\.encoding|user\.timezone|org\.gradle\.daemon`,
+	`|org\.gradle\.jvmargs|maven\.test\.skip)=[\w./-]+|--no-daemon)(\s+|$))*$`,
+])
 
 sanitizer := `^([a-z_]+=[\w.]*:?)*$`
 
@@ -95,22 +134,72 @@ inner_path(path) if {
 
 plain_goflags(value) if {
 	every word in split(value, " ") {
-		regex.match(`^(-(mod=(mod|vendor|readonly)|count=\d+|race|v|short|trimpath|buildvcs=(true|false|auto)|tags=[\w,]+|p=\d+|timeout=\w+|parallel=\d+|failfast|cover|shuffle=\w+))?$`, word)
+		regex.match(plain_go_flag, word)
 	}
 }
 
+plain_go_flag := concat("", [
+	`^(-(mod=(mod|vendor|readonly)|count=\d+|race|v|short|trimpath|buildvcs=(true|false|auto)`,
+	`|tags=[\w,]+|p=\d+|timeout=\w+|parallel=\d+|failfast|cover|shuffle=\w+))?$`,
+])
+
 steering := [
-	{"pattern": `^(LD_|DYLD_|GLIBC_|GCONV_|MALLOC_|LOCPATH$|NLSPATH$|TERMINFO|TERMCAP$|RES_OPTIONS$|RESOLV_|HOSTALIASES$|LOCALDOMAIN$|NIS_|TZDIR$|GETCONF_DIR$|TMPDIR$|TMP$|TEMP$|XDG_)`, "why": "controls the program loader or the C library"},
-	{"pattern": `^(PATH|IFS|BASH.*|ENV|SHELL.*|PS[0-9]|PROMPT_COMMAND|CDPATH|GLOBIGNORE|HOME|HISTFILE|POSIXLY_CORRECT)$`, "why": "controls the shell"},
+	{
+		"pattern": concat("", [
+			`^(LD_|DYLD_|GLIBC_|GCONV_|MALLOC_|LOCPATH$|NLSPATH$|TERMINFO|TERMCAP$|RES_OPTIONS$|RESOLV_`,
+			`|HOSTALIASES$|LOCALDOMAIN$|NIS_|TZDIR$|GETCONF_DIR$|TMPDIR$|TMP$|TEMP$|XDG_)`,
+		]),
+		"why": "controls the program loader or the C library",
+	},
+	{
+		"pattern": concat("", [
+			`^(PATH|IFS|BASH.*|ENV|SHELL.*|PS[0-9]|PROMPT_COMMAND|CDPATH|GLOBIGNORE|HOME|HISTFILE`,
+			`|POSIXLY_CORRECT)$`,
+		]),
+		"why": "controls the shell",
+	},
 	{"pattern": `^(GIT_|SSH_|PAGER$|.*EDITOR$|.*PAGER$|VISUAL$|BROWSER$|LESS)`, "why": "makes a tool run another program"},
 	{"pattern": `^(NODE_|npm_|NPM_|YARN_|PNPM_)`, "why": "controls node or npm"},
 	{"pattern": `^(PYTHON|PYTEST|PIP_|VIRTUAL_ENV|COVERAGE_PROCESS|DJANGO_(SETTINGS|CONF))`, "why": "controls Python"},
 	{"pattern": `^(PERL|RUBY|GEM_|BUNDLE_|JAVA_|_JAVA|JDK_|MAVEN_|GRADLE_|CLASSPATH|PHP|LUA|DOTNET_|CORECLR_)`, "why": "controls an interpreter"},
-	{"pattern": `^(GO|GCCGO|FC$|F77$|CGO|CC$|CXX$|CPP$|LD$|AR$|AS$|NM$|CFLAGS|CXXFLAGS|CPPFLAGS|LDFLAGS|MAKE|MFLAGS$|GNUMAKE|RUST|CARGO|CMAKE_|CTEST_|GCC_|COMPILER_|LIBRARY_|CPATH|C_INCLUDE|CPLUS_|OBJC_|DEPENDENCIES_|SUNPRO_|CCACHE|DISTCC|PKG_CONFIG|BAZEL|NINJA|MESON|VALGRIND)`, "why": "controls a build tool"},
-	{"pattern": `^(TAR_|GZIP$|BZIP|XZ_|ZSTD|ZIPOPT|UNZIP|ZIPINFO|LZ|GREP_|RIPGREP|FZF|ACK|AG_|JQ_|YQ_|SQLITE|AWK|GAWK|POSIX|OPENSSL|SSL_|KRB|CURL|WGET|RSYNC|DOCKER|KUBE|HELM|TF_|AWS|AZURE|GOOGLE|GH_|GITHUB_|RUNNER_|ACTIONS_)`, "why": "controls a tool or carries a credential"},
-	{"pattern": `^(R_|RSTUDIO|JULIA|TCL|TK_|ERL|ELIXIR|MIX_|HEX_|REBAR|GHC|CABAL|STACK_|OCAML|CAML|OPAM|DUNE_|SBT|SCALA|KOTLIN|ANT_|JAVAC|JRE|GROOVY|ZIG_|NIM|SWIFT|DENO_|BUN_|TS_|TSX_|ESLINT|BABEL|JEST|MOCHA|VITE|WEBPACK|NX_|TURBO_|NVM_|N_PREFIX|COREPACK|ESBUILD|PLAYWRIGHT|PUPPETEER|ELECTRON|COMPOSER|PHP|XDEBUG|SYMFONY|HARNESS|PROVE|SPEC_|RSPEC|RAKE|IRB|TOX_|NOX_|POETRY|PDM_|UV_|HATCH|CONDA|MYPY|RUFF|FLAKE8|PYLINT|BLACK|ISORT|COVERAGE|SETUPTOOLS|DISTUTILS|WERKZEUG|FLASK_APP|CELERY|JUPYTER|IPYTHON|MPL|NUMBA|SEMGREP|SHELLCHECK|SHFMT|STATICCHECK|GOLANGCI|BUF_|PROTOC|PRE_COMMIT|VIRTUALENV)`, "why": "controls a tool that loads code"},
+	{
+		"pattern": concat("", [
+			`^(GO|GCCGO|FC$|F77$|CGO|CC$|CXX$|CPP$|LD$|AR$|AS$|NM$|CFLAGS|CXXFLAGS|CPPFLAGS|LDFLAGS|MAKE`,
+			`|MFLAGS$|GNUMAKE|RUST|CARGO|CMAKE_|CTEST_|GCC_|COMPILER_|LIBRARY_|CPATH|C_INCLUDE|CPLUS_|OBJC_`,
+			`|DEPENDENCIES_|SUNPRO_|CCACHE|DISTCC|PKG_CONFIG|BAZEL|NINJA|MESON|VALGRIND)`,
+		]),
+		"why": "controls a build tool",
+	},
+	{
+		"pattern": concat("", [
+			`^(TAR_|GZIP$|BZIP|XZ_|ZSTD|ZIPOPT|UNZIP|ZIPINFO|LZ|GREP_|RIPGREP|FZF|ACK|AG_|JQ_|YQ_|SQLITE|AWK`,
+			`|GAWK|POSIX|OPENSSL|SSL_|KRB|CURL|WGET|RSYNC|DOCKER|KUBE|HELM|TF_|AWS|AZURE|GOOGLE|GH_|GITHUB_`,
+			`|RUNNER_|ACTIONS_)`,
+		]),
+		"why": "controls a tool or carries a credential",
+	},
+	{
+		"pattern": concat("", [
+			`^(R_|RSTUDIO|JULIA|TCL|TK_|ERL|ELIXIR|MIX_|HEX_|REBAR|GHC|CABAL|STACK_|OCAML|CAML|OPAM|DUNE_|SBT`,
+			`|SCALA|KOTLIN|ANT_|JAVAC|JRE|GROOVY|ZIG_|NIM|SWIFT|DENO_|BUN_|TS_|TSX_|ESLINT|BABEL|JEST|MOCHA`,
+			`|VITE|WEBPACK|NX_|TURBO_|NVM_|N_PREFIX|COREPACK|ESBUILD|PLAYWRIGHT|PUPPETEER|ELECTRON|COMPOSER`,
+			`|PHP|XDEBUG|SYMFONY|HARNESS|PROVE|SPEC_|RSPEC|RAKE|IRB|TOX_|NOX_|POETRY|PDM_|UV_|HATCH|CONDA`,
+			`|MYPY|RUFF|FLAKE8|PYLINT|BLACK|ISORT|COVERAGE|SETUPTOOLS|DISTUTILS|WERKZEUG|FLASK_APP|CELERY`,
+			`|JUPYTER|IPYTHON|MPL|NUMBA|SEMGREP|SHELLCHECK|SHFMT|STATICCHECK|GOLANGCI|BUF_|PROTOC|PRE_COMMIT`,
+			`|VIRTUALENV)`,
+		]),
+		"why": "controls a tool that loads code",
+	},
 	{"pattern": `^(CHROM|DBUS_|VK_|LIBGL|GTK_|FONTCONFIG_)`, "why": "controls a browser or its libraries"},
-	{"pattern": `(PATH|_OPTS?|OPTIONS|FLAGS|_ARGS|_CMD|COMMAND|_EXEC|_EXE|_BIN|_CONF|_RC|RCFILE|PRELOAD|_LIB|LIBS|_MODULES|PLUGINS?|LOADER|WRAPPER|COMPILER|LAUNCHER|_SHELL|EDITOR|PAGER|HOOKS?|_BINARY|_PROGRAM|_PYTHON|_PERL|_RUBY|_NODE|INTERPRETER|REGISTRY|MIRROR|_INDEX|INIT|STARTUP|PROFILE_USER|BASHRC|CALLBACK|HANDLER)$`, "why": "by its name controls a tool"},
+	{
+		"pattern": concat("", [
+			`(PATH|_OPTS?|OPTIONS|FLAGS|_ARGS|_CMD|COMMAND|_EXEC|_EXE|_BIN|_CONF|_RC|RCFILE|PRELOAD|_LIB|LIBS`,
+			`|_MODULES|PLUGINS?|LOADER|WRAPPER|COMPILER|LAUNCHER|_SHELL|EDITOR|PAGER|HOOKS?|_BINARY|_PROGRAM`,
+			`|_PYTHON|_PERL|_RUBY|_NODE|INTERPRETER|REGISTRY|MIRROR|_INDEX|INIT|STARTUP|PROFILE_USER|BASHRC`,
+			`|CALLBACK|HANDLER)$`,
+		]),
+		"why": "by its name controls a tool",
+	},
 	{"pattern": `(?i)(proxy|token|secret|password|credential)`, "why": "carries a credential or a proxy"},
 ]
 
@@ -128,8 +217,13 @@ elsewhere(value) if {
 
 elsewhere(value) if {
 	regex.match(`^[A-Za-z][\w+.-]*://`, value)
-	not regex.match(`^(sqlite|file|memory|postgres(ql)?|mysql|redis|amqp|mongodb|https?)(\+\w+)?://(/?$|//?tmp/|/?:memory:|([^/@]*@)?(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/|$))`, value)
+	not regex.match(local_service_url, value)
 }
+
+local_service_url := concat("", [
+	`^(sqlite|file|memory|postgres(ql)?|mysql|redis|amqp|mongodb|https?)(\+\w+)?://(/?$|//?tmp/`,
+	`|/?:memory:|([^/@]*@)?(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/|$))`,
+])
 
 steers(name) if {
 	some s in steering

@@ -10,4 +10,7 @@ service_values := {
 	"PGUSER": `^\w{1,63}$`, "PGDATABASE": `^\w{1,63}$`,
 }
 
-local_url := `^(postgres(ql)?|mysql2?|mariadb|redis)(\+\w+)?://([\w.%-]*(:[\w.%-]*)?@)?(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?(/[\w-]*)?(\?(sslmode=disable|charset=\w+|encoding=\w+))?$`
+local_url := concat("", [
+	`^(postgres(ql)?|mysql2?|mariadb|redis)(\+\w+)?://([\w.%-]*(:[\w.%-]*)?@)?(localhost|127\.0\.0\.1`,
+	`|\[::1\])(:\d{1,5})?(/[\w-]*)?(\?(sslmode=disable|charset=\w+|encoding=\w+))?$`,
+])

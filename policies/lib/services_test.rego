@@ -14,7 +14,10 @@ test_databases_on_this_machine if {
 
 test_databases_elsewhere if {
 	every name, values in {
-		"DATABASE_URL": ["postgres://me@db.example.com/x", "postgres://me@127.0.0.1.example.com/x", "postgres://127.0.0.1@example.com/x", "postgres://127.0.0.1/x?host=example.com", "sqlite:////etc/passwd", "postgres:///x?host=/var/run", "http://localhost/"],
+		"DATABASE_URL": [
+			"postgres://me@db.example.com/x", "postgres://me@127.0.0.1.example.com/x", "postgres://127.0.0.1@example.com/x",
+			"postgres://127.0.0.1/x?host=example.com", "sqlite:////etc/passwd", "postgres:///x?host=/var/run", "http://localhost/",
+		],
 		"REDIS_URL": ["unix:///var/run/docker.sock", "redis://example.com"],
 		"PGHOST": ["/var/run/postgresql", "example.com"],
 		"PGUSER": ["a b"],

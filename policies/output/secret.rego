@@ -22,7 +22,11 @@ redact contains {"rule": "output.secret", "secret": secret.rule} if {
 #   rule: output.binary
 #   match: [{kind: output, name: core.1, binary: true, secrets: [{rule: private-key, count: 1}]}]
 #   not_match: [{kind: output, name: plot.png, binary: true}, {kind: output, name: a.txt, secrets: [{rule: private-key, count: 1}]}]
-deny contains lib.denial("output.binary", "it is a binary file and contains what looks like a secret", "write it as text, in which secrets are redacted, or remove the secret") if {
+deny contains lib.denial(
+	"output.binary",
+	"it is a binary file and contains what looks like a secret",
+	"write it as text, in which secrets are redacted, or remove the secret",
+) if {
 	input.binary == true
 	input.found > 0
 }

@@ -10,7 +10,11 @@ env contains {"rule": "env.allowed", "name": e.name} if {
 # METADATA
 # title: Variables that control a loader, interpreter or tool are denied
 # custom: {rule: env.name}
-deny contains lib.denial("env.name", sprintf("the variable %s with this value %s", [e.name, lib.why_env(e.name)]), "remove it, or write the option on the command line") if {
+deny contains lib.denial(
+	"env.name",
+	sprintf("the variable %s with this value %s", [e.name, lib.why_env(e.name)]),
+	"remove it, or write the option on the command line",
+) if {
 	some e in input.proposal.env
 	not lib.env_ok(e.name, e.value)
 }

@@ -23,7 +23,11 @@ granted(name) := input.proposal.limits[name] if input.proposal.limits[name] > 0
 # METADATA
 # title: Limits above the maximum are denied
 # custom: {rule: limits.too-much}
-deny contains lib.denial("limits.too-much", sprintf("%s %v exceeds the maximum of %v", [name, input.proposal.limits[name], maximum]), sprintf("request %s of at most %v", [name, maximum])) if {
+deny contains lib.denial(
+	"limits.too-much",
+	sprintf("%s %v exceeds the maximum of %v", [name, input.proposal.limits[name], maximum]),
+	sprintf("request %s of at most %v", [name, maximum]),
+) if {
 	input.proposal.asks
 	some name, maximum in maximums
 	input.proposal.limits[name] > maximum

@@ -21,7 +21,11 @@ deny contains lib.denial("proposal.cwd", "the working directory is outside the w
 # METADATA
 # title: Outputs must be files in the workspace
 # custom: {rule: proposal.outputs}
-deny contains lib.denial("proposal.outputs", sprintf("%q cannot be an output: it is not a file in the workspace", [o.value]), "use paths relative to the workspace, without .. and not under .git") if {
+deny contains lib.denial(
+	"proposal.outputs",
+	sprintf("%q cannot be an output: it is not a file in the workspace", [o.value]),
+	"use paths relative to the workspace, without .. and not under .git",
+) if {
 	some o in input.proposal.outputs
 	bad_output(o)
 }

@@ -6,7 +6,12 @@ package fumehood.trigger
 #   rule: trigger.command
 #   match: [{command: deploy}, {command: ""}, {command: Run}]
 #   not_match: [{command: run}, {command: help}]
-deny contains {"rule": "trigger.command", "message": "unknown command", "suggestion": "use run, approve, rerun, review, explain or help", "text": input.command} if {
+deny contains {
+	"rule": "trigger.command",
+	"message": "unknown command",
+	"suggestion": "use run, approve, rerun, review, explain or help",
+	"text": input.command,
+} if {
 	not input.command in (starting | asking)
 }
 
@@ -16,7 +21,12 @@ deny contains {"rule": "trigger.command", "message": "unknown command", "suggest
 #   rule: trigger.role
 #   match: [{actor: {permission: ""}}, {actor: {permission: Admin}}, {command: help, actor: {permission: owner, author: true}}]
 #   not_match: [{actor: {permission: none}}, {actor: {permission: write}}]
-deny contains {"rule": "trigger.role", "message": "the role of this account is unknown", "suggestion": "allow the job to read roles, and try again", "text": input.actor.login} if {
+deny contains {
+	"rule": "trigger.role",
+	"message": "the role of this account is unknown",
+	"suggestion": "allow the job to read roles, and try again",
+	"text": input.actor.login,
+} if {
 	not input.actor.permission in roles
 }
 
@@ -26,7 +36,12 @@ deny contains {"rule": "trigger.role", "message": "the role of this account is u
 #   rule: trigger.actor
 #   match: [{actor: {type: Organization}}, {actor: {type: ""}}, {command: help, actor: {type: Mannequin}}, {actor: {id: 0}}, {actor: {id: -1}, bots: [-1]}]
 #   not_match: [{actor: {type: Bot}}, {actor: {type: User}}]
-deny contains {"rule": "trigger.actor", "message": "this account is neither a person nor a bot", "suggestion": "use a person's account", "text": input.actor.login} if {
+deny contains {
+	"rule": "trigger.actor",
+	"message": "this account is neither a person nor a bot",
+	"suggestion": "use a person's account",
+	"text": input.actor.login,
+} if {
 	not is_actor
 }
 
@@ -40,9 +55,17 @@ is_actor if {
 # description: The permission of the account that comments counts, never that of the author.
 # custom:
 #   rule: trigger.permission
-#   match: [{actor: {permission: triage}}, {actor: {permission: read, author: true}}, {command: approve, actor: {permission: none}}, {pr: {fork: true}, actor: {permission: read, author: true}}]
+#   match: [
+#     {actor: {permission: triage}}, {actor: {permission: read, author: true}}, {command: approve, actor: {permission: none}},
+#     {pr: {fork: true}, actor: {permission: read, author: true}}
+#   ]
 #   not_match: [{actor: {permission: maintain}}, {command: help, actor: {permission: read}}, {actor: {type: Bot, permission: none}}]
-deny contains {"rule": "trigger.permission", "message": sprintf("%s requires write permission on the repository", [input.command]), "suggestion": "ask someone with write permission to write it", "text": input.actor.login} if {
+deny contains {
+	"rule": "trigger.permission",
+	"message": sprintf("%s requires write permission on the repository", [input.command]),
+	"suggestion": "ask someone with write permission to write it",
+	"text": input.actor.login,
+} if {
 	starts
 	not writer
 	not bot
@@ -54,7 +77,12 @@ deny contains {"rule": "trigger.permission", "message": sprintf("%s requires wri
 #   rule: trigger.asking
 #   match: [{command: help, actor: {permission: read}}, {command: explain, actor: {permission: none}}]
 #   not_match: [{command: help, actor: {permission: none, author: true}}, {command: explain, actor: {permission: triage}}, {actor: {permission: read}}]
-deny contains {"rule": "trigger.asking", "message": sprintf("%s is for the author and for people with triage permission", [input.command]), "suggestion": "read the documentation; the comment shows what ran", "text": input.actor.login} if {
+deny contains {
+	"rule": "trigger.asking",
+	"message": sprintf("%s is for the author and for people with triage permission", [input.command]),
+	"suggestion": "read the documentation; the comment shows what ran",
+	"text": input.actor.login,
+} if {
 	input.command in asking
 	not may_ask
 }
@@ -65,7 +93,12 @@ deny contains {"rule": "trigger.asking", "message": sprintf("%s is for the autho
 #   rule: trigger.own-approval
 #   match: [{command: approve, actor: {author: true}}, {command: approve, actor: {author: true, permission: admin}}]
 #   not_match: [{command: approve}, {command: run, actor: {author: true}}]
-deny contains {"rule": "trigger.own-approval", "message": "the author of a pull request cannot approve its commands", "suggestion": "ask someone else with write permission to approve", "text": input.actor.login} if {
+deny contains {
+	"rule": "trigger.own-approval",
+	"message": "the author of a pull request cannot approve its commands",
+	"suggestion": "ask someone else with write permission to approve",
+	"text": input.actor.login,
+} if {
 	input.command == "approve"
 	input.actor.author
 }
@@ -75,9 +108,17 @@ deny contains {"rule": "trigger.own-approval", "message": "the author of a pull 
 # description: Bots are identified by id, since anyone can choose a name.
 # custom:
 #   rule: trigger.bot
-#   match: [{actor: {type: Bot, permission: admin}}, {command: approve, actor: {id: 41, type: Bot}, bots: [41]}, {command: help, actor: {type: Bot}}, {command: rerun, actor: {id: 41, type: User}, bots: [41]}]
+#   match: [
+#     {actor: {type: Bot, permission: admin}}, {command: approve, actor: {id: 41, type: Bot}, bots: [41]}, {command: help, actor: {type: Bot}},
+#     {command: rerun, actor: {id: 41, type: User}, bots: [41]}
+#   ]
 #   not_match: [{actor: {id: 41, type: Bot}, bots: [41]}, {command: approve}]
-deny contains {"rule": "trigger.bot", "message": "bots may only propose plans, and only if the policy lists their id", "suggestion": "list the bot's id to allow it to propose; a person approves", "text": input.actor.login} if {
+deny contains {
+	"rule": "trigger.bot",
+	"message": "bots may only propose plans, and only if the policy lists their id",
+	"suggestion": "list the bot's id to allow it to propose; a person approves",
+	"text": input.actor.login,
+} if {
 	bot
 	not proposes
 }
@@ -93,8 +134,17 @@ proposes if {
 # custom:
 #   rule: trigger.fork
 #   match: [{actor: {id: 41, type: Bot, permission: none}, bots: [41], pr: {fork: true}}]
-#   not_match: [{actor: {id: 41, type: Bot, permission: none}, bots: [41]}, {pr: {fork: true}}, {actor: {permission: read}, pr: {fork: true}}, {command: help, actor: {type: Bot, permission: none}, pr: {fork: true}}, {actor: {id: 41, type: Bot, permission: write}, bots: [41], pr: {fork: true}}]
-deny contains {"rule": "trigger.fork", "message": "on a fork's pull request only someone with write permission can start a run", "suggestion": "ask a person with write permission to run the plan", "text": input.actor.login} if {
+#   not_match: [
+#     {actor: {id: 41, type: Bot, permission: none}, bots: [41]}, {pr: {fork: true}}, {actor: {permission: read}, pr: {fork: true}},
+#     {command: help, actor: {type: Bot, permission: none}, pr: {fork: true}},
+#     {actor: {id: 41, type: Bot, permission: write}, bots: [41], pr: {fork: true}}
+#   ]
+deny contains {
+	"rule": "trigger.fork",
+	"message": "on a fork's pull request only someone with write permission can start a run",
+	"suggestion": "ask a person with write permission to run the plan",
+	"text": input.actor.login,
+} if {
 	starts
 	bot
 	input.pr.fork

@@ -29,7 +29,10 @@ allow contains {"rule": "trigger.listed-bot"} if {
 # custom:
 #   rule: trigger.reader
 #   match: [{command: help, actor: {permission: triage}}, {command: explain, actor: {permission: read, author: true}}, {command: explain, pr: {state: closed}}]
-#   not_match: [{command: help, actor: {permission: read}}, {command: run}, {command: help, actor: {type: Bot}}, {command: help, actor: {type: Organization}}, {command: help, bots: [9]}]
+#   not_match: [
+#     {command: help, actor: {permission: read}}, {command: run}, {command: help, actor: {type: Bot}}, {command: help, actor: {type: Organization}},
+#     {command: help, bots: [9]}
+#   ]
 allow contains {"rule": "trigger.reader"} if {
 	input.command in asking
 	may_ask

@@ -6,7 +6,11 @@ package fumehood.trigger
 #   rule: trigger.closed
 #   match: [{pr: {state: closed}}, {command: approve, pr: {locked: true}}, {pr: {state: ""}}]
 #   not_match: [{command: help, pr: {state: closed}}, {command: explain, pr: {locked: true}}, {pr: {draft: true}}]
-deny contains {"rule": "trigger.closed", "message": "runs cannot start on a closed or locked pull request", "suggestion": "reopen or unlock it first; help and explain still work"} if {
+deny contains {
+	"rule": "trigger.closed",
+	"message": "runs cannot start on a closed or locked pull request",
+	"suggestion": "reopen or unlock it first; help and explain still work",
+} if {
 	starts
 	not takes_runs
 }
@@ -38,7 +42,11 @@ known_head if {
 #   rule: trigger.budget-pr
 #   match: [{runs: {pr: 20}}, {runs: {pr: 21}}, {runs: {max_pr: 0}}, {command: approve, runs: {pr: 20}}, {runs: {pr: -1}}]
 #   not_match: [{runs: {pr: 19}}, {command: help, runs: {pr: 20}}]
-deny contains {"rule": "trigger.budget-pr", "message": sprintf("this pull request has used %d of its %d runs", [input.runs.pr, input.runs.max_pr]), "suggestion": "run the rest by hand, or raise the budget in the workflow"} if {
+deny contains {
+	"rule": "trigger.budget-pr",
+	"message": sprintf("this pull request has used %d of its %d runs", [input.runs.pr, input.runs.max_pr]),
+	"suggestion": "run the rest by hand, or raise the budget in the workflow",
+} if {
 	starts
 	not within(input.runs.pr, input.runs.max_pr)
 }
@@ -49,7 +57,11 @@ deny contains {"rule": "trigger.budget-pr", "message": sprintf("this pull reques
 #   rule: trigger.budget-day
 #   match: [{runs: {day: 100}}, {runs: {day: 100, pr: 0}}, {command: rerun, runs: {max_day: 0}}, {runs: {day: -1}}]
 #   not_match: [{runs: {day: 99}}, {command: explain, runs: {day: 100}}]
-deny contains {"rule": "trigger.budget-day", "message": sprintf("this repository has used %d of its %d runs today", [input.runs.day, input.runs.max_day]), "suggestion": "wait until midnight UTC, or raise the budget in the workflow"} if {
+deny contains {
+	"rule": "trigger.budget-day",
+	"message": sprintf("this repository has used %d of its %d runs today", [input.runs.day, input.runs.max_day]),
+	"suggestion": "wait until midnight UTC, or raise the budget in the workflow",
+} if {
 	starts
 	not within(input.runs.day, input.runs.max_day)
 }

@@ -29,7 +29,10 @@ func Parse(layer, name string, content []byte, annotations bool) (m *ast.Module,
 	if m, err = ast.ParseModuleWithOpts(name, string(content), o); err != nil {
 		return nil, err
 	}
-	return m, deepTerms(m)
+	if err := deepTerms(m); err != nil {
+		return m, err
+	}
+	return m, joinLiterals(m, content)
 }
 
 // Guard turns a panic of the compiler into an error: in a goroutine it would end the

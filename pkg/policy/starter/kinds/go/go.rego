@@ -7,7 +7,11 @@ package fumehood.command
 #   rule: repo.go-integration
 #   match: ["go test -tags integration ./...", "go test -tags=integration,slow ./...", "GOFLAGS=-tags=integration go test ./..."]
 #   not_match: ["go test ./...", "go test integration"]
-deny contains {"rule": "repo.go-integration", "message": "the integration tests need services that the sandbox does not have", "suggestion": "remove -tags integration"} if {
+deny contains {
+	"rule": "repo.go-integration",
+	"message": "the integration tests need services that the sandbox does not have",
+	"suggestion": "remove -tags integration",
+} if {
 	input.command.tool == "go"
 	some option in input.command.options
 	option.name == "-tags"

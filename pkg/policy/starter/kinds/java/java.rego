@@ -7,7 +7,11 @@ package fumehood.command
 #   rule: repo.java-integration
 #   match: ["./gradlew integrationTest", "mvn verify -P a,integration"]
 #   not_match: ["./gradlew test", "mvn test"]
-deny contains {"rule": "repo.java-integration", "message": "the integration tests need services that the sandbox does not have", "suggestion": "run the unit tests: ./gradlew test, mvn test"} if {
+deny contains {
+	"rule": "repo.java-integration",
+	"message": "the integration tests need services that the sandbox does not have",
+	"suggestion": "run the unit tests: ./gradlew test, mvn test",
+} if {
 	input.command.tool in {"gradle", "mvn"}
 	"integration" in named
 }

@@ -7,7 +7,11 @@ package fumehood.command
 #   rule: repo.python-integration
 #   match: ["pytest -m integration", "python3 -m pytest -m 'integration and slow'"]
 #   not_match: ["pytest -q tests", "pytest -m 'not integration'"]
-deny contains {"rule": "repo.python-integration", "message": "the integration tests need services that the sandbox does not have", "suggestion": "remove -m integration"} if {
+deny contains {
+	"rule": "repo.python-integration",
+	"message": "the integration tests need services that the sandbox does not have",
+	"suggestion": "remove -m integration",
+} if {
 	input.command.tool == "pytest"
 	some option in input.command.options
 	option.name == "-m"
