@@ -12,32 +12,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fumehood/fumehood/pkg/policy/opatest"
 )
-
-// opaVersion is the version whose bundles fumehood promises to read, and that reads
-// fumehood's.
-const opaVersion = "v1.22.0"
-
-// builtOPA builds the real opa from its Go module, whose dependencies are separate
-// from this module's.
-func builtOPA(t *testing.T) string {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(cache, "fumehood-test", "opa-"+opaVersion)
-	opa := filepath.Join(dir, "opa")
-	if _, err := os.Stat(opa); err == nil {
-		return opa
-	}
-	cmd := exec.Command("go", "install", "github.com/open-policy-agent/opa@"+opaVersion)
-	cmd.Env, cmd.Dir = append(os.Environ(), "GOBIN="+dir, "GOFLAGS="), t.TempDir()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return opa
-}
 
 // A workshop is a directory with a policy, keys, and both programs.
 type workshop struct {
@@ -76,7 +53,7 @@ func (w workshop) fumehood(args ...string) (int, string) {
 
 func newWorkshop(t *testing.T) workshop {
 	t.Helper()
-	w := workshop{t, t.TempDir(), builtOPA(t)}
+	w := workshop{t, t.TempDir(), opatest.Binary(t)}
 	for name, content := range map[string]string{
 		"policy/a.rego":            acmeRules,
 		"policy/acme/data.json":    `{"denied": ["grep"], "n": 2.50, "text": "ä <&> \u2028", "deep": {"b": [1, {"z": null, "a": true}]}}`,
