@@ -11,17 +11,18 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/bounds"
 	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// The limits of the search for shadows: of its time, of the generated inputs and of those of
-// the corpus. implying is how often a denial must hold with another one before it is
+// The limits of the search for shadows: of its processor time, of the generated inputs and of
+// those of the corpus. implying is how often a denial must hold with another one before it is
 // reported.
 const (
 	searching    = 1500 * time.Millisecond
 	maxGenerated = 300
-	maxCorpus    = 200
+	maxCorpus    = 100
 	implying     = 3
 )
 
@@ -95,9 +96,9 @@ func (t *trial) decided(decide func() (answer, error)) (answer, error) {
 // explore decides generated inputs and a part of the corpus, for shadows only, until its time
 // is over. An input that cannot be decided is not counted; errors are for tests to find.
 func (t *trial) explore(ctx context.Context, tried []policy.Layer) {
-	start := time.Now()
+	began := bounds.ProcessorTime()
 	for _, in := range slices.Concat(generated(tried), t.corpus(tried)) {
-		if ctx.Err() != nil || time.Since(start) > searching {
+		if ctx.Err() != nil || bounds.ProcessorTime()-began > searching {
 			return
 		}
 		_, _ = t.decided(func() (answer, error) {
