@@ -119,7 +119,7 @@ func (a *attempt) explain(err error) {
 // permit asks policy about the connection and checks its addresses. It returns the reason to
 // refuse it, or "".
 func (a *attempt) permit(ctx context.Context) string {
-	d, err := a.way.control.ask(ctx, a.egress)
+	d, err := a.way.ask(ctx, a.egress)
 	if err != nil {
 		return "cut"
 	}

@@ -22,7 +22,10 @@ import (
 // is given.
 type Options struct {
 	// Decide returns policy's answer. It is required and called from several goroutines
-	// at a time. An error ends the gateway: nothing leaves without a decision.
+	// at a time. An error ends the gateway: nothing leaves without a decision. An Allow about
+	// a lookup, connect or hello applies to the same question until the command's End, and
+	// Decide is not called for it again: it must not depend on time or on earlier calls. Every
+	// refusal, request and datagram is asked about.
 	Decide func(context.Context, proposal.Egress) (proposal.EgressDecision, error)
 	// AnswerWithin bounds Decide; it must be positive.
 	AnswerWithin time.Duration

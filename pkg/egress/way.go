@@ -56,6 +56,8 @@ type span struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	open   sync.WaitGroup
+
+	answers answers
 }
 
 // A datagram keeps its span open until it is reported.
@@ -72,7 +74,7 @@ func newWay(s wire.Setup, roots *x509.CertPool, ca *relay.CA, c *control) (*way,
 	if err != nil {
 		return nil, err
 	}
-	w.server, err = names.NewServer(names.Options{Pool: w.pool, Ask: c.ask, Find: w.resolver.Find, Elsewhere: w.proxies.Applies, Report: c.report})
+	w.server, err = names.NewServer(names.Options{Pool: w.pool, Ask: w.ask, Find: w.resolver.Find, Elsewhere: w.proxies.Applies, Report: c.report})
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +82,7 @@ func newWay(s wire.Setup, roots *x509.CertPool, ca *relay.CA, c *control) (*way,
 	if err != nil {
 		return nil, err
 	}
-	o := relay.Options{Ask: c.ask, Report: c.report, Roots: roots, CA: ca, Scan: scanner.Scan, Redact: scanner.Redact}
+	o := relay.Options{Ask: w.ask, Report: c.report, Roots: roots, CA: ca, Scan: scanner.Scan, Redact: scanner.Redact}
 	for _, k := range s.Credentials {
 		o.Credentials = append(o.Credentials, relay.Credential(k))
 	}

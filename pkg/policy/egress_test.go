@@ -165,6 +165,9 @@ func TestEgressMatrix(t *testing.T) {
 			x := plainEgress()
 			c.step(&x)
 			d := pass(t, e, x)
+			if diff := cmp.Diff(d, pass(t, e, x)); diff != "" {
+				t.Errorf("asked again: %s", diff) // the gateway uses what is allowed again
+			}
 			if want := c.rule == ""; want != (d.Effect == proposal.Allow) || want != (d.Reason == nil) {
 				t.Fatalf("%+v of %+v, want rule %q", d, x, c.rule)
 			}
