@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command reach measures one way to a server, for BenchmarkNetwork. It prints how many MiB
-// a second one long answer had, and what a new connection with a short answer took, in
-// milliseconds: in total, and up to the end of the lookup, of the connection, and of the
-// TLS handshake. Times are medians.
+// a second the fastest of some long answers had, and what new connections with a short
+// answer took, in milliseconds: the median and the tenth percentile, and the medians up to
+// the end of the lookup, of the connection, and of the TLS handshake.
 package main
 
 import (
@@ -22,8 +22,8 @@ import (
 
 var (
 	proxy = flag.String("proxy", "", "address of a CONNECT proxy")
-	size  = flag.Int("size", 0, "bytes of the long answer; 0 for none")
-	count = flag.Int("count", 0, "new connections")
+	size  = flag.Int("size", 0, "bytes of a long answer; 0 for none")
+	count = flag.Int("count", 0, "number of long answers or, without size, of connections")
 	h2    = flag.Bool("h2", false, "use HTTP/2 over TLS")
 )
 
@@ -40,17 +40,9 @@ func measure(base string) error {
 	if *proxy != "" {
 		t.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: *proxy})
 	}
-	var rate float64
-	if *size > 0 {
-		took, err := get(t, fmt.Sprint(base, "/", *size), *size)
-		if err != nil {
-			return err
-		}
-		rate = float64(*size) / (1 << 20) / took[0].Seconds()
-	}
-	all := make([][]time.Duration, phases)
+	all, want := make([][]time.Duration, phases), max(*size, 1)
 	for range *count {
-		took, err := get(t, base+"/1", 1)
+		took, err := get(t, fmt.Sprint(base, "/", want), want)
 		if err != nil {
 			return err
 		}
@@ -59,17 +51,19 @@ func measure(base string) error {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	fmt.Println(rate, median(all[0]), median(all[1]), median(all[2]), median(all[3]))
+	for _, took := range all {
+		slices.Sort(took)
+	}
+	if *size > 0 {
+		fmt.Println(float64(*size) / (1 << 20) / all[0][0].Seconds())
+		return nil
+	}
+	half := *count / 2
+	fmt.Println(0, ms(all[0][half]), ms(all[0][*count/10]), ms(all[1][half]), ms(all[2][half]), ms(all[3][half]))
 	return nil
 }
 
-func median(took []time.Duration) float64 {
-	if len(took) == 0 {
-		return 0
-	}
-	slices.Sort(took)
-	return took[len(took)/2].Seconds() * 1000
-}
+func ms(d time.Duration) float64 { return d.Seconds() * 1000 }
 
 const phases = 4
 
@@ -93,8 +87,8 @@ func get(t *http.Transport, from string, want int) (took [phases]time.Duration, 
 	}
 	defer r.Body.Close()
 	n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, r.Body, make([]byte, 256<<10))
-	if err == nil && (int(n) != want || r.StatusCode != http.StatusOK) {
-		err = fmt.Errorf("%s: %s, %d bytes", from, r.Status, n)
+	if err != nil || int(n) != want || r.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s, %d bytes: %v", from, r.Status, n, err)
 	}
 	ends(0)
 	return took, err
