@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/egress/segment"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -218,5 +219,14 @@ func BenchmarkRaw(b *testing.B) {
 	b.SetBytes(int64(len(chunk)))
 	for b.Loop() {
 		c.Write(chunk)
+	}
+}
+
+// What is forwarded at once is one frame to the sandbox, with headers of IPv6 and TCP's
+// timestamps, and uses most of it.
+func TestBufferIsOneFrame(t *testing.T) {
+	const room = segment.MTU - 40 - 32
+	if bigBuffer > room || bigBuffer < room*9/10 {
+		t.Errorf("a buffer of %d bytes, and a frame has room for %d", bigBuffer, room)
 	}
 }

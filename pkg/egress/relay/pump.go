@@ -48,10 +48,12 @@ func (s *session) pump(up net.Conn) {
 }
 
 // An idle connection uses at most smallBuffer, so that a thousand of them cost little. A
-// streaming connection borrows a bigBuffer for as long as there is something to read.
+// streaming connection borrows a bigBuffer for as long as there is something to read. That is a
+// little less than one frame to the sandbox holds (see segment.MTU): 64 KiB would be a full frame
+// and a tiny one.
 const (
 	smallBuffer = 4 << 10
-	bigBuffer   = 64 << 10
+	bigBuffer   = 63 << 10
 )
 
 var bigBuffers = sync.Pool{New: func() any { return new([bigBuffer]byte) }}
