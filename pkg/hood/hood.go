@@ -351,7 +351,7 @@ func (s *Session) end(ctx context.Context, err error) (proposal.Report, error) {
 	err = errors.Join(err, wholeErr)
 	report.Run.WallMS = s.h.p.Now().Sub(report.Run.Start).Milliseconds()
 	report.Records = diagnose.Records(report.Records)
-	report.Totals = proposal.Total(report.Records)
+	report.Totals, report.Hosts = proposal.Total(report.Records), proposal.HostsOf(report.Records)
 	report.Error = s.h.p.Redactor.Failure(proposal.FailureOf(err))
 	return report, errors.Join(err, s.h.conclude(report, err))
 }

@@ -449,6 +449,8 @@ type Report struct {
 	Error *Failure `json:"error,omitempty"`
 	// Withheld is why policy does not allow the comment to show what commands printed.
 	Withheld *Reason `json:"withheld,omitempty"`
+	// Hosts is HostsOf(Records), for readers of the JSON document.
+	Hosts *Hosts `json:"hosts,omitempty"`
 	// Transfers are the files that the caller of a session moved into and out of the workspace.
 	Transfers []Transfer `json:"transfers,omitempty"`
 	// Differences are how the commands of a plan left the workspace, nil if they changed no

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
@@ -72,6 +73,7 @@ func checkFacts(r proposal.Report) *fault {
 	}
 	p.causes(r.Records)
 	p.require(r.Totals == proposal.Total(r.Records), "totals", "does not match the records")
+	p.require(r.Hosts == nil || reflect.DeepEqual(r.Hosts, proposal.HostsOf(r.Records)), "hosts", "does not match the records")
 	if r.Differences != nil {
 		p.differences(*r.Differences, r.Run.Session)
 	}

@@ -39,6 +39,7 @@ func (p Page) conditions(d *doc, items []item, l level) {
 		if p.several() {
 			d.block("<p>Conditions of " + code(part.Name, 60) + ":</p>")
 		}
+		hostTable(d, part.Report, l)
 		footer(d, part, l, p.Artifact != "")
 	}
 }

@@ -36,12 +36,15 @@ func full() proposal.Report {
 	o.Programs, o.Execs, o.Counts.Execs = o.Programs[:1], o.Execs[1:2], 1
 	o.Counts.Predicted, o.Counts.Decided, o.Counts.Unforeseen = 1, 0, 0
 	o.Counts.Refused, o.Programs[0].Refused = 1, 1
+	o.Network = []proposal.Reach{{Kind: proposal.EventConnection, Name: "a.example", Address: "192.0.2.1", Port: 443, Protocol: "tcp", SNI: "b.example", Program: "/usr/bin/curl",
+		Refused: true, Code: "policy", Rule: "egress.host", Message: "no", Suggestion: "ask", Count: 1, Sent: 1, Received: 2, Calls: []string{"GET /"}}}
+	o.Counts.Connections, o.Counts.NetRefused = 1, 1
 	for _, e := range []*proposal.Event{&o.Execs[0], &o.Notable[0], &o.Findings[0].Event} {
 		e.Command = rec.Proposal.ID
 	}
 	r.Error = &proposal.Failure{Code: "audit.full", Message: "no room"}
 	r.Differences = differences(proposal.Difference{Path: "a", Kind: "added", Text: "diff", Note: "partly"})
-	r.Totals = proposal.Total(r.Records)
+	r.Totals, r.Hosts = proposal.Total(r.Records), proposal.HostsOf(r.Records)
 	return r
 }
 

@@ -32,6 +32,9 @@ func Text(r proposal.Report) string {
 			fmt.Fprintf(&b, "  %s\n", line)
 		}
 	}
+	for _, line := range plainHosts(r) {
+		fmt.Fprintln(&b, line)
+	}
 	return b.String()
 }
 

@@ -25,7 +25,7 @@ const (
 )
 
 // Render returns r for a terminal: one line per command; the output of what failed; denials,
-// each with its reason, what is allowed instead and the rule; other output; what to know;
+// each with its reason, what is allowed instead and the rule; other output; hosts; what to know;
 // and a last line with totals and where the report and the log are.
 //
 // Text from elsewhere contains no escape sequence, hidden character or workflow command, and
@@ -42,6 +42,7 @@ func (v View) Render(r proposal.Report) string {
 			}
 		}
 	}
+	b.network(r)
 	b.notes(r)
 	b.last(r)
 	return b.String()
@@ -140,6 +141,17 @@ func (b *screen) output(rec proposal.Record) {
 		for line := range strings.Lines(shown) {
 			fmt.Fprintf(b, "  %s %s\n", b.paint(dim, "│"), strings.TrimSuffix(line, "\n"))
 		}
+	}
+}
+
+// network writes the hosts that commands used, or were refused.
+func (b *screen) network(r proposal.Report) {
+	lines := plainHosts(r)
+	if len(lines) > 0 {
+		fmt.Fprintln(b)
+	}
+	for _, line := range lines {
+		fmt.Fprintln(b, line)
 	}
 }
 
