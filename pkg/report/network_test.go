@@ -170,3 +170,40 @@ func TestReadRefusesNetwork(t *testing.T) {
 		})
 	}
 }
+
+// How a program orders the addresses of a name is not shown: it sends nothing. Attempts are.
+func TestAddressSortingIsNotShown(t *testing.T) {
+	r := networkedRun()
+	o := r.Records[0].Result.Observations
+	call := func(kind, address, errno string) {
+		o.Notable = append(o.Notable, proposal.Event{Command: "deps", Kind: kind, Program: "/usr/bin/curl", Address: address, Errno: errno, Times: 2})
+		o.Counts.Connects += 2
+	}
+	hidden := []string{"198.18.1.7:443", "[fd66:756d:6568::107]:443", "[::ffff:198.18.1.7]:8443", "192.0.2.1:9", "[2001:db8::1]:9", "127.0.0.1:0"}
+	for i, address := range hidden {
+		call(proposal.EventConnect, "udp "+address, []string{"", "ENETUNREACH"}[i%2])
+	}
+	call(proposal.EventConnect, "udp 198.18.0.1:53", "")
+	shown := []string{"udp 192.0.2.53:53", "udp 192.0.2.1:443", "tcp 198.18.1.7:443", "tcp 192.0.2.1:9"}
+	for _, address := range shown {
+		call(proposal.EventConnect, address, "ENETUNREACH")
+	}
+	call(proposal.EventSend, "udp 198.18.1.9:9", "")
+	got := Markdown(r)
+	if !strings.Contains(got, "<li>connections and sockets: 10<") {
+		t.Errorf("got\n%s", got)
+	}
+	for _, address := range append(shown, "udp 198.18.1.9:9") {
+		if !strings.Contains(got, address) {
+			t.Errorf("%s is not shown", address)
+		}
+	}
+	for _, address := range append(hidden, "198.18.0.1:53") {
+		if strings.Contains(got, "udp "+address) {
+			t.Errorf("%s is shown", address)
+		}
+	}
+	if data, err := JSON(r); err != nil || strings.Count(string(data), `"address": "udp `) != len(hidden)+4 {
+		t.Errorf("the document lacks a call: %v", err)
+	}
+}

@@ -135,12 +135,17 @@ func noted(o proposal.Observations, l level) []string {
 		{"files outside the workspace and the temporary directories", 0, []string{proposal.EventWrite, proposal.EventRename, proposal.EventRemove, proposal.EventLink, proposal.EventMode}},
 	} {
 		var events []proposal.Event
+		all := group.all
 		for _, e := range o.Notable {
-			if slices.Contains(group.kinds, e.Kind) {
+			switch {
+			case !slices.Contains(group.kinds, e.Kind):
+			case isSorting(e):
+				all -= e.Times
+			default:
 				events = append(events, e)
 			}
 		}
-		if n := max(group.all, len(events)); len(events) > 0 {
+		if n := max(all, len(events)); len(events) > 0 {
 			items = append(items, fmt.Sprintf("<li>%s: %s%s</li>", group.words, text.Count(int64(n)), list(events, l.list, func(e proposal.Event) string { return eventLine(e, l) })))
 		}
 	}
