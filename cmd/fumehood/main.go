@@ -19,10 +19,11 @@ import (
 )
 
 const (
-	exitOK      = cli.OK
-	exitRefused = cli.Refused
-	exitUsage   = cli.Usage
-	exitStopped = cli.Stopped
+	exitOK       = cli.OK
+	exitRefused  = cli.Refused
+	exitUsage    = cli.Usage
+	exitStopped  = cli.Stopped
+	exitObserved = cli.Observed
 )
 
 // An invocation is one run of the program. The functions that make commands are its

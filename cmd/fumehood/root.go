@@ -27,7 +27,8 @@ Exit codes:
   0  everything was allowed and succeeded
   1  a command was denied, needs approval or failed
   2  the command line or the plan is invalid
-  3  fumehood could not do its work; nothing (more) ran`,
+  3  fumehood could not do its work; nothing (more) ran
+  4  the network was only observed, not enforced (run --observe-network)`,
 		Example: `  fumehood demo                                    run the full pipeline on a sample pull request
   fumehood check --plan plan.yaml                  decide the commands of a plan, run nothing
   fumehood run --plan plan.yaml --workspace .      decide, run and report

@@ -28,13 +28,15 @@ func (c *invocation) runCommand() *cobra.Command {
 all decisions are in the audit log. The workspace is never written to.
 
 Exit codes: 0 everything was allowed and succeeded, 1 a command was denied, needs approval or
-failed, 2 the plan is invalid, 3 the run stopped`,
+failed, 2 the plan is invalid, 3 the run stopped, 4 the network was only observed
+(--observe-network), however the commands ended`,
 		Example: `  fumehood run --plan plan.yaml
   fumehood run --plan - --workspace ~/src/pr --json < plan.json
   fumehood run --plan plan.yaml --policy ./policy --report report.json
   fumehood run --plan plan.yaml --markdown comment.md
   fumehood run --plan plan.yaml --mount ~/go/pkg/mod:/home/fumehood/go/pkg/mod
   fumehood run --plan plan.yaml --mask NPM_TOKEN
+  fumehood run --plan plan.yaml --observe-network            which hosts do my own commands need?
   fumehood run --plan plan.yaml --hosts ./policy --credential GITHUB_TOKEN@api.github.com/repos/`,
 		Args: cli.NoArgs,
 		RunE: c.Run(func([]string) int { return c.runPlan(&s) }),
@@ -120,7 +122,7 @@ func (c *invocation) reportNotStarted(s *runFlags, p proposal.Plan, err error) {
 	if stop, ok := errors.AsType[*proposal.StopError](err); ok && stop.Code == "audit.exists" && cli.Exists(s.report) {
 		return // it may be that log's report, the only place of its key
 	}
-	o := gate.Options{Version: fumehoodVersion(), ObserveUnsafe: s.observe}
+	o := gate.Options{Version: fumehoodVersion(), ObserveUnsafe: s.observe, ObserveNetworkUnsafe: s.observeNetwork}
 	if a, err := gate.ReadAbout(s.about); err == nil {
 		o.Subject = a.Subject()
 	}
@@ -147,6 +149,9 @@ func (c *invocation) publish(s *runFlags, r proposal.Report) error {
 }
 
 func exitOf(r proposal.Report) int {
+	if r.Run.NetworkObserved {
+		return exitObserved
+	}
 	if r.Totals.Denied+r.Totals.Asked+r.Totals.Failed > 0 {
 		return exitRefused
 	}

@@ -45,6 +45,7 @@ type runFlags struct {
 	format          cli.Format
 	timeout         time.Duration
 	observe         bool
+	observeNetwork  bool
 	tools           string
 	config          string
 	setup           string
@@ -78,6 +79,7 @@ type runFlags struct {
 func (s *runFlags) define(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.plan, "plan", "", "`FILE` plan with the commands, JSON or YAML; - for standard input")
+	f.BoolVar(&s.observeNetwork, "observe-network", false, "let commands reach every public address, and only record it; never for a fork's code. Private addresses stay refused. The exit code is 4")
 	s.defineConfigured(cmd)
 	s.defineCommon(cmd)
 	s.defineInternal(f)
@@ -214,7 +216,7 @@ func (s *runFlags) options(a gate.About) (gate.Options, error) {
 	}
 	o.Workspace, o.Rootfs, o.Tools, o.Runsc = s.workspace, s.rootfs, s.tools, s.runsc
 	o.Artifacts, o.AuditFile, o.Version, o.Gateway = s.artifacts, s.auditFile, fumehoodVersion(), []string{"/proc/self/exe", egress.DoorName}
-	o.ObserveUnsafe, o.Ceiling, o.Subject = s.observe, a.Ceiling, a.Subject()
+	o.ObserveUnsafe, o.ObserveNetworkUnsafe, o.Ceiling, o.Subject = s.observe, s.observeNetwork, a.Ceiling, a.Subject()
 	return o, err
 }
 

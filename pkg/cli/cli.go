@@ -25,6 +25,8 @@ const (
 	Refused = 1 // a command was denied, needs approval or did not succeed
 	Usage   = 2 // the command line or the plan is invalid
 	Stopped = 3 // fumehood could not do its work; nothing (more) ran
+	// Observed is the end of a run whose network was only observed, however its commands ended.
+	Observed = 4
 )
 
 // An Invocation is one run of a command.

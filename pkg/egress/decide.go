@@ -82,7 +82,25 @@ func (g *Gateway) decide(e proposal.Egress) (proposal.EgressDecision, bool) {
 		g.undecided(err)
 		return proposal.EgressDecision{}, false
 	}
+	if g.o.ObserveUnsafe {
+		d = observed(e, d)
+	}
 	return d, true
+}
+
+// observed returns what passes where d is not enforced, with what d would have refused. The
+// gateway's process still refuses addresses that are not public, and every datagram.
+func observed(e proposal.Egress, d proposal.EgressDecision) proposal.EgressDecision {
+	step := e.Kind == proposal.EgressLookup || e.Kind == proposal.EgressConnect
+	if d.Effect != proposal.Allow && d.Firm != nil {
+		d.Reason = d.Firm
+		return d
+	}
+	if !step {
+		return d
+	}
+	return proposal.EgressDecision{Effect: proposal.Allow, Rules: d.Rules, Reason: d.Reason, Raw: true,
+		Observed: d.Observed || d.Effect != proposal.Allow}
 }
 
 func (g *Gateway) undecided(err error) {
@@ -117,6 +135,9 @@ func (g *Gateway) flow(body []byte) error {
 	g.complete(&f.Flow.Egress, c)
 	if f.Flow.Decision.Rules == nil {
 		f.Flow.Decision.Rules = []string{}
+	}
+	if g.o.ObserveUnsafe && !f.Flow.Refused() {
+		f.Flow.Verdict = proposal.VerdictObserved
 	}
 	if g.o.Event != nil {
 		g.o.Event(proposal.Event{Command: c.id, Kind: kind, Time: time.Unix(0, f.Time).UTC(), Flow: &f.Flow})

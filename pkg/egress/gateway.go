@@ -27,6 +27,12 @@ type Options struct {
 	// Decide is not called for it again: it must not depend on time or on earlier calls. Every
 	// refusal, request and datagram is asked about.
 	Decide func(context.Context, proposal.Egress) (proposal.EgressDecision, error)
+	// ObserveUnsafe enforces nothing of what Decide answers, except for a Firm denial: lookups
+	// and connections to public addresses are allowed on any port, unintercepted, and recorded with
+	// proposal.VerdictObserved. Private addresses, those of this host and datagrams are refused as
+	// always. Credentials must then be empty, since nothing could add them, and so must Proxies,
+	// which would choose the addresses.
+	ObserveUnsafe bool
 	// AnswerWithin bounds Decide; it must be positive.
 	AnswerWithin time.Duration
 	// Event receives the outcome of each lookup, connection, request and datagram, one at

@@ -3,6 +3,7 @@
 package export
 
 import (
+	"cmp"
 	"encoding/hex"
 	"strconv"
 	"time"
@@ -126,7 +127,7 @@ func (t *emitter) happened(s *Step, entry int64, i int, e proposal.Event, again 
 	case e.Flow != nil:
 		d.Path, d.Input.Egress = PathEgress, c.egress(e.Flow.Egress)
 		d.Result = answer(e.Flow.Decision.Effect, e.Flow.Decision.Rules, e.Flow.Decision.Reason, e.Flow.Decision.Observed)
-		d.Result.Code = Text(e.Flow.Code, maxName)
+		d.Result.Code = Text(cmp.Or(e.Flow.Code, e.Flow.Verdict), maxName)
 		d.Metrics = map[string]int64{"flow_wall_ms": e.Flow.WallMS, "flow_sent_bytes": e.Flow.Sent, "flow_received_bytes": e.Flow.Received}
 		if e.Flow.Refused() {
 			d.Result.Effect = refusal(d.Result.Effect)

@@ -29,6 +29,9 @@ func (o Options) check() error {
 			return invalid(fmt.Sprintf("invalid resolver %q: it has no address or no port", r), "give an address and a port, for example 192.0.2.53:53")
 		}
 	}
+	if err := o.checkObserved(); err != nil {
+		return err
+	}
 	if err := o.checkDecideOnly(); err != nil {
 		return err
 	}
@@ -41,7 +44,7 @@ func invalid(message, hint string) error {
 
 // checkDecideOnly refuses DecideOnly together with options that only a run uses.
 func (o Options) checkDecideOnly() error {
-	runs := o.Artifacts+o.AuditFile+o.Runsc != "" || o.Signer != nil || len(o.Credentials)+len(o.MountsUnsafe)+len(o.Resolvers) > 0
+	runs := o.Artifacts+o.AuditFile+o.Runsc != "" || o.Signer != nil || o.ObserveNetworkUnsafe || len(o.Credentials)+len(o.MountsUnsafe)+len(o.Resolvers) > 0
 	if o.DecideOnly && runs {
 		return invalid("DecideOnly is set together with options for running commands", "remove DecideOnly or those options")
 	}

@@ -39,7 +39,7 @@ func (g *Gate) describe(id string, p proposal.Plan) (proposal.Run, error) {
 	run.ID, run.Workspace = id, filepath.Base(workspace)
 	run.Policy, run.Policies, run.Rootfs, run.Runsc = g.engine.Digest(), origins, g.root.String(), g.runsc.Version
 	run.Enforced = []string{
-		"gVisor (systrap) around every command", "policy on every program that a command starts", networkWords(p), "no credentials, empty environment",
+		"gVisor (systrap) around every command", "policy on every program that a command starts", g.o.networkWords(p), "no credentials, empty environment",
 		"unprivileged user without capabilities", "workspace on the host unchanged",
 		"limits on time, processor, memory, processes, disk, open files and output",
 	}
@@ -58,7 +58,7 @@ func (g *Gate) describe(id string, p proposal.Plan) (proposal.Run, error) {
 func (o Options) subject(p proposal.Plan) proposal.Run {
 	s := o.Subject
 	return proposal.Run{
-		Proposer: p.Proposer, PlanDigest: p.Digest, Mode: mode(o.ObserveUnsafe), Version: o.version(),
+		Proposer: p.Proposer, PlanDigest: p.Digest, Mode: mode(o.ObserveUnsafe), Version: o.version(), NetworkObserved: o.ObserveNetworkUnsafe,
 		Repository: s.Repository, Fork: s.Fork, PR: s.PR, HeadSHA: s.HeadSHA, BaseSHA: s.BaseSHA, Left: s.Left, Approval: s.Approval, Cwd: s.Cwd,
 		Enforced: []string{}, Unenforced: []string{},
 	}
@@ -86,7 +86,10 @@ func (g *Gate) origins() ([]proposal.PolicyOrigin, error) {
 }
 
 // networkWords describe what applies whatever policy decides about p.
-func networkWords(p proposal.Plan) string {
+func (o Options) networkWords(p proposal.Plan) string {
+	if o.ObserveNetworkUnsafe {
+		return "no private address, no address of this host, only TCP and lookups"
+	}
 	for _, q := range p.Proposals {
 		if len(q.Network) > 0 {
 			return "no network except for hosts that policy grants, through a gateway that asks policy about every name and connection" + proxyWords()
@@ -117,6 +120,9 @@ func (o Options) unenforced() []string {
 	list := []string{}
 	if o.ObserveUnsafe {
 		list = append(list, "the policy on trial is only observed: what it would refuse is listed below")
+	}
+	if o.ObserveNetworkUnsafe {
+		list = append(list, observedWords)
 	}
 	for _, m := range o.MountsUnsafe {
 		if m.Note == "" {

@@ -56,6 +56,7 @@ func New(ctx context.Context, o Options) (*Gate, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	o = o.observing()
 	redactor, err := NewRedactor(o)
 	if err != nil {
 		return nil, err

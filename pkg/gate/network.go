@@ -83,6 +83,9 @@ func (o Options) registriesOf(ctx context.Context, granted []string) ([]registry
 
 func (n *network) options(ctx context.Context, registries []registry.Registry, credentials []wire.Credential, proxies upstream.Config) (egress.Options, error) {
 	proxied := len(proxies.Proxies()) > 0
+	if proxied && n.o.ObserveNetworkUnsafe {
+		return egress.Options{}, observeError("this host's network has an upstream proxy, which would choose the addresses", "unset HTTPS_PROXY and HTTP_PROXY, or leave out --observe-network")
+	}
 	argv, err := gatewayArgv(n.o)
 	if err != nil {
 		return egress.Options{}, err
@@ -96,11 +99,11 @@ func (n *network) options(ctx context.Context, registries []registry.Registry, c
 		return egress.Options{}, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	return egress.Options{
+	return n.observed(egress.Options{
 		Decide: func(_ context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
 			d, err := n.engine.Egress(ctx, x)
 			d = n.names.bound(x, d)
-			n.notes.refused(x, d)
+			n.refused(x, d)
 			d.Unresolved = proxied && d.Effect == proposal.Allow && (x.Kind == proposal.EgressLookup || x.Kind == proposal.EgressConnect) && policy.Named(x)
 			d.Intercept = d.Intercept || x.Kind == proposal.EgressConnect && credited(credentials, x)
 			return d, err
@@ -108,7 +111,7 @@ func (n *network) options(ctx context.Context, registries []registry.Registry, c
 		Event: n.observer.See, Events: sandbox.DefaultEvents, AnswerWithin: sandbox.AnswerWithin, Fail: n.observer.Fail,
 		Registries: func(name string, port int, path string) []string { return registry.Match(registries, name, port, path) },
 		Resolvers:  sources.Servers, Hosts: sources.Hosts, Roots: roots, Credentials: credentials, Proxies: proxies, Argv: argv,
-	}, nil
+	}), nil
 }
 
 // Begin opens network access for one command.
@@ -152,13 +155,28 @@ func (n *network) show(registries []registry.Registry, roots string) error {
 	for _, r := range registries {
 		maps.Copy(o.Env, r.Env)
 		n.addFiles(r.Files)
-		for _, name := range offline[r.Name] {
-			if _, set := r.Env[name]; !set {
-				delete(o.Env, name)
-			}
+	}
+	n.online(registries)
+	return n.showBundles(trusted)
+}
+
+// online removes the variables that keep the tools of registries off the network, except for those
+// that a registry sets; where the network is observed, those of all tools.
+func (n *network) online(registries []registry.Registry) {
+	var names []string
+	set := map[string]string{}
+	for _, r := range registries {
+		names = append(names, offline[r.Name]...)
+		maps.Copy(set, r.Env)
+	}
+	if n.o.ObserveNetworkUnsafe {
+		names = slices.Concat(slices.Collect(maps.Values(offline))...)
+	}
+	for _, name := range names {
+		if _, kept := set[name]; !kept {
+			delete(n.sandbox.Env, name)
 		}
 	}
-	return n.showBundles(trusted)
 }
 
 // addFiles adds a registry's files to HOME or the root file system.

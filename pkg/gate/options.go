@@ -145,6 +145,13 @@ type Options struct {
 
 	// ObserveUnsafe only records what Policies would refuse. Only the shipped policy refuses.
 	ObserveUnsafe bool
+	// ObserveNetworkUnsafe enforces nothing about the network of a run: commands reach public
+	// addresses on any port, unintercepted, and every lookup and connection is recorded with
+	// proposal.VerdictObserved. Private addresses and those of this host stay refused, and so does
+	// what a layer that restricts or an organization's denies. A run of a fork's pull request, or of one of
+	// unknown origin, Credentials and sessions are refused. Nothing is used or kept that outlives
+	// the run: no Results, no Layers.
+	ObserveNetworkUnsafe bool
 	// MountsUnsafe are directories of the host that commands can read. Writes to them
 	// are discarded.
 	MountsUnsafe []Mount

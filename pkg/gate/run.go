@@ -147,7 +147,7 @@ func (r *run) wire(ctx context.Context) (err error) {
 	r.network = &network{o: g.o, engine: g.engine, observer: observer, sandbox: &r.sandbox}
 	parts := hood.Parts{
 		Parse: Analyze, Policy: g.engine, Log: log, Now: time.Now, Progress: g.o.Progress,
-		Layers: kept, Ceiling: g.o.Ceiling, Budget: r.budget, Observer: observer, Network: r.network, Redactor: r.redactor, Advise: explain.NewAdviser(g.engine, Analyze).Advise, Begin: lineage.Begin, End: lineage.End,
+		Layers: kept, Ceiling: g.o.Ceiling, Budget: r.budget, Observer: observer, Network: r.network, NetworkAlways: g.o.ObserveNetworkUnsafe, Redactor: r.redactor, Advise: explain.NewAdviser(g.engine, Analyze).Advise, Begin: lineage.Begin, End: lineage.End,
 		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
 			r.sandbox.Limits = l
 			return sandbox.New(r.sandbox)

@@ -86,6 +86,9 @@ func (g *Gate) Open(ctx context.Context, o SessionOptions) (*Session, error) {
 	if err := g.runnable(); err != nil {
 		return nil, err
 	}
+	if g.o.ObserveNetworkUnsafe {
+		return nil, observeError("a session cannot have it", "use a plan")
+	}
 	if o.Requested.IsZero() {
 		o.Requested = time.Now()
 	}

@@ -91,8 +91,8 @@ type Files interface {
 // are StopErrors and end the run.
 type Network interface {
 	// Open creates the network link. It is called before the sandbox is created, if a
-	// command that will run was granted an entry; granted is the list of all such
-	// entries. Without it no other method is called.
+	// command that will run was granted an entry, or Parts.NetworkAlways is set; granted is
+	// the list of all such entries. Without it no other method is called.
 	Open(ctx context.Context, granted []string) error
 	// Begin allows x, and only x, as much as x.Grant says: the grants of other commands
 	// no longer apply. It is called before every command, including those without a
@@ -128,6 +128,8 @@ type Parts struct {
 	// Network opens the gateway for each command. If it is nil, a run in which a
 	// command was granted a host stops before anything runs.
 	Network Network
+	// NetworkAlways opens the gateway even if no command was granted a host.
+	NetworkAlways bool
 	// Advise, if set, finds what would be allowed instead of a refused proposal. Only the
 	// Alternatives of the Reasons that it returns are used. It must be deterministic: see
 	// Redecide.

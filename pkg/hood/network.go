@@ -20,11 +20,11 @@ func Granted(records []proposal.Record) (granted []string) {
 	return slices.Compact(granted)
 }
 
-// connect opens the network for granted, if it is not empty. Without a gateway it returns
+// connect opens the network for granted, if it is not empty or Parts say so. Without a gateway it returns
 // a coded error, and nothing runs: a test that silently lacks its network proves nothing.
 func (h *Hood) connect(ctx context.Context, granted []string) error {
 	switch {
-	case len(granted) == 0:
+	case len(granted) == 0 && !h.p.NetworkAlways:
 		return nil
 	case h.p.Network == nil:
 		return &proposal.StopError{Code: "network.unavailable",

@@ -44,6 +44,7 @@ type reachKey struct {
 	port                int
 	protocol, program   string
 	refused, watched    bool
+	observed            bool
 	code, rule          string
 }
 
@@ -53,8 +54,8 @@ func (t *tally) reach(e proposal.Event) {
 	if p := placeOf(e); p != "" && len(t.inside) < maxInside {
 		t.inside[p] = true
 	}
-	one := reachOf(e)
-	key := reachKey{one.Kind, one.Name, one.Address, one.Port, one.Protocol, one.Program, one.Refused, one.Watched, one.Code, one.Rule}
+	one := ReachOf(e)
+	key := reachKey{one.Kind, one.Name, one.Address, one.Port, one.Protocol, one.Program, one.Refused, one.Watched, one.Observed, one.Code, one.Rule}
 	if one.Name != "" {
 		key.address = ""
 	}
@@ -83,12 +84,14 @@ func addFlow(r proposal.Reach, f proposal.Flow) proposal.Reach {
 	return r
 }
 
-// reachOf returns the Reach that e is listed in, without counts.
-func reachOf(e proposal.Event) proposal.Reach {
+// ReachOf returns the Reach that e is listed in, without counts, calls and bytes. e must have a
+// Flow.
+func ReachOf(e proposal.Event) proposal.Reach {
 	g, d := e.Flow.Egress, e.Flow.Decision
 	r := proposal.Reach{Kind: e.Kind, Name: g.Name, Address: g.Address, Port: g.Port, Protocol: g.Protocol, Program: e.Program,
 		Refused: e.Flow.Refused(), Code: e.Flow.Code}
 	r.Watched = d.Observed && !r.Refused
+	r.Observed = e.Flow.Verdict == proposal.VerdictObserved && !r.Refused
 	if g.SNI != g.Name {
 		r.SNI = g.SNI
 	}
@@ -158,7 +161,7 @@ func trimmedFlow(f proposal.Flow) proposal.Flow {
 	for i, s := range g.Secrets {
 		g.Secrets[i] = proposal.EgressSecret{Rule: cut(s.Rule, maxName), Where: cut(s.Where, maxName)}
 	}
-	f.Code, f.Inside = cut(f.Code, maxName), cut(f.Inside, maxName)
+	f.Code, f.Inside, f.Verdict = cut(f.Code, maxName), cut(f.Inside, maxName), cut(f.Verdict, maxName)
 	f.Sent, f.Received, f.WallMS = min(max(0, f.Sent), maxBytes), min(max(0, f.Received), maxBytes), min(max(0, f.WallMS), 1<<40)
 	f.Status = min(max(0, f.Status), 999)
 	d := trimmedDecision(proposal.ExecDecision{Rules: f.Decision.Rules, Reason: f.Decision.Reason})

@@ -68,6 +68,26 @@ func TestReaches(t *testing.T) {
 	}
 }
 
+// What was let through because nothing was enforced is not what policy allowed.
+func TestObservedReaches(t *testing.T) {
+	free := by(flow(0, proposal.EventConnection, "go.example", "198.18.0.5:443"), "/usr/bin/pip")
+	free.Flow.Verdict = proposal.VerdictObserved
+	against := by(flow(0, proposal.EventConnection, "evil.example", "198.18.0.6:443"), "/usr/bin/pip")
+	against.Flow.Verdict, against.Flow.Decision.Observed = proposal.VerdictObserved, true
+	against.Flow.Decision.Reason = &proposal.Reason{Rule: "egress.host", Message: "no"}
+	private := by(flow(0, proposal.EventConnection, "evil.example", "198.18.0.6:443"), "/usr/bin/pip")
+	private.Flow.Code = "address"
+	got := tallied(free, free, against, private, by(flow(0, proposal.EventConnection, "go.example", "198.18.0.5:443"), "/usr/bin/pip"))
+	want := []string{"evil.example refused  1", "evil.example observed egress.host 1", "go.example observed  2", "go.example allowed  1"}
+	var list []string
+	for _, r := range got.Network {
+		list = append(list, fmt.Sprintf("%s %s %s %d", r.Name, r.Verdict(), r.Rule, r.Count))
+	}
+	if diff := cmp.Diff(want, list); diff != "" || got.Counts.NetRefused != 1 || got.Counts.NetWatched != 1 {
+		t.Errorf("%+v\n%s", got.Counts, diff)
+	}
+}
+
 // A call whose outcome the gateway reported is not listed twice, but is judged all the same;
 // one to another place, to a socket, or of a listener, stays.
 func TestListedOnce(t *testing.T) {

@@ -174,7 +174,7 @@ func (m *merger) egressDecision(x proposal.Egress) proposal.EgressDecision {
 	m.observeCandidate(func(would *merger) { would.egressFloor(x) })
 	d := proposal.EgressDecision{Effect: m.effect(), Rules: slices.Sorted(maps.Keys(m.rules)), Reason: against(m.reasons)}
 	if d.Effect != proposal.Allow {
-		d.Effect = proposal.Deny
+		d.Effect, d.Firm = proposal.Deny, m.firm()
 		return d
 	}
 	d.Observed = d.Reason != nil
@@ -185,6 +185,17 @@ func (m *merger) egressDecision(x proposal.Egress) proposal.EgressDecision {
 	}
 	d.Redact = m.given.redact && len(x.Secrets) > 0
 	return d
+}
+
+// firm returns the reason of a layer that does not grant, or nil. What the granting layer
+// denies, or no rule grants, is the usual answer about an unknown host.
+func (m *merger) firm() *proposal.Reason {
+	for i, l := range m.by {
+		if r := m.reasons[i]; l != nil && !l.may(Grants) && r.Effect == proposal.Deny && !r.Observed {
+			return &r
+		}
+	}
+	return nil
 }
 
 // egressFloor applies whatever the layers say.

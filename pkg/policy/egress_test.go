@@ -217,6 +217,39 @@ func TestEgressGives(t *testing.T) {
 	}
 }
 
+// TestEgressFirm holds that the denials of layers beside the granting one are firm, unless they
+// are only observed, and that those of the granting one and of the floor are not.
+func TestEgressFirm(t *testing.T) {
+	const rego = egressHead + `deny contains {"rule": "own.never", "message": "never", "suggestion": "none"} if input.name == "evil.example"`
+	at := func(role policy.Role) policy.Layer {
+		return policy.Layer{Name: "own", Role: role, Files: []policy.File{{Name: "a.rego", Content: []byte(rego)}}}
+	}
+	for name, c := range map[string]struct {
+		o    policy.Options
+		host string
+		want bool
+	}{
+		"organization":    {policy.Options{Layers: []policy.Layer{at(policy.Allows)}}, "evil.example", true},
+		"policy":          {policy.Options{Layers: []policy.Layer{at(policy.Restricts)}}, "evil.example", true},
+		"policy on trial": {policy.Options{Layers: []policy.Layer{at(policy.Restricts)}, Observe: true}, "evil.example", false},
+		"granting":        {policy.Options{Layers: []policy.Layer{at(policy.Grants)}}, "evil.example", false},
+		"another host":    {policy.Options{Layers: []policy.Layer{at(policy.Allows)}}, "other.example", false},
+		"no layer":        {policy.Options{}, "evil.example", false},
+		"hosts":           {policy.Options{Layers: []policy.Layer{at(policy.Opens)}}, "evil.example", true},
+	} {
+		e, err := policy.New(t.Context(), c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := plainEgress()
+		x.Name, x.Grants = c.host, nil
+		d := pass(t, e, x)
+		if d.Effect != proposal.Deny || (d.Firm != nil) != c.want || c.want && d.Firm.Rule != "own.never" {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
 const egressHead = "package fumehood.egress\n\n"
 
 // TestEgressStops holds that a late answer is an error.

@@ -28,7 +28,7 @@ type Egress struct {
 	Address  string         `json:"address"`
 	Port     int            `json:"port"`
 	Protocol string         `json:"protocol"` // "tcp", "udp", "icmp"; of a hello "tls"; of a request "http" or "https"
-	SNI      string         `json:"sni"`      // of a hello
+	SNI      string         `json:"sni"`      // of a hello; of a raw connection the server name or HTTP host in its first bytes
 	Method   string         `json:"method"`   // of a request
 	Path     string         `json:"path"`     // of a request, without the query, cleaned
 	Query    int            `json:"query"`    // bytes of the query
@@ -93,6 +93,10 @@ type EgressDecision struct {
 	// say that there are many names below it: a run may look up MaxNamesBelow of them.
 	Below    string `json:"below,omitempty"`
 	Observed bool   `json:"observed,omitempty"` // it would have been refused
+	// Firm is the first reason of a layer that does not replace the shipped policy, such as an
+	// organization's, to deny it; nil if there is none. Such a denial also applies where the
+	// network is only observed. It is not recorded.
+	Firm *Reason `json:"-"`
 }
 
 // MaxNamesBelow is how many names below one granted suffix a run may look up. Each name is
@@ -109,7 +113,10 @@ type Flow struct {
 	Code string `json:"code,omitempty"`
 	// Inside is the address and port that the program itself used, if that represents a
 	// name: "198.18.0.5:443". It links the kernel's record with the gateway's.
-	Inside   string `json:"inside,omitempty"`
+	Inside string `json:"inside,omitempty"`
+	// Verdict is VerdictObserved if nothing about the network was enforced, and the flow was not
+	// refused; otherwise "".
+	Verdict  string `json:"verdict,omitempty"`
 	Sent     int64  `json:"sent"`             // bytes sent
 	Received int64  `json:"received"`         // bytes received
 	Status   int    `json:"status,omitempty"` // of an HTTP response; of a connection with code "upstream", the proxy's

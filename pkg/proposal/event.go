@@ -130,8 +130,10 @@ type Reach struct {
 	Program  string `json:"program,omitempty"` // "" if not known
 	Refused  bool   `json:"refused,omitempty"`
 	Watched  bool   `json:"watched,omitempty"` // it would have been refused
-	Code     string `json:"code,omitempty"`    // as in Flow
-	Rule     string `json:"rule,omitempty"`    // the rule that refused it, or would have
+	// Observed means that it was let through because nothing about the network was enforced.
+	Observed bool   `json:"observed,omitempty"`
+	Code     string `json:"code,omitempty"` // as in Flow
+	Rule     string `json:"rule,omitempty"` // the rule that refused it, or would have
 	// Message and Suggestion are from the first one's Reason.
 	Message    string   `json:"message,omitempty"`
 	Suggestion string   `json:"suggestion,omitempty"`

@@ -184,6 +184,8 @@ func (r Reach) Verdict() string {
 	switch {
 	case r.Refused:
 		return VerdictRefused
+	case r.Observed:
+		return VerdictObserved
 	case r.Watched:
 		return VerdictWatched
 	}

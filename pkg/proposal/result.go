@@ -480,19 +480,22 @@ type Transfer struct {
 
 // A Run describes the conditions of a run.
 type Run struct {
-	ID         string    `json:"id"`
-	Proposer   string    `json:"proposer"`
-	PlanDigest string    `json:"plan_digest"`
-	Workspace  string    `json:"workspace"` // name only
-	HeadSHA    string    `json:"head_sha,omitempty"`
-	BaseSHA    string    `json:"base_sha,omitempty"`
-	PR         int       `json:"pr,omitempty"`
-	Repository string    `json:"repository,omitempty"`        // owner/name of the pull request's target
-	Fork       string    `json:"fork,omitempty"`              // owner/name of the code's repository, if different
-	Cwd        string    `json:"working_directory,omitempty"` // to which proposals' own directories are relative
-	Mode       string    `json:"mode,omitempty"`              // "enforce", or "observe": only the built-in policy refuses
-	Session    bool      `json:"session,omitempty"`           // each proposal was decided after earlier ones had run
-	Approval   *Approval `json:"approval,omitempty"`
+	ID         string `json:"id"`
+	Proposer   string `json:"proposer"`
+	PlanDigest string `json:"plan_digest"`
+	Workspace  string `json:"workspace"` // name only
+	HeadSHA    string `json:"head_sha,omitempty"`
+	BaseSHA    string `json:"base_sha,omitempty"`
+	PR         int    `json:"pr,omitempty"`
+	Repository string `json:"repository,omitempty"`        // owner/name of the pull request's target
+	Fork       string `json:"fork,omitempty"`              // owner/name of the code's repository, if different
+	Cwd        string `json:"working_directory,omitempty"` // to which proposals' own directories are relative
+	Mode       string `json:"mode,omitempty"`              // "enforce", or "observe": only the built-in policy refuses
+	// NetworkObserved means that commands could connect to any public address: what policy says
+	// of the network was recorded and not enforced.
+	NetworkObserved bool      `json:"network_observed,omitempty"`
+	Session         bool      `json:"session,omitempty"` // each proposal was decided after earlier ones had run
+	Approval        *Approval `json:"approval,omitempty"`
 	// Left names the parts of the commit that are not in the workspace: submodules,
 	// large files, refused names. Untrusted text.
 	Left   []string `json:"left,omitempty"`
@@ -509,6 +512,14 @@ type Run struct {
 	Unenforced []string    `json:"not_enforced"` // what was not enforced, in words; the comment shows it
 	Start      time.Time   `json:"start"`
 	WallMS     int64       `json:"wall_ms"`
+}
+
+// NetworkMode returns "observe" if nothing about the network was enforced, or "".
+func (r Run) NetworkMode() string {
+	if r.NetworkObserved {
+		return "observe"
+	}
+	return ""
 }
 
 // A Toolchain is a compiler or interpreter that commands find in PATH.

@@ -19,6 +19,8 @@ const (
 	maxDone   = 5_000   // different programs of one command, and as many connections
 	maxHeld   = 512 << 20
 	maxReport = 64 << 20
+	// maxTraffic is the most bytes of a Reach, so that no sum overflows.
+	maxTraffic = 1 << 50
 )
 
 // A Past holds what some runs proposed and did.
@@ -38,6 +40,8 @@ type Run struct {
 	ID       string
 	Source   string // path of the file
 	Observed bool   // it was in observe mode
+	// NetworkObserved says that nothing about the network was enforced. Its Acts have Reaches.
+	NetworkObserved bool
 	// Verified says that a log's signatures are valid. It is false for a report.
 	Verified bool
 	// Sealed says that the log is complete.
@@ -61,7 +65,8 @@ type Act struct {
 	Ran      bool // it was started in a sandbox
 	Execs    []Exec
 	Flows    []Flow
-	Omitted  int // programs and connections that the past does not have in full
+	Reaches  []proposal.Reach // what was tried in the network, if it was only observed
+	Omitted  int              // programs and connections that the past does not have in full
 	seen     map[string]int
 }
 
@@ -141,6 +146,21 @@ func (d *Act) exec(x proposal.Exec, decision proposal.ExecDecision) {
 	} else if i >= 0 {
 		d.Execs = append(d.Execs, Exec{x, decision, 1})
 	}
+}
+
+// reach adds a network event, or what a report says of several.
+func (d *Act) reach(r proposal.Reach) {
+	count, sent, received := r.Count, r.Sent, r.Received
+	r.Count, r.Sent, r.Received, r.Calls, r.Message, r.Suggestion = 0, 0, 0, nil, "", ""
+	i, known := d.place("reach", r, proposal.Deny, len(d.Reaches))
+	switch {
+	case i < 0:
+		return
+	case !known:
+		d.Reaches = append(d.Reaches, r)
+	}
+	was := &d.Reaches[i]
+	was.Count, was.Sent, was.Received = was.Count+count, min(maxTraffic, was.Sent+sent), min(maxTraffic, was.Received+received)
 }
 
 func (d *Act) flow(x proposal.Egress, decision proposal.EgressDecision) {

@@ -262,17 +262,20 @@ func (t *logReader) entry(e audit.Entry) error {
 	i, known := t.at[h.ID]
 	switch {
 	case h.Run != nil:
-		t.run.ID, t.run.Observed = h.Run.ID, h.Run.Mode == "observe"
+		t.run.ID, t.run.Observed, t.run.NetworkObserved = h.Run.ID, h.Run.Mode == "observe", h.Run.NetworkObserved
 	case h.Proposal != nil:
 		return t.decision(h, len(e.Body))
 	case !known:
 	case e.Kind == "start":
 		t.run.Acts[i].Ran = true
 	case e.Kind == "events":
-		before := len(t.run.Acts[i].Execs) + len(t.run.Acts[i].Flows)
+		before := t.run.Acts[i].held()
 		t.run.Acts[i].add(h.Events)
+		if t.run.NetworkObserved {
+			t.run.Acts[i].tried(h.Events)
+		}
 		t.run.Acts[i].Omitted += h.Flows
-		if after := len(t.run.Acts[i].Execs) + len(t.run.Acts[i].Flows); after > before {
+		if t.run.Acts[i].held() > before {
 			return t.past.reserve(0, len(e.Body))
 		}
 	}
@@ -302,7 +305,7 @@ func (p *Past) report(f *os.File, path string, o Options) error {
 	if err != nil {
 		return stop(codeMalformed, fmt.Sprintf("%q is not a report", path), "name the report.json of a run", err)
 	}
-	run := Run{ID: r.Run.ID, Source: path, Observed: r.Run.Mode == "observe"}
+	run := Run{ID: r.Run.ID, Source: path, Observed: r.Run.Mode == "observe", NetworkObserved: r.Run.NetworkObserved}
 	for _, rec := range r.Records {
 		why := unfit(rec.Proposal)
 		if len(rec.Redacted) > 0 {
@@ -317,6 +320,11 @@ func (p *Past) report(f *os.File, path string, o Options) error {
 			d.Ran = true
 			if seen := rec.Result.Observations; seen != nil {
 				d.add(seen.Execs)
+				for _, reach := range seen.Network {
+					if run.NetworkObserved {
+						d.reach(reach)
+					}
+				}
 				d.Omitted += seen.Counts.Lookups + seen.Counts.Connections + seen.Counts.Requests // a report has only their counts
 			}
 		}

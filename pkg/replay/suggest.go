@@ -33,6 +33,9 @@ type Wanted struct {
 type Suggestion struct {
 	Rules []SuggestedRule `json:"rules"`
 	Hosts []SuggestedHost `json:"hosts"`
+	// Tried are the hosts that commands tried while the network was only observed. Nothing is
+	// granted for them: a person judges each.
+	Tried []TriedHost `json:"tried,omitempty"`
 	// Left lists what nothing was suggested for, and why, in order.
 	Left  []Left `json:"left"`
 	Runs  int    `json:"runs"`
@@ -71,10 +74,13 @@ type seenCase struct {
 // is suggested that judge would not allow today. The error is a StopError, or means
 // that ctx ended.
 func Suggest(ctx context.Context, past Past, judge Describer, w Wanted) (Suggestion, error) {
-	b := builder{judge: judge, wanted: w, forms: map[string]*form{}, hosts: map[string]*SuggestedHost{}, texts: map[string]int{}, reported: map[Left]bool{}}
+	b := builder{judge: judge, wanted: w, forms: map[string]*form{}, hosts: map[string]*SuggestedHost{}, texts: map[string]int{}, tried: triedHosts{}, reported: map[Left]bool{}}
 	for _, r := range past.Runs {
 		b.s.Runs++
 		for _, d := range r.Acts {
+			if len(d.Reaches) > 0 && !b.tried.add(d) {
+				b.leave(r, d, "it tried a host whose name no rule can have")
+			}
 			if err := b.take(ctx, r, d); err != nil {
 				return b.s, err
 			}
@@ -94,6 +100,7 @@ type builder struct {
 	texts    map[string]int // index of cases
 	reported map[Left]bool
 	acts     []seenAct
+	tried    triedHosts
 }
 
 // A seenAct is kept until it is known how often equal ones were seen.
@@ -200,6 +207,7 @@ func (b *builder) finish() {
 		b.aCase(d)
 	}
 	b.rules()
+	b.s.Tried = b.tried.list()
 	b.s.Left = slices.Concat([]Left{}, b.s.Left)
 }
 

@@ -40,7 +40,7 @@ func (e Engine) Commands(p proposal.Proposal, a proposal.Analysis) ([][]byte, er
 
 // CheckAny returns a StopError when nothing is suggested.
 func (s Suggestion) CheckAny() error {
-	if len(s.Rules) > 0 {
+	if len(s.Rules)+len(s.Tried) > 0 {
 		return nil
 	}
 	return stop("suggest.empty", "no command ran from which a rule could be made", "name logs of runs in which commands ran", nil)
@@ -107,7 +107,11 @@ func (s Suggestion) JSON() ([]byte, error) {
 
 // Made counts what is suggested: "2 rules and 1 host from 3 runs".
 func (s Suggestion) Made() string {
-	return fmt.Sprintf("%s and %s from %s", counted(len(s.Rules), "rule"), counted(len(s.Hosts), "host"), counted(s.Runs, "run"))
+	tried := ""
+	if len(s.Tried) > 0 {
+		tried = fmt.Sprintf(", %s to judge", counted(len(s.Tried), "tried host"))
+	}
+	return fmt.Sprintf("%s and %s%s from %s", counted(len(s.Rules), "rule"), counted(len(s.Hosts), "host"), tried, counted(s.Runs, "run"))
 }
 
 // LeftOut counts the proposals that nothing was suggested for.

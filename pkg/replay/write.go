@@ -31,6 +31,10 @@ func (s Suggestion) Files() map[string][]byte {
 		files["proposal/hosts.rego"] = &strings.Builder{}
 		s.writeHosts(files["proposal/hosts.rego"])
 	}
+	if len(s.Tried) > 0 {
+		files["proposal/tried.rego"] = &strings.Builder{}
+		s.writeTried(files["proposal/tried.rego"])
+	}
 	if len(s.cases) > 0 {
 		files["cases.yaml"] = &strings.Builder{}
 		s.writeCases(files["cases.yaml"])

@@ -30,8 +30,9 @@ var (
 
 // A prober records the first fault.
 type prober struct {
-	first *fault
-	bare  bool // the output of commands is withheld, or left out as of a session
+	first    *fault
+	observed bool // nothing about the network was enforced
+	bare     bool // the output of commands is withheld, or left out as of a session
 }
 
 func (p *prober) require(ok bool, path, format string, args ...any) {
@@ -88,6 +89,7 @@ func checkFacts(r proposal.Report) *fault {
 
 // run checks the conditions of a run. A run that stopped may lack some of them.
 func (p *prober) run(r proposal.Run, stopped bool) {
+	p.observed = r.NetworkObserved
 	p.match(runGrammar, r.ID, "run.id", stopped)
 	p.match(digestGrammar, r.PlanDigest, "run.plan_digest", stopped || r.Session)
 	p.match(digestGrammar, r.Policy, "run.policy_digest", stopped)

@@ -90,6 +90,7 @@ func (p *prober) network(o proposal.Observations, path string) {
 		p.require(r.Count > 0, at+".count", "is zero")
 		p.require(r.Port >= 0 && r.Port < 1<<16, at+".port", "is not a port")
 		p.require(!r.Refused || !r.Watched, at+".watched", "was both refused and allowed")
+		p.require(!r.Observed || p.observed && !r.Refused, at+".observed", "does not match the run")
 		p.count(at, int64(r.Count), r.Sent, r.Received)
 		all += r.Count
 		if r.Refused {

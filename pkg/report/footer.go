@@ -63,7 +63,7 @@ func footer(d *doc, part Part, l level, packed bool) {
 	run := part.Report.Run
 	lines := []string{"<table>"}
 	for _, row := range [][2]string{
-		{"run", run.ID}, {"plan", run.PlanDigest}, {"policy", run.Policy}, {"mode", run.Mode}, {"commit", run.HeadSHA}, {"base", run.BaseSHA},
+		{"run", run.ID}, {"plan", run.PlanDigest}, {"policy", run.Policy}, {"mode", run.Mode}, {"network", run.NetworkMode()}, {"commit", run.HeadSHA}, {"base", run.BaseSHA},
 		{"repository", run.Repository}, {"fork", run.Fork}, {"working directory", run.Cwd},
 		{"root file system", run.Rootfs}, {"runsc", run.Runsc}, {"fumehood", run.Version},
 	} {

@@ -25,9 +25,10 @@ func reaches(r proposal.Record, want func(proposal.Reach) bool) []proposal.Reach
 	return list
 }
 
-func isRefused(r proposal.Reach) bool { return r.Refused }
-func isWatched(r proposal.Reach) bool { return r.Watched && !r.Refused }
-func isPassed(r proposal.Reach) bool  { return !r.Refused }
+func isRefused(r proposal.Reach) bool  { return r.Refused }
+func isWatched(r proposal.Reach) bool  { return r.Watched && !r.Refused }
+func isPassed(r proposal.Reach) bool   { return !r.Refused && !r.Observed }
+func isObserved(r proposal.Reach) bool { return r.Observed }
 
 // refusedFlows counts the network events of r's command that were refused.
 func refusedFlows(r proposal.Record) int {

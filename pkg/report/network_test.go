@@ -52,6 +52,49 @@ func networkedRun() proposal.Report {
 	return r
 }
 
+// observedNetworkRun is a run in which the network was observed and not enforced.
+func observedNetworkRun() proposal.Report {
+	r := networkedRun()
+	r.Records = r.Records[:1]
+	o := r.Records[0].Result.Observations
+	o.Network, o.Counts.NetRefused = o.Network[3:], 3
+	for i := range o.Network {
+		n := &o.Network[i]
+		if n.Observed = !n.Refused; n.Name == "files.example" {
+			n.Watched, n.Rule, n.Message, n.Code = true, "egress.host", "files.example was not granted to this command", ""
+		}
+	}
+	o.Counts.Lookups, o.Counts.Connections, o.Counts.Requests, o.Counts.NetWatched = 3, 5, 12, 2
+	r = finish(r)
+	r.Run.NetworkObserved, r.Run.Unenforced = true, []string{"the network: commands could connect to every public address"}
+	return r
+}
+
+// A run whose network was only observed is never shown as a plain success, and only such a run
+// has destinations with that verdict.
+func TestNetworkObserved(t *testing.T) {
+	r := observedNetworkRun()
+	got := Markdown(r)
+	for _, want := range []string{"## ⚠️ fumehood: 1 succeeded", "Not enforced in this run:", "the network: commands could connect", "👁 observed", "<tr><th>network</th><td><code>observe</code></td></tr>"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the comment does not say %q:\n%s", want, got)
+		}
+	}
+	data := document(t, r)
+	if _, err := Read(data, len(data)); err != nil {
+		t.Error(err)
+	}
+	r.Run.NetworkObserved = false
+	if _, err := Read(document(t, r), 1<<20); err == nil || !strings.Contains(err.Error(), "observed") {
+		t.Errorf("observed in a run that enforces: %v", err)
+	}
+	r = observedNetworkRun()
+	r.Hosts.Rows[0].Sent++
+	if _, err := Read(document(t, r), 1<<20); err == nil || !strings.Contains(err.Error(), "hosts") {
+		t.Errorf("hosts that the records do not have: %v", err)
+	}
+}
+
 // oddReaches returns network events with s in every text field.
 func oddReaches(s string) []proposal.Reach {
 	r := proposal.Reach{Kind: proposal.EventConnection, Name: s, Address: s, Port: 443, Protocol: s, SNI: s, Program: s, Refused: true, Code: s, Rule: s, Message: s, Suggestion: s, Count: 2, Sent: 1, Received: 1, Calls: []string{s, s}}

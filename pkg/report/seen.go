@@ -116,8 +116,13 @@ func statistics(r proposal.Record, l level) []string {
 		return items
 	}
 	add(explained(r))
-	if trips := tripsOf(reaches(r, isPassed)); len(trips) > 0 {
-		add("network, allowed:" + list(trips, (l.list+1)/2, func(v trip) string { return v.line(l) }))
+	for _, group := range []struct {
+		words string
+		want  func(proposal.Reach) bool
+	}{{"network, allowed:", isPassed}, {"network, observed and not enforced:", isObserved}} {
+		if trips := tripsOf(reaches(r, group.want)); len(trips) > 0 {
+			add(group.words + list(trips, (l.list+1)/2, func(v trip) string { return v.line(l) }))
+		}
 	}
 	return append(items, noted(*o, l)...)
 }

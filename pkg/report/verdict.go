@@ -86,7 +86,7 @@ func (p Page) mark() string {
 	switch {
 	case counts[succeeded] == 0:
 		return "➖"
-	case p.doubted() || p.attention():
+	case p.doubted() || p.attention() || len(p.each(proposal.Run.NetworkMode)) > 0:
 		return "⚠️"
 	}
 	return "✅"

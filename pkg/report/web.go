@@ -343,7 +343,7 @@ func webPrograms(list []proposal.Program) (roots []*webProgram, omitted int) {
 func runFacts(run proposal.Run) [][2]string {
 	var list [][2]string
 	for _, fact := range [][2]string{
-		{"run", run.ID}, {"proposed by", run.Proposer}, {"approved by", approver(run)}, {"plan", run.PlanDigest}, {"policy", run.Policy}, {"mode", run.Mode},
+		{"run", run.ID}, {"proposed by", run.Proposer}, {"approved by", approver(run)}, {"plan", run.PlanDigest}, {"policy", run.Policy}, {"mode", run.Mode}, {"network", run.NetworkMode()},
 		{"repository", run.Repository}, {"pull request", number0(run.PR)}, {"fork", run.Fork}, {"commit", run.HeadSHA}, {"base", run.BaseSHA}, {"workspace", run.Workspace},
 		{"working directory", run.Cwd}, {"root file system", run.Rootfs}, {"runsc", run.Runsc}, {"fumehood", run.Version},
 	} {

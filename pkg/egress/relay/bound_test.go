@@ -5,6 +5,7 @@ package relay
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"io"
 	"net"
@@ -28,6 +29,40 @@ func TestRaw(t *testing.T) {
 	f := w.reported(proposal.EgressConnect, 1)[0]
 	if f.Code != "" || f.Sent != int64(len(data)) || f.Received != int64(len(data)+11) {
 		t.Errorf("reported %+v", f)
+	}
+}
+
+// The first bytes of a raw connection tell for which host they are, where they can be read, and
+// whatever they are they pass unchanged.
+func TestRawServerName(t *testing.T) {
+	hello := func() string {
+		client, server := net.Pipe()
+		go tls.Client(client, &tls.Config{ServerName: "tls.example"}).Handshake()
+		b := make([]byte, 1<<14)
+		n, _ := server.Read(b)
+		server.Close()
+		return string(b[:n])
+	}()
+	for _, tt := range []struct{ data, want string }{
+		{hello, "tls.example"},
+		{hello[:len(hello)/2], ""},
+		{"GET /x HTTP/1.1\r\nHost: WWW.web.example:8080\r\n\r\n", "www.web.example"},
+		{"CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: x\r\n\r\n", "2001:db8::1"},
+		{"GET / HTTP/1.0\r\n\r\n", ""},
+		{"GET / HTTP/1.1\r\nHost: \x00\r\n\r\n", ""},
+		{"POST / HTTP/1.1\r\nHost: long.example\r\nContent-Length: 99999999\r\n\r\n" + strings.Repeat("x", 1<<16), "long.example"},
+		{"GET / HTTP/1.1\r\nX: " + strings.Repeat("x", 1<<16) + "\r\nHost: late.example\r\n\r\n", ""},
+		{"EHLO x\r\n", ""}, {"\x16", ""}, {"", ""},
+	} {
+		w := newWorld(t, 443, raw)
+		w.tcp(func(c net.Conn) { io.Copy(c, c) })
+		w.start()
+		if back := w.talk(tt.data); back != tt.data {
+			t.Errorf("%.40q: %d bytes came back of %d", tt.data, len(back), len(tt.data))
+		}
+		if f := w.reported(proposal.EgressConnect, 1)[0]; f.Egress.SNI != tt.want {
+			t.Errorf("%.40q: the server name is %q, want %q", tt.data, f.Egress.SNI, tt.want)
+		}
 	}
 }
 

@@ -12,13 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// passRaw forwards bytes unchanged.
+// passRaw forwards bytes unchanged, and notes the server name that the first of them have.
 func (s *session) passRaw(ctx context.Context) {
 	up, ok := s.reach(ctx)
 	if !ok {
 		return
 	}
-	s.pump(up)
+	first := &firstBytes{Conn: up}
+	s.pump(first)
+	s.noteServerName(first.serverName())
 }
 
 // reach dials, and records the outcome.

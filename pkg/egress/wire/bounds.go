@@ -28,11 +28,15 @@ func (f *Flow) trim() {
 	trimDecision(&f.Flow.Decision)
 	cut(&f.Flow.Code, maxWord)
 	cut(&f.Flow.Inside, maxWord)
+	f.Flow.Verdict = ""
 }
 
 func (f *Flow) check() error {
 	if f.Flow.Sent < 0 || f.Flow.Received < 0 || f.Flow.WallMS < 0 || f.Flow.Status < 0 || f.Flow.Status > 999 {
 		return fmt.Errorf("%w: a negative count", frame.ErrMalformed)
+	}
+	if f.Flow.Verdict != "" {
+		return fmt.Errorf("%w: sets a field that only the supervisor may set", frame.ErrMalformed)
 	}
 	return errors.Join(checkEgress(&f.Flow.Egress), checkDecision(&f.Flow.Decision), bounded([]field{{"code", f.Flow.Code, maxWord}, {"inside", f.Flow.Inside, maxWord}}))
 }

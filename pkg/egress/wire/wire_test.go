@@ -136,6 +136,24 @@ func TestOnlySupervisorKnows(t *testing.T) {
 	}
 }
 
+// A Flow cannot say that nothing was enforced.
+func TestVerdictIsTheSupervisors(t *testing.T) {
+	f := &Flow{Flow: proposal.Flow{Egress: fullEgress(), Verdict: proposal.VerdictObserved}}
+	f.Flow.Decision.Rules = []string{}
+	message, err := Encode(KindFlow, 1, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := message[frame.HeaderSize:]
+	if err := Decode(text, &Flow{}); err != nil || bytes.Contains(text, []byte("verdict")) {
+		t.Fatalf("%v: %s", err, text)
+	}
+	forged := bytes.Replace(text, []byte(`"sent"`), []byte(`"verdict":"observed","sent"`), 1)
+	if err := Decode(forged, &Flow{}); err == nil {
+		t.Errorf("decodes: %s", forged)
+	}
+}
+
 // The largest Flow, whatever is in it, fits one message once it is trimmed.
 func TestLargest(t *testing.T) {
 	for _, worst := range []string{"\x01", "\xff", "<", "\u2028", "é"} {

@@ -66,7 +66,7 @@ func transferred(t proposal.Transfer) string {
 
 func began(r proposal.Run) string {
 	words := r.Start.UTC().Format("2006-01-02 ") + r.ID
-	for _, fact := range [][2]string{{"proposed by", r.Proposer}, {"repository", r.Repository}, {"commit", r.HeadSHA}, {"policy", r.Policy}, {"mode", r.Mode}} {
+	for _, fact := range [][2]string{{"proposed by", r.Proposer}, {"repository", r.Repository}, {"commit", r.HeadSHA}, {"policy", r.Policy}, {"mode", r.Mode}, {"network", r.NetworkMode()}} {
 		if fact[1] != "" {
 			words += ", " + fact[0] + " " + fact[1]
 		}

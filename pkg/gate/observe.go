@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate
+
+import (
+	"github.com/fumehood/fumehood/pkg/egress"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/results"
+)
+
+// checkObserved refuses a network that is only observed where code of strangers, or a secret,
+// could use it.
+func (o Options) checkObserved() error {
+	switch s := o.Subject; {
+	case !o.ObserveNetworkUnsafe:
+		return nil
+	case s.Fork != "" || s.PR != 0 && s.Repository == "":
+		return observeError("the code is of a fork, or its origin is not known", "run code of the repository itself, or leave out --observe-network")
+	case len(o.Credentials) > 0:
+		return observeError("credentials are set, and nothing could add them to requests", "leave out --credential or --observe-network")
+	}
+	return nil
+}
+
+func observeError(why, hint string) error {
+	return &proposal.StopError{Code: "network.observe", Message: "cannot run with a network that is only observed: " + why, Hint: hint}
+}
+
+// observing returns o for a run whose network is observed: what it leaves was fetched without
+// policy, so no later run may use it.
+func (o Options) observing() Options {
+	if o.ObserveNetworkUnsafe {
+		o.Results, o.Layers, o.LayersExchange, o.LayersWrite = results.Off, nil, "", false
+	}
+	return o
+}
+
+// observed changes the options of the gateway of a network that is only observed.
+func (n *network) observed(o egress.Options) egress.Options {
+	if n.o.ObserveNetworkUnsafe {
+		o.ObserveUnsafe, o.Credentials = true, nil
+	}
+	return o
+}
+
+// refused notes that x was refused, unless the refusal is only observed.
+func (n *network) refused(x proposal.Egress, d proposal.EgressDecision) {
+	if n.o.ObserveNetworkUnsafe {
+		if d.Firm == nil {
+			return
+		}
+		d.Reason = d.Firm
+	}
+	n.notes.refused(x, d)
+}
+
+// observedWords say what is not enforced.
+const observedWords = "the network: commands could connect to every public address, on any port, and nothing was intercepted; what policy says of hosts was only recorded (--observe-network)"
