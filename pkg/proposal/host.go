@@ -105,32 +105,41 @@ type hostTable struct {
 	unlisted int
 }
 
-func reachesOf(r Record) []Reach {
-	if r.Result == nil || r.Result.Observations == nil {
+// observationsOf returns the observations of r's run, and of its first run if there were two.
+func observationsOf(r Record) (list []*Observations) {
+	if r.Result == nil {
 		return nil
 	}
-	return r.Result.Observations.Network
+	if first := r.Result.Retried; first != nil && first.Observations != nil {
+		list = append(list, first.Observations)
+	}
+	if r.Result.Observations != nil {
+		list = append(list, r.Result.Observations)
+	}
+	return list
 }
 
 func (t *hostTable) visit(r Record) {
-	for _, reach := range reachesOf(r) {
-		if reach.Kind != EventLookup {
-			t.visited[reach.Name] = true
+	for _, o := range observationsOf(r) {
+		for _, reach := range o.Network {
+			if reach.Kind != EventLookup {
+				t.visited[reach.Name] = true
+			}
 		}
 	}
 }
 
 func (t *hostTable) add(r Record) {
-	listed := 0
-	for _, reach := range reachesOf(r) {
-		listed += reach.Count
-		if reach.Kind == EventLookup && !reach.Refused && t.visited[reach.Name] {
-			continue // what followed it is a row
+	for _, o := range observationsOf(r) {
+		listed := 0
+		for _, reach := range o.Network {
+			listed += reach.Count
+			if reach.Kind == EventLookup && !reach.Refused && t.visited[reach.Name] {
+				continue // what followed it is a row
+			}
+			t.did(t.row(reach), r.Proposal.ID, reach)
 		}
-		t.did(t.row(reach), r.Proposal.ID, reach)
-	}
-	if r.Result != nil && r.Result.Observations != nil {
-		c := r.Result.Observations.Counts
+		c := o.Counts
 		t.unlisted += max(0, c.Lookups+c.Connections+c.Requests+c.Datagrams-listed)
 	}
 }

@@ -16,8 +16,10 @@ func reached(id string, counts Counts, list ...Reach) Record {
 // What several commands and programs did with one destination is one row for each verdict, and
 // a lookup is one only if nothing followed it.
 func TestHostsOf(t *testing.T) {
+	twice := reached("twice", Counts{})
+	twice.Result.Retried = &Attempt{Observations: &Observations{Network: []Reach{{Kind: EventConnection, Name: "go.example", Port: 443, Count: 1, Sent: 3}}, Counts: Counts{Connections: 1}}}
 	got := HostsOf([]Record{
-		{Proposal: Proposal{ID: "none"}},
+		{Proposal: Proposal{ID: "none"}}, twice,
 		reached("a", Counts{Lookups: 3, Connections: 3, Requests: 2, NetRefused: 2},
 			Reach{Kind: EventLookup, Name: "evil.example", Program: "/usr/bin/curl", Refused: true, Rule: "egress.host", Count: 1},
 			Reach{Kind: EventRequest, Name: "go.example", Port: 443, Program: "/usr/bin/pip", Refused: true, Rule: "egress.method", Count: 1, Sent: 7},
@@ -32,8 +34,8 @@ func TestHostsOf(t *testing.T) {
 	want := &Hosts{Unlisted: 7 + 1, Rows: []Host{
 		{Host: "evil.example", Verdict: VerdictRefused, Rule: "egress.host", Commands: []string{"a"}, Programs: []string{"/usr/bin/curl"}},
 		{Host: "go.example", Port: 443, Verdict: VerdictRefused, Rule: "egress.method", Commands: []string{"a"}, Programs: []string{"/usr/bin/pip"}},
+		{Host: "go.example", Port: 443, Verdict: VerdictAllowed, Commands: []string{"twice", "a", "b"}, Programs: []string{"/usr/bin/pip", "/usr/bin/git"}, Sent: 14, Received: maxTraffic},
 		{Host: "gone.example", Verdict: VerdictAllowed, Commands: []string{"a"}},
-		{Host: "go.example", Port: 443, Verdict: VerdictAllowed, Commands: []string{"a", "b"}, Programs: []string{"/usr/bin/pip", "/usr/bin/git"}, Sent: 11, Received: maxTraffic},
 		{Host: "2001:db8::1", Port: 22, Verdict: VerdictWatched, Rule: "acme.ssh", Commands: []string{"b"}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
