@@ -222,7 +222,7 @@ func TestAddressSortingIsNotShown(t *testing.T) {
 		o.Notable = append(o.Notable, proposal.Event{Command: "deps", Kind: kind, Program: "/usr/bin/curl", Address: address, Errno: errno, Times: 2})
 		o.Counts.Connects += 2
 	}
-	hidden := []string{"198.18.1.7:443", "[fd66:756d:6568::107]:443", "[::ffff:198.18.1.7]:8443", "192.0.2.1:9", "[2001:db8::1]:9", "127.0.0.1:0"}
+	hidden := []string{"198.18.1.7:443", "[fd66:756d:6568::107]:443", "[::ffff:198.18.1.7]:8443", "192.0.2.1:9", "[2001:db8::1]:9", "127.0.0.1:0", "none"}
 	for i, address := range hidden {
 		call(proposal.EventConnect, "udp "+address, []string{"", "ENETUNREACH"}[i%2])
 	}

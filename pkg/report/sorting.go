@@ -19,8 +19,14 @@ import (
 // names; others use port 0 or 9. A resolver's port is not an attempt if the kernel connected it.
 func isSorting(e proposal.Event) bool {
 	where, udp := strings.CutPrefix(e.Address, "udp ")
+	if e.Kind != proposal.EventConnect || !udp {
+		return false
+	}
+	if where == "none" { // glibc ends the association before it tries the next address
+		return true
+	}
 	to, err := netip.ParseAddrPort(where)
-	if e.Kind != proposal.EventConnect || !udp || err != nil {
+	if err != nil {
 		return false
 	}
 	switch to.Port() {
