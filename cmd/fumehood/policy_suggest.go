@@ -89,6 +89,9 @@ func (c *invocation) suggestion(paths []string, of *suggestFlags) (replay.Past, 
 		c.Note(s.Notes()...)
 		return past, s, err
 	}
+	if !s.Decides() {
+		return past, s, nil
+	}
 	with, err := newEngine(c.Ctx, policy.Options{Layers: append(layers, s.Layer())})
 	if err != nil {
 		return past, s, err
@@ -106,7 +109,7 @@ func (c *invocation) printSuggestion(made replay.Suggestion, s *suggestFlags) er
 			return nil
 		}
 		dir := terminal.Line(s.out)
-		_, err := fmt.Fprintf(w, "%s, in %s; %s\nreview each rule, then run: fumehood policy test --organization %s\n", made.Made(), dir, made.LeftOut(), dir)
+		_, err := fmt.Fprintf(w, "%s, in %s; %s\n%s\n", made.Made(), dir, made.LeftOut(), made.Next(dir))
 		return err
 	})
 }

@@ -46,6 +46,17 @@ func (s Suggestion) CheckAny() error {
 	return stop("suggest.empty", "no command ran from which a rule could be made", "name logs of runs in which commands ran", nil)
 }
 
+// Decides reports whether the suggestion has a rule, and not only hosts to judge.
+func (s Suggestion) Decides() bool { return len(s.Rules)+len(s.Hosts) > 0 }
+
+// Next says what to do with the suggestion in dir.
+func (s Suggestion) Next(dir string) string {
+	if !s.Decides() {
+		return "judge each host in proposal/tried.rego"
+	}
+	return "review each rule, then run: fumehood policy test --organization " + dir
+}
+
 // Layer returns the suggestion as an organization's layer of policy.
 func (s Suggestion) Layer() policy.Layer {
 	files := s.Files()
