@@ -14,7 +14,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/http/httpproxy"
 
+	"github.com/fumehood/fumehood/pkg/egress/upstream"
 	"github.com/fumehood/fumehood/pkg/egress/wire"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -150,11 +152,20 @@ func TestObservedByOptionAlone(t *testing.T) {
 	if lines := r.lines(); len(lines) == 0 || slices.ContainsFunc(lines, func(l string) bool { return !strings.HasSuffix(l, "deny (policy)") }) {
 		t.Errorf("%q", lines)
 	}
+	var err error
 	o := optionsFor(outside(t), &record{})
 	observing(&o)
 	o.Credentials = []wire.Credential{{Name: "n", Host: "a.example", Value: "v"}}
 	if g, err := Start(t.Context(), o); err == nil {
 		g.Close()
 		t.Error("started with credentials")
+	}
+	o.Credentials = nil
+	if o.Proxies, err = upstream.Parse(&httpproxy.Config{HTTPSProxy: "http://192.0.2.1:3128"}); err != nil {
+		t.Fatal(err)
+	}
+	if g, err := Start(t.Context(), o); err == nil {
+		g.Close()
+		t.Error("started with a proxy, which would choose the addresses")
 	}
 }
