@@ -21,7 +21,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -29,6 +28,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/pkg/egress/netns/netnstest"
 )
 
 // An internet is two connected network namespaces. fumehood runs in one of them, as
@@ -83,39 +84,19 @@ func newInternet(t testing.TB) *internet {
 // namespace makes a network namespace that exists until the end of the test.
 func namespace(t testing.TB) *os.File {
 	t.Helper()
-	var f *os.File
-	err := onThread(func() (err error) {
-		if err = unix.Unshare(unix.CLONE_NEWNET); err == nil {
-			f, err = os.Open("/proc/thread-self/ns/net")
-		}
-		return err
-	})
+	fd, err := netnstest.New()
 	if err != nil {
 		t.Fatalf("cannot make a network namespace: %v", err)
 	}
+	f := os.NewFile(uintptr(fd), "namespace")
 	t.Cleanup(func() { f.Close() })
 	return f
-}
-
-// onThread runs f on a thread that ends after it, in whatever state f left it.
-func onThread(f func() error) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		done <- f()
-	}()
-	return <-done
 }
 
 // in runs f in a namespace: the sockets and processes that it makes stay there.
 func (n *internet) in(ns *os.File, f func() error) {
 	n.t.Helper()
-	if err := onThread(func() error {
-		if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
-			return err
-		}
-		return f()
-	}); err != nil {
+	if err := netnstest.In(int(ns.Fd()), f); err != nil {
 		n.t.Fatal(err)
 	}
 }

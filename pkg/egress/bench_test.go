@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/fumehood/fumehood/pkg/egress/netns/netnstest"
 )
 
 // ways are the ways in which a client reaches port 7 outside: directly from the host,
@@ -56,7 +58,7 @@ func resident(b *testing.B, g *Gateway, to string) func() (net.Conn, error) {
 	}
 	please, done := make(chan struct{}), make(chan dialed)
 	b.Cleanup(func() { close(please) })
-	go in(g.inside(), func() error {
+	go netnstest.In(g.inside(), func() error {
 		for range please {
 			conn, err := net.Dial("tcp", to)
 			done <- dialed{conn, err}

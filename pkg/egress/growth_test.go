@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/egress/netns/netnstest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
@@ -44,7 +45,7 @@ func TestUnread(t *testing.T) {
 	var all sync.WaitGroup
 	for worker := range 32 {
 		all.Go(func() {
-			err := in(g.inside(), func() error {
+			err := netnstest.In(g.inside(), func() error {
 				for i := worker; i < n; i += 32 {
 					if err := unread(t, to, i%2 == 0); err != nil {
 						return err

@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/fumehood/fumehood/pkg/egress/netns/netnstest"
 	"github.com/fumehood/fumehood/pkg/egress/upstream"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -62,7 +63,7 @@ func (c *company) serve(conn net.Conn) {
 	}
 	_, port, _ := net.SplitHostPort(r.RequestURI)
 	var to net.Conn
-	err = in(c.w.ns, func() (err error) {
+	err = netnstest.In(c.w.ns, func() (err error) {
 		to, err = net.Dial("tcp", net.JoinHostPort(allowedAddr, port))
 		return err
 	})

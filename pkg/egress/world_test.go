@@ -37,6 +37,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/pkg/egress/netns/netnstest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -107,7 +108,7 @@ func outside(t testing.TB) *world {
 func makeWorld() (*world, error) {
 	w := &world{}
 	var err error
-	if w.ns, err = newNamespace(); err != nil {
+	if w.ns, err = netnstest.New(); err != nil {
 		return nil, err
 	}
 	if err := w.cable(); err != nil {
@@ -119,38 +120,6 @@ func makeWorld() (*world, error) {
 	}
 	w.cert = cert
 	return w, w.serveAll(cert)
-}
-
-// newNamespace returns a descriptor of a new network namespace.
-func newNamespace() (fd int, err error) {
-	err = inThread(func() error {
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			return err
-		}
-		fd, err = unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		return err
-	})
-	return fd, err
-}
-
-// inThread calls f in a thread that ends afterwards.
-func inThread(f func() error) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		done <- f()
-	}()
-	return <-done
-}
-
-// in calls f in a namespace.
-func in(ns int, f func() error) error {
-	return inThread(func() error {
-		if err := unix.Setns(ns, unix.CLONE_NEWNET); err != nil {
-			return err
-		}
-		return f()
-	})
 }
 
 // cable connects the host to the world outside.
@@ -175,7 +144,7 @@ func (w *world) cable() error {
 	if err := netlink.RouteAdd(&netlink.Route{Dst: netlink.NewIPNet(net.ParseIP(nobodyAddr)), Type: unix.RTN_UNREACHABLE}); err != nil {
 		return err
 	}
-	return in(w.ns, func() error {
+	return netnstest.In(w.ns, func() error {
 		if err := device("lo", privateAddr+"/32", metadataAddr+"/32"); err != nil {
 			return err
 		}
@@ -232,7 +201,7 @@ func (w *world) certificate(hosts ...string) (tls.Certificate, error) {
 
 // listen listens outside, or in namespace ns.
 func listen(ns int, addr string) (l net.Listener, err error) {
-	err = in(ns, func() error {
+	err = netnstest.In(ns, func() error {
 		l, err = net.Listen("tcp", addr)
 		return err
 	})
@@ -338,7 +307,7 @@ func (w *world) addresses(name string) []string {
 
 func (w *world) serveDNS() error {
 	var conn net.PacketConn
-	err := in(w.ns, func() (err error) {
+	err := netnstest.In(w.ns, func() (err error) {
 		conn, err = net.ListenPacket("udp4", dnsAddr+":53")
 		return err
 	})
@@ -507,7 +476,7 @@ func (g *Gateway) dial(ctx context.Context, network, addr string) (net.Conn, err
 }
 
 func (g *Gateway) dialAddr(ctx context.Context, network, addr string) (conn net.Conn, err error) {
-	err = in(g.inside(), func() error {
+	err = netnstest.In(g.inside(), func() error {
 		conn, err = new(net.Dialer).DialContext(ctx, network, addr)
 		return err
 	})

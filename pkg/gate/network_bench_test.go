@@ -34,6 +34,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/pkg/egress/netns/netnstest"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -181,7 +182,7 @@ func newOutside(b *testing.B) *outsideWorld {
 
 // cables connects the host to the server's namespace, which it returns.
 func cables() (server int, err error) {
-	server, err = newNamespace()
+	server, err = netnstest.New()
 	if err != nil {
 		return 0, err
 	}
@@ -194,7 +195,7 @@ func cables() (server int, err error) {
 // direct returns the path of a namespace with a device of its own, which its sandbox takes
 // over. It replaces the one before.
 func direct() (string, error) {
-	ns, err := newNamespace()
+	ns, err := netnstest.New()
 	if err != nil {
 		return "", err
 	}
@@ -204,7 +205,7 @@ func direct() (string, error) {
 		}
 	}
 	// The kernel there must leave the frames to the sandbox.
-	if err := within(ns, func() error { return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("0"), 0) }); err != nil {
+	if err := netnstest.In(ns, func() error { return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("0"), 0) }); err != nil {
 		return "", err
 	}
 	path := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), ns)
@@ -220,7 +221,7 @@ func cable(name, here string, ns int, there, via string) error {
 	if err := device(name, here); err != nil {
 		return err
 	}
-	return within(ns, func() error {
+	return netnstest.In(ns, func() error {
 		if err := errors.Join(device("lo", ""), device("eth0", there)); err != nil {
 			return err
 		}
@@ -245,37 +246,6 @@ func device(name, address string) error {
 	return netlink.LinkSetUp(link)
 }
 
-func newNamespace() (fd int, err error) {
-	err = inThread(func() error {
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			return err
-		}
-		fd, err = unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		return err
-	})
-	return fd, err
-}
-
-// inThread calls f in a thread that ends afterwards.
-func inThread(f func() error) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		done <- f()
-	}()
-	return <-done
-}
-
-// within calls f in a namespace.
-func within(ns int, f func() error) error {
-	return inThread(func() error {
-		if err := unix.Setns(ns, unix.CLONE_NEWNET); err != nil {
-			return err
-		}
-		return f()
-	})
-}
-
 // serve starts the server outside, and on the host the name server and the proxy.
 func (w *outsideWorld) serve(ns int) error {
 	certificate, err := w.certificate("pass.example", "seen.example")
@@ -295,7 +265,7 @@ func (w *outsideWorld) serve(ns int) error {
 		}
 	})}
 	var tlsAt, at, proxyAt net.Listener
-	err = within(ns, func() (err error) {
+	err = netnstest.In(ns, func() (err error) {
 		if tlsAt, err = net.Listen("tcp", ":443"); err == nil {
 			at, err = net.Listen("tcp", ":80")
 		}
