@@ -58,13 +58,18 @@ func TestVerifyAttestation(t *testing.T) {
 	if code != exitOK || stderr != "" || !strings.HasPrefix(stdout, "sealed and complete: 4 entries, attested as "+attestationtest.PredicateType+" by "+a.identity+" at 20") {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
 	}
-	var answer audit.Summary
+	var answer struct {
+		State       string            `json:"state"`
+		Trusted     bool              `json:"key_trusted"`
+		Attestation audit.Attestation `json:"attestation"`
+	}
 	code, stdout, _ = a.verify(t, "--json")
-	if err := json.Unmarshal([]byte(strings.Replace(stdout, `"state":"sealed"`, `"state":3`, 1)), &answer); err != nil {
+	if err := json.Unmarshal([]byte(stdout), &answer); err != nil {
 		t.Fatal(err)
 	}
-	if code != exitOK || !answer.Complete() || answer.Attested.PredicateType != attestationtest.PredicateType || answer.Attested.Identity != a.identity ||
-		answer.Attested.Issuer != attestation.GitHubIssuer || answer.Attested.Time.IsZero() {
+	by := answer.Attestation
+	if code != exitOK || answer.State != "sealed" || !answer.Trusted || by.Time.IsZero() ||
+		by.PredicateType != attestationtest.PredicateType || by.Identity != a.identity || by.Issuer != attestation.GitHubIssuer {
 		t.Errorf("exit %d: %s", code, stdout)
 	}
 }
@@ -74,25 +79,25 @@ func TestVerifyAttestationRefuses(t *testing.T) {
 	t.Parallel()
 	const log, unsealed, edited = "../../testdata/vectors/sealed-100.log", "../../testdata/vectors/unsealed.log", "../../testdata/vectors/entry-edited.log"
 	for name, c := range map[string]struct {
-		change func(a *attested)
+		change func(t *testing.T, a *attested)
 		more   []string
 		code   int
 		want   string
 	}{
-		"another log":      {func(a *attested) { a.log = log }, nil, exitRefused, "not about this log: its SHA-256 is not a subject (attestation-subject)"},
-		"another identity": {func(a *attested) { a.identity = "https://x.example" }, nil, exitRefused, "(attestation-identity)"},
+		"another log":      {func(t *testing.T, a *attested) { a.log = log }, nil, exitRefused, "not about this log: its SHA-256 is not a subject (attestation-subject)"},
+		"another identity": {func(t *testing.T, a *attested) { a.identity = "https://x.example" }, nil, exitRefused, "(attestation-identity)"},
 		"another issuer":   {nil, []string{"--certificate-oidc-issuer", "https://x.example"}, exitRefused, "(attestation-identity)"},
-		"another root":     {func(a *attested) { a.write(t, a.root, attestationtest.New(t).Root()) }, nil, exitRefused, "(attestation)"},
-		"JSON":             {func(a *attested) { a.log = log }, []string{"--json"}, exitRefused, `"fault":{"code":"attestation-subject"`},
-		"not sealed":       {func(a *attested) { a.log = unsealed }, nil, exitRefused, "unsealed: 4 entries"},
-		"altered":          {func(a *attested) { a.log = edited }, nil, exitRefused, "(entry-changed)"},
-		"no bundle":        {func(a *attested) { a.bundle = "none" }, nil, exitStopped, "attestation.not-readable"},
-		"not a bundle":     {func(a *attested) { a.bundle = a.log }, nil, exitStopped, "attestation.not-readable"},
-		"huge bundle":      {func(a *attested) { a.write(t, a.bundle, make([]byte, 1<<20+1)) }, nil, exitStopped, "larger than 1048576 bytes"},
-		"no root":          {func(a *attested) { a.root = "none" }, nil, exitStopped, "attestation.trusted-root"},
-		"no log":           {func(a *attested) { a.log = "none" }, nil, exitStopped, "audit.not-readable"},
-		"no identity":      {func(a *attested) { a.identity = "" }, nil, exitUsage, "verify --attestation needs"},
-		"no bundle named":  {func(a *attested) { a.bundle = "" }, nil, exitUsage, "verify --attestation needs"},
+		"another root":     {func(t *testing.T, a *attested) { a.write(t, a.root, attestationtest.New(t).Root()) }, nil, exitRefused, "(attestation)"},
+		"JSON":             {func(t *testing.T, a *attested) { a.log = log }, []string{"--json"}, exitRefused, `"fault":{"code":"attestation-subject"`},
+		"not sealed":       {func(t *testing.T, a *attested) { a.log = unsealed }, nil, exitRefused, "unsealed: 4 entries"},
+		"altered":          {func(t *testing.T, a *attested) { a.log = edited }, nil, exitRefused, "(entry-changed)"},
+		"no bundle":        {func(t *testing.T, a *attested) { a.bundle = "none" }, nil, exitStopped, "attestation.not-readable"},
+		"not a bundle":     {func(t *testing.T, a *attested) { a.bundle = a.log }, nil, exitStopped, "attestation.not-readable"},
+		"huge bundle":      {func(t *testing.T, a *attested) { a.write(t, a.bundle, make([]byte, 1<<20+1)) }, nil, exitStopped, "larger than 1048576 bytes"},
+		"no root":          {func(t *testing.T, a *attested) { a.root = "none" }, nil, exitStopped, "attestation.trusted-root"},
+		"no log":           {func(t *testing.T, a *attested) { a.log = "none" }, nil, exitStopped, "audit.not-readable"},
+		"no identity":      {func(t *testing.T, a *attested) { a.identity = "" }, nil, exitUsage, "verify --attestation needs"},
+		"no bundle named":  {func(t *testing.T, a *attested) { a.bundle = "" }, nil, exitUsage, "verify --attestation needs"},
 		"no issuer":        {nil, []string{"--certificate-oidc-issuer", ""}, exitUsage, "verify --attestation needs"},
 		"a key":            {nil, []string{"--key", "k"}, exitUsage, "nothing else to trust"},
 		"a checkpoint":     {nil, []string{"--checkpoint", "c"}, exitUsage, "nothing else to trust"},
@@ -104,7 +109,7 @@ func TestVerifyAttestationRefuses(t *testing.T) {
 			t.Parallel()
 			a := newAttested(t)
 			if c.change != nil {
-				c.change(&a)
+				c.change(t, &a)
 			}
 			if code, stdout, stderr := a.verify(t, c.more...); code != c.code || !strings.Contains(stdout+stderr, c.want) || strings.Contains(stdout, "complete") {
 				t.Errorf("exit %d, want %d and %q:\n%s%s", code, c.code, c.want, stdout, stderr)
