@@ -91,26 +91,26 @@ func read[T any](path string, parse func([]byte) (T, error)) (all []T, err error
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("it is larger than %d bytes", maxFile)
+	if err != nil {
+		return nil, err
 	}
-	for values := json.NewDecoder(bytes.NewReader(data)); err == nil; {
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("it is larger than %d bytes", maxFile)
+	}
+	for values := json.NewDecoder(bytes.NewReader(data)); len(all) <= maxValues; {
 		var value json.RawMessage
-		if err = values.Decode(&value); errors.Is(err, io.EOF) && len(all) > 0 {
+		if err := values.Decode(&value); errors.Is(err, io.EOF) && len(all) > 0 {
 			return all, nil
-		} else if err == nil && len(all) == maxValues {
-			err = fmt.Errorf("it has more than %d values", maxValues)
+		} else if err != nil {
+			return nil, err
 		}
-		if err == nil {
-			all, err = add(all, value, parse)
+		one, err := parse(value)
+		if err != nil {
+			return nil, err
 		}
+		all = append(all, one)
 	}
-	return nil, err
-}
-
-func add[T any](all []T, value []byte, parse func([]byte) (T, error)) ([]T, error) {
-	one, err := parse(value)
-	return append(all, one), err
+	return nil, fmt.Errorf("it has more than %d values", maxValues)
 }
 
 func parseBundle(data []byte) (*bundle.Bundle, error) {

@@ -44,12 +44,12 @@ func (c *Check) Inspect(log io.Reader) audit.Finding {
 func (c *Check) find(log verify.ArtifactPolicyOption) (by audit.Attestation, fault *audit.VerifyError) {
 	for _, b := range c.bundles {
 		for _, v := range c.roots {
-			by, wrong := c.match(v, b, log)
-			if wrong == nil {
+			by, refused := c.match(v, b, log)
+			if refused == nil {
 				return by, nil
 			}
 			if fault == nil || fault.Code == CodeInvalid {
-				fault = wrong
+				fault = refused
 			}
 		}
 	}
