@@ -110,6 +110,7 @@ func TestAttestedRefuses(t *testing.T) {
 		"a file's signature":     {s.Sign(identity, issuer, log), both, attestation.CodeInvalid},
 		"envelope tampered with": {tampered(t, right, func(s string) string { return strings.ReplaceAll(s, "reported/v1", "reported/v2") }), both, attestation.CodeInvalid},
 		"tampered, not logged":   {tampered(t, right, func(s string) string { return strings.ReplaceAll(s, "reported/v1", "reported/v2") }), timeOnly, attestation.CodeInvalid},
+		"a key, no certificate":  {keyed(t, right), both, attestation.CodeInvalid},
 		"two signatures":         {twice(t, right), both, attestation.CodeInvalid},
 		"no log entry":           {without(t, right, "tlogEntries"), logOnly, attestation.CodeInvalid},
 		"no log entry but times": {without(t, right, "tlogEntries"), both, attestation.CodeInvalid},
@@ -155,6 +156,14 @@ func twice(t *testing.T, bundle []byte) []byte {
 		envelope := b["dsseEnvelope"].(map[string]any)
 		list := envelope["signatures"].([]any)
 		envelope["signatures"] = append(list, list[0])
+	})
+}
+
+func keyed(t *testing.T, bundle []byte) []byte {
+	return edited(t, bundle, func(b map[string]any) {
+		material := b["verificationMaterial"].(map[string]any)
+		delete(material, "certificate")
+		material["publicKey"] = map[string]string{"hint": "key"}
 	})
 }
 
