@@ -11,11 +11,18 @@ import (
 	"testing"
 )
 
-// docs/THREATS.md names only tests that exist.
+// docs/THREATS.md names only tests that exist, and no number twice.
 func TestThreats(t *testing.T) {
 	page, err := os.ReadFile("../docs/THREATS.md")
 	if err != nil {
 		t.Fatal(err)
+	}
+	numbers := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^\| (\d+) \|`).FindAllStringSubmatch(string(page), -1) {
+		if numbers[m[1]] {
+			t.Errorf("threat %s has two rows", m[1])
+		}
+		numbers[m[1]] = true
 	}
 	code := testCode(t)
 	named := 0
@@ -37,8 +44,8 @@ func TestThreats(t *testing.T) {
 			}
 		}
 	}
-	if named < 10 {
-		t.Errorf("%d tests are named", named)
+	if named < 10 || len(numbers) < 50 {
+		t.Errorf("%d tests and %d threats are named", named, len(numbers))
 	}
 }
 
