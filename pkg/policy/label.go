@@ -26,7 +26,7 @@ type label struct {
 // say of the longest prefix, "a.b." before "a.". A nil layer has no labels.
 func (l *layer) labelOf(rule string) label {
 	var all label
-	if l == nil || rule == ruleMalformed {
+	if l == nil || rule == RuleMalformed {
 		return all
 	}
 	for end := len(rule); end > 0; end = strings.LastIndexByte(rule[:end-1], '.') + 1 {

@@ -83,13 +83,13 @@ func (m *merger) take(l *layer, a reply) {
 // a mistake in one rule must not stop what other rules decide.
 func (m *merger) malformed(l *layer, a reply, set, what string) {
 	message := fmt.Sprintf("the policy's answer is not valid: a member of %s %s (%s)", set, what, a.where(set))
-	m.reason("deny", map[string]string{"rule": ruleMalformed, "message": legible(message), "suggestion": "correct the rule: " + shape(set)}, a.command, a.text)
+	m.reason("deny", map[string]string{"rule": RuleMalformed, "message": legible(message), "suggestion": "correct the rule: " + shape(set)}, a.command, a.text)
 	m.reasons[len(m.reasons)-1].Observed = m.observes(l)
-	m.notes = append(m.notes, proposal.Finding{Rule: ruleMalformed, Message: legible(message)})
+	m.notes = append(m.notes, proposal.Finding{Rule: RuleMalformed, Message: legible(message)})
 }
 
-// ruleMalformed is the id of a denial because of an answer that is not valid.
-const ruleMalformed = "policy.malformed"
+// RuleMalformed is the id of a denial because a rule gave an answer that is not valid.
+const RuleMalformed = "policy.malformed"
 
 // shape says what a member of a set is.
 func shape(set string) string {

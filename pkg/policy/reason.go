@@ -52,7 +52,7 @@ func (m *merger) typed(p proposal.Proposal, a proposal.Analysis) []proposal.Reas
 
 // retry is the rule's retry in l's METADATA, or else follows from the effect.
 func retry(l *layer, rule string, effect proposal.Effect) proposal.Retry {
-	if rule == ruleMalformed {
+	if rule == RuleMalformed {
 		return proposal.RetryNever
 	}
 	if r := l.labelOf(rule).retry; r != "" {

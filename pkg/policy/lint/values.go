@@ -24,6 +24,9 @@ func (x *linter) values(r *ast.Rule, set string, member ast.Object) {
 		}
 		if wrong, hint := valueProblem(set, string(key), v.Value); wrong != "" {
 			x.say(v.Location, Wrong, lintShape, wrong, hint)
+		} else if numbered(set) && key != "rule" && !literal(v.Value) {
+			x.say(v.Location, Doubtful, lintShape, fmt.Sprintf("%q of %s is computed, so it is not checked here; if it is not valid, it denies what the rule is about", string(key), set),
+				"write a number, or an example that has the rule answer: fumehood policy test finds an invalid one")
 		}
 	})
 	if numbers := slices.DeleteFunc(member.Keys(), func(k *ast.Term) bool { return k.Equal(ast.StringTerm("rule")) }); numbered(set) && len(numbers) == 0 {

@@ -15,7 +15,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// explored are the points for whose rules inputs are generated.
+// explored are the points whose rules are searched for shadows. Inputs are also generated for
+// those of a proposal: an answer of theirs may be malformed.
 var explored = map[string]bool{module.PointCommand: true, module.PointExec: true}
 
 // The limits of what is read of one rule, and of the rules that it uses.
@@ -57,7 +58,7 @@ func ofLayer(l policy.Layer) (lists [][]any) {
 	graph := module.NewGraph(modules)
 	for _, f := range l.Files {
 		m := modules[f.Name]
-		if m == nil || !explored[module.PackageOf(m)] {
+		if m == nil || !explored[module.PackageOf(m)] && module.PackageOf(m) != module.PointProposal {
 			continue
 		}
 		for _, r := range m.Rules {
@@ -125,7 +126,7 @@ func (g *gatherer) compared(field, with *ast.Term) {
 		return
 	}
 	name, _ := ref[len(ref)-1].Value.(ast.String)
-	to := map[string]*[]string{"program": &g.programs, "tool": &g.programs, "name": &g.programs, "path": &g.programs, "sub": &g.subs}[string(name)]
+	to := map[string]*[]string{"program": &g.programs, "programs": &g.programs, "tool": &g.programs, "name": &g.programs, "path": &g.programs, "sub": &g.subs}[string(name)]
 	if to == nil {
 		return
 	}

@@ -68,7 +68,9 @@ func (p page) test(t Result, several bool) {
 		p.lines("print", t.Print)
 		return
 	}
-	p.line("at", where)
+	if t.File != "" {
+		p.line("at", where)
+	}
 	if t.Kind != KindRego && t.Subject != "" && t.Kind != KindExample {
 		p.line("about", t.Subject)
 	}

@@ -69,6 +69,9 @@ const (
 	KindRego    = "rego"
 	KindExample = "example"
 	KindCase    = "case"
+	// KindGenerated is an input that was made from the rules. Only those that show a mistake
+	// are tests.
+	KindGenerated = "generated"
 )
 
 // A Result is the result of one test. Its texts come from the policy's author, and quote

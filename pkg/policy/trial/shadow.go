@@ -93,21 +93,41 @@ func (t *trial) decided(decide func() (answer, error)) (answer, error) {
 	return a, err
 }
 
-// explore decides generated inputs and a part of the corpus, for shadows only, until its time
-// is over. An input that cannot be decided is not counted; errors are for tests to find.
-func (t *trial) explore(ctx context.Context, tried []policy.Layer) {
+// explore decides generated inputs and a part of the corpus, for shadows and malformed answers,
+// until its time is over. It returns a failed test for each malformed answer. An input that
+// cannot be decided is not counted; errors are for tests to find.
+func (t *trial) explore(ctx context.Context, tried []policy.Layer) (failed []Result) {
 	began := bounds.ProcessorTime()
+	known := map[string]bool{}
 	for _, in := range slices.Concat(generated(tried), t.corpus(tried)) {
 		if ctx.Err() != nil || bounds.ProcessorTime()-began > searching {
-			return
+			break
 		}
-		_, _ = t.decided(func() (answer, error) {
+		a, err := t.decided(func() (answer, error) {
 			if text, ok := in.(string); ok {
 				return t.decide(ctx, proposal.Proposal{ID: "t", Run: text})
 			}
 			return t.judgeInput(ctx, in)
 		})
+		if one, ok := malformed(a, in); ok && err == nil && !known[one.Message] {
+			known[one.Message] = true
+			failed = append(failed, one)
+		}
 	}
+	return failed
+}
+
+// malformed is the failed test of an input about which a rule answered something that is not valid.
+func malformed(a answer, input any) (one Result, found bool) {
+	i := slices.IndexFunc(a.reasons, func(r proposal.Reason) bool { return r.Rule == policy.RuleMalformed })
+	if i < 0 {
+		return one, false
+	}
+	r, subject := a.reasons[i], fmt.Sprint(input)
+	if x, ok := input.(*proposal.Exec); ok {
+		subject = strings.Join(x.Argv, " ")
+	}
+	return Result{Name: "generated: " + subject, Kind: KindGenerated, Layer: r.Layer, Status: Failed, Message: r.Message, Hint: r.Suggestion, Subject: subject}, true
 }
 
 // corpus is a part of Options.Corpus, or of the shipped policy's examples, which are no news

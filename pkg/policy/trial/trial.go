@@ -94,7 +94,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		r.add(t.one(ctx, i, one))
 	}
 	if o.Only == nil {
-		t.explore(ctx, tried)
+		for _, failed := range t.explore(ctx, tried) {
+			r.add(failed)
+		}
 	}
 	for _, l := range tried {
 		r.Layers = append(r.Layers, layerReport(l.Name, r.Tests))
