@@ -82,6 +82,8 @@ func (c Credential) check() error {
 		return &proposal.StopError{Code: code, Message: "invalid name, host or path of a credential", Hint: hint}
 	case c.Header != "" && !credentialHeader(c.Header):
 		return &proposal.StopError{Code: code, Message: fmt.Sprintf("invalid header %q of a credential", c.Header), Hint: "use for example Authorization, X-Api-Key or Cookie"}
+	case c.Query != "" && (c.Header != "" || !wordName.MatchString(c.Query)):
+		return &proposal.StopError{Code: code, Message: fmt.Sprintf("invalid query parameter %q of a credential", c.Query), Hint: "use for example api_key, and no Header"}
 	case c.Value == "" || strings.ContainsFunc(c.Value, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return &proposal.StopError{Code: code, Message: "the value of a credential is empty or has a control character", Hint: hint}
 	}

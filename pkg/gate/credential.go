@@ -17,19 +17,20 @@ import (
 
 var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	headerName   = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+	wordName     = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 	// credentialPlace is HOST[:PORT][/PATH], without the scheme of a URL.
 	credentialPlace = regexp.MustCompile(`^[A-Za-z0-9._-]+(:[0-9]{1,5})?(/[^?#@ ]*)?$`)
 )
 
-// ParseCredential reads NAME@HOST[:PORT][/PATH][;header=HEADER]. The value is that of the variable NAME,
+// ParseCredential reads NAME@HOST[:PORT][/PATH], with ;header=HEADER or ;query=PARAMETER at its end or neither. The value is that of the variable NAME,
 // never the command line's, which every process can read; so an error repeats nothing that
 // may be a value. It is a *proposal.StopError.
 func ParseCredential(text string, getenv func(string) string) (Credential, error) {
 	name, place, ok := strings.Cut(text, "@")
 	place, header, other := strings.Cut(place, ";header=")
-	if !ok || !variableName.MatchString(name) || !credentialPlace.MatchString(place) || other && !credentialHeader(header) {
-		return Credential{}, credentialError("invalid --credential: want VARIABLE@HOST[:PORT][/PATH][;header=HEADER], with the name of a variable, no scheme, and a header such as X-Api-Key")
+	place, query, queried := strings.Cut(place, ";query=")
+	if !ok || !variableName.MatchString(name) || !credentialPlace.MatchString(place) || other && !credentialHeader(header) || queried && (other || !wordName.MatchString(query)) {
+		return Credential{}, credentialError("invalid --credential: want VARIABLE@HOST[:PORT][/PATH], and ;header=HEADER or ;query=PARAMETER or neither, with the name of a variable, no scheme, and a header such as X-Api-Key")
 	}
 	value := getenv(name)
 	switch {
@@ -39,7 +40,7 @@ func ParseCredential(text string, getenv func(string) string) (Credential, error
 		return Credential{}, credentialError("the variable of --credential for requests to " + place + " contains a line break or another control character")
 	}
 	host, path, _ := strings.Cut(place, "/")
-	return Credential{Name: name, Host: host, Path: "/" + path, Header: header, Value: value}, nil
+	return Credential{Name: name, Host: host, Path: "/" + path, Header: header, Query: query, Value: value}, nil
 }
 
 // framing are the headers that the gateway itself needs, besides those that begin with Proxy-.
@@ -48,7 +49,7 @@ var framing = []string{"Accept-Encoding", "Connection", "Content-Encoding", "Con
 // credentialHeader reports whether a credential may be in the header.
 func credentialHeader(name string) bool {
 	canonical := http.CanonicalHeaderKey(name)
-	return headerName.MatchString(name) && !slices.Contains(framing, canonical) && !strings.HasPrefix(canonical, "Proxy-")
+	return wordName.MatchString(name) && !slices.Contains(framing, canonical) && !strings.HasPrefix(canonical, "Proxy-")
 }
 
 func credentialError(message string) error {

@@ -12,7 +12,8 @@ import (
 func TestParseCredential(t *testing.T) {
 	getenv := func(name string) string { return map[string]string{"TOKEN": "secret", "LINES": "a\nsecret"}[name] }
 	for _, text := range []string{"", "TOKEN", "TOKEN@", "TOKEN@https://h.example", "secret@x y", "NONE@h.example", "LINES@h.example", "1@h.example", "TOKEN@h.example/?q",
-		"TOKEN@h.example;header=", "TOKEN@h.example;header=Host", "TOKEN@h.example;header=transfer-encoding", "TOKEN@h.example;header=proxy-authorization", "TOKEN@h.example;header=X:Y", "TOKEN@h.example;header=X-Key;header=X-Key"} {
+		"TOKEN@h.example;header=", "TOKEN@h.example;header=Host", "TOKEN@h.example;header=transfer-encoding", "TOKEN@h.example;header=proxy-authorization", "TOKEN@h.example;header=X:Y", "TOKEN@h.example;header=X-Key;header=X-Key",
+		"TOKEN@h.example;query=", "TOKEN@h.example;query=a&b", "TOKEN@h.example;query=key;header=X-Key", "TOKEN@h.example;header=X-Key;query=key"} {
 		if c, err := ParseCredential(text, getenv); err == nil {
 			t.Errorf("%q is %+v", text, c)
 		} else if strings.Contains(err.Error(), "secret") {
@@ -27,7 +28,14 @@ func TestParseCredential(t *testing.T) {
 	if want := (Credential{Name: "TOKEN", Host: "h.example", Path: "/", Header: "x-api-key", Value: "secret"}); err != nil || c != want || c.check() != nil {
 		t.Errorf("%+v, %v", c, err)
 	}
-	c.Header = "Content-Length"
+	c, err = ParseCredential("TOKEN@h.example/v1;query=api_key", getenv)
+	if want := (Credential{Name: "TOKEN", Host: "h.example", Path: "/v1", Query: "api_key", Value: "secret"}); err != nil || c != want || c.check() != nil {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if w := c.wire(); w.Header != "" || w.Query != "api_key" {
+		t.Errorf("the gateway gets %+v", w)
+	}
+	c.Query, c.Header = "", "Content-Length"
 	if err := c.check(); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("header %s: %v", c.Header, err)
 	}

@@ -284,7 +284,11 @@ func (o Options) credentialsFor(registries []registry.Registry, env map[string]s
 func (c Credential) wire() wire.Credential {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // crypto/rand never fails
-	return wire.Credential{Name: c.Name, Host: strings.ToLower(c.Host), Scheme: "https", PathPrefix: "/" + strings.TrimPrefix(c.Path, "/"), Header: cmp.Or(c.Header, "Authorization"),
+	header := cmp.Or(c.Header, "Authorization")
+	if c.Query != "" {
+		header = ""
+	}
+	return wire.Credential{Name: c.Name, Host: strings.ToLower(c.Host), Scheme: "https", PathPrefix: "/" + strings.TrimPrefix(c.Path, "/"), Header: header, Query: c.Query,
 		Placeholder: "fumehood-" + hex.EncodeToString(b[:]), Value: c.Value}
 }
 

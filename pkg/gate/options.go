@@ -190,13 +190,14 @@ type Policy struct {
 	Origin proposal.PolicyOrigin
 }
 
-// A Credential is a secret that the gateway puts into a header of requests, in place of
-// its placeholder. It is never visible to a command.
+// A Credential is a secret that the gateway puts into a header or the query of requests, in
+// place of its placeholder. It is never visible to a command.
 type Credential struct {
 	Name   string // of the variable that holds the placeholder
 	Host   string // HOST or HOST:PORT
 	Path   string // path prefix; "/" if empty
 	Header string // "Authorization" if empty; not one that says where a request or its body ends
+	Query  string // the parameter of the query, in place of a header
 	Value  string // what replaces the placeholder
 }
 

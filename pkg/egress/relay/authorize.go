@@ -21,7 +21,7 @@ func (x *exchange) authorize(out *http.Request) {
 		if !x.session.credentialed(c) || !c.covers(x.egress.Path, out.URL.EscapedPath()) {
 			continue
 		}
-		for _, value := range c.put(out.Header) {
+		for _, value := range c.put(out) {
 			x.put = append(x.put, secret{value, c.shown()})
 		}
 	}

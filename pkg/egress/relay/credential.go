@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -20,7 +21,8 @@ type Credential struct {
 	// Placeholder is what a program sends in Header and Value replaces. If it is empty,
 	// Header is set on every matching request.
 	Placeholder string
-	Header      string // "Authorization"
+	Header      string // "Authorization"; "" with a Query
+	Query       string // the parameter of the query, in place of a header
 	Value       string // with a Placeholder its replacement, else the whole header
 }
 
@@ -28,8 +30,10 @@ func (c Credential) check() error {
 	switch {
 	case c.Scheme != "https":
 		return fmt.Errorf("invalid credential %q: its scheme is not https", c.Name)
-	case c.Host == "" || c.Value == "" || c.Header == "":
-		return fmt.Errorf("invalid credential %q: host, header and value must be set", c.Name)
+	case c.Host == "" || c.Value == "" || (c.Header == "") == (c.Query == ""):
+		return fmt.Errorf("invalid credential %q: host, value, and a header or a query parameter must be set", c.Name)
+	case c.Query != "" && c.Placeholder == "":
+		return fmt.Errorf("invalid credential %q: one of a query has no placeholder", c.Name)
 	case !strings.HasPrefix(c.PathPrefix, "/"):
 		return fmt.Errorf("invalid credential %q: its path does not begin with /", c.Name)
 	case strings.ContainsAny(c.Value, "\r\n\x00"):
@@ -51,8 +55,35 @@ func below(path, prefix string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// put inserts Value and returns every form of it that h now contains.
-func (c Credential) put(h http.Header) []string {
+// put inserts Value and returns every form of it that r now contains.
+func (c Credential) put(r *http.Request) []string {
+	if c.Query != "" {
+		return c.putQuery(r.URL)
+	}
+	return c.putHeader(r.Header)
+}
+
+// putQuery leaves the rest of the query as it is written.
+func (c Credential) putQuery(u *url.URL) []string {
+	parts := strings.Split(u.RawQuery, "&")
+	found := false
+	for i, part := range parts {
+		key, text, _ := strings.Cut(part, "=")
+		name, badName := url.QueryUnescape(key)
+		value, badValue := url.QueryUnescape(text)
+		if badName == nil && badValue == nil && name == c.Query && strings.Contains(value, c.Placeholder) {
+			parts[i] = key + "=" + url.QueryEscape(strings.ReplaceAll(value, c.Placeholder, c.Value))
+			found = true
+		}
+	}
+	if !found {
+		return nil
+	}
+	u.RawQuery = strings.Join(parts, "&")
+	return append(forms(c.Value), url.QueryEscape(c.Value))
+}
+
+func (c Credential) putHeader(h http.Header) []string {
 	if c.Placeholder == "" {
 		h.Set(c.Header, c.Value)
 		return forms(c.Value)

@@ -176,6 +176,32 @@ func maskedWhole(body string, patterns [][]byte) string {
 	return string(out)
 }
 
+// A credential of the query is put there alone, encoded, and masked where it comes back.
+func TestCredentialOfTheQuery(t *testing.T) {
+	const secret = value + "+&x"
+	w := newWorld(t, 443, intercept)
+	w.https(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if want := "b=%7e&key=" + url.QueryEscape(secret) + "&other=" + placeholder; r.URL.RawQuery != want || r.Header.Get("Authorization") != placeholder {
+			t.Errorf("the server saw %s and %v", r.URL.RawQuery, r.Header)
+		}
+		w.Header().Set("Link", r.URL.String())
+		fmt.Fprintf(w, "%s and %s", r.URL.RawQuery, r.FormValue("key"))
+	}))
+	w.options.Credentials = []Credential{{Name: "token", Host: "allowed.example", Scheme: "https", PathPrefix: "/", Placeholder: placeholder, Query: "key", Value: secret}}
+	w.start()
+	r, _ := http.NewRequest("GET", "https://allowed.example/?b=%7e&key="+placeholder+"&other="+placeholder, nil)
+	r.Header.Set("Authorization", placeholder)
+	res, err := w.client(false).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil || bytes.Contains(body, []byte(value)) || !bytes.Contains(body, []byte("****")) || strings.Contains(res.Header.Get("Link"), value) {
+		t.Errorf("the program got %q and %q, %v", body, res.Header, err)
+	}
+}
+
 // A credential of another header is put there, and masked where it comes back.
 func TestCredentialOfAHeader(t *testing.T) {
 	w := newWorld(t, 443, intercept)

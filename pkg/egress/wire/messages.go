@@ -36,6 +36,7 @@ type Credential struct {
 	PathPrefix  string `json:"path_prefix"`
 	Placeholder string `json:"placeholder"`
 	Header      string `json:"header"`
+	Query       string `json:"query"`
 	Value       string `json:"value"`
 }
 
