@@ -5,19 +5,18 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/evidence"
 	"github.com/fumehood/fumehood/pkg/export"
 	"github.com/fumehood/fumehood/pkg/export/otlp"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/report"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
@@ -75,7 +74,7 @@ func (x *exportCommandFlags) define(cmd *cobra.Command) {
 	defineTrust(cmd, &x.trust, true)
 	x.otlp.flag, x.otlp.describe = "endpoint", "`URL` address of the collector, without /v1/traces"
 	x.otlp.define(cmd)
-	cli.Values(cmd, "to", "decisions", "junit", "sarif", "otlp")
+	cli.Values(cmd, "to", evidence.Forms()...)
 }
 
 // exportRun exports the log or report that args name. flags is the number of flags given.
@@ -94,12 +93,18 @@ func (c *invocation) exportRun(x *exportCommandFlags, args []string, flags int) 
 	if err != nil {
 		return c.MisuseOf(err)
 	}
-	file, err := audit.OpenFile(args[0])
-	if err != nil {
+	whole, err := evidence.Export{Form: x.to, Trust: x.trust, Options: export.Options{All: x.all, TraceParent: os.Getenv("TRACEPARENT")},
+		Path: x.out, Out: c.Stdout, Exporter: exporter, Warn: c.Warn}.File(c.Ctx, args[0])
+	switch {
+	case err != nil && proposal.FailureOf(err).Code != export.CodeUnverified:
 		return c.Stop(err)
+	case err != nil:
+		c.Stop(err)
+		return exitRefused
+	case !whole:
+		return exitRefused
 	}
-	defer file.Close()
-	return c.export(x, file, exporter)
+	return exitOK
 }
 
 // misuse returns why the flags cannot be combined, or "".
@@ -107,129 +112,16 @@ func (x *exportCommandFlags) misuse() string {
 	switch {
 	case x.table:
 		return "--attributes takes no other flag or argument"
-	case x.to != "decisions" && x.to != "otlp" && renders[x.to] == nil:
+	case !slices.Contains(evidence.Forms(), x.to):
 		return fmt.Sprintf("invalid value %q for --to: use decisions, junit, sarif or otlp", terminal.Line(x.to))
-	case x.to == "otlp" && x.otlp.endpoint == "":
+	case x.to == evidence.OTLP && x.otlp.endpoint == "":
 		return "--to otlp needs --endpoint URL"
-	case x.to == "otlp" && x.out != "":
+	case x.to == evidence.OTLP && x.out != "":
 		return "--to otlp does not write --out"
-	case x.all && renders[x.to] != nil:
+	case x.all && evidence.OfWhole(x.to):
 		return "--all needs --to decisions or otlp"
-	case x.to != "otlp" && x.otlp.given():
+	case x.to != evidence.OTLP && x.otlp.given():
 		return "--endpoint and --otlp-… need --to otlp"
 	}
 	return ""
-}
-
-// export exports file to where the flags say.
-func (c *invocation) export(x *exportCommandFlags, file *os.File, exporter *otlp.Exporter) int {
-	var code int
-	var err error
-	switch {
-	case x.to == "otlp":
-		code, err = c.sendFile(x, file, exporter)
-	case renders[x.to] != nil:
-		code, err = c.renderFile(x, file)
-	default:
-		code, err = c.writeFile(x, file)
-	}
-	if err == nil {
-		return code
-	}
-	code = c.Stop(err)
-	if proposal.FailureOf(err).Code == export.CodeUnverified {
-		return exitRefused
-	}
-	return code
-}
-
-func (c *invocation) sendFile(x *exportCommandFlags, file *os.File, exporter *otlp.Exporter) (int, error) {
-	var b otlp.Batch
-	story, code, err := c.read(x, file, b.Take)
-	if err != nil {
-		return code, err
-	}
-	ctx, cancel := otlp.Bounded(c.Ctx)
-	defer cancel()
-	return code, exporter.Send(ctx, story, &b)
-}
-
-// renders are the forms of --to that are made from the run as a whole.
-var renders = map[string]func(io.Writer, proposal.Report) error{
-	"junit": report.JUnit,
-	"sarif": func(w io.Writer, r proposal.Report) error { return report.SARIF(w, r, nil) },
-}
-
-func (c *invocation) renderFile(x *exportCommandFlags, file *os.File) (int, error) {
-	r, code, err := c.readWhole(x, file)
-	if err != nil {
-		return code, err
-	}
-	var form bytes.Buffer
-	if err := renders[x.to](&form, r); err != nil {
-		return exitStopped, err
-	}
-	out, err := c.decisions(x.out)
-	if err != nil {
-		return exitStopped, err
-	}
-	if err := out.WriteForm(form.Bytes()); err != nil {
-		out.Abandon()
-		return exitStopped, err
-	}
-	return code, out.Close()
-}
-
-func (c *invocation) writeFile(x *exportCommandFlags, file *os.File) (int, error) {
-	out, err := c.decisions(x.out)
-	if err != nil {
-		return exitStopped, err
-	}
-	_, code, err := c.read(x, file, out.Write)
-	if err != nil {
-		out.Abandon()
-		return code, err
-	}
-	return code, out.Close()
-}
-
-// readWhole reads the report in file, or the log as a report.
-func (c *invocation) readWhole(x *exportCommandFlags, file *os.File) (proposal.Report, int, error) {
-	if report.Is(file) {
-		r, err := report.ReadFrom(file)
-		return r, exitOK, err
-	}
-	story, code, err := c.read(x, file, func(export.Decision) error { return nil })
-	return story.Report(), code, err
-}
-
-// decisions opens the file for what is exported, or standard output for "".
-func (c *invocation) decisions(path string) (*export.Writer, error) {
-	if path == "" {
-		return export.NewWriter(c.Stdout), nil
-	}
-	return export.Create(path)
-}
-
-// read calls each with every decision of file. The code depends on how the log ends.
-func (c *invocation) read(x *exportCommandFlags, file *os.File, each func(export.Decision) error) (export.Story, int, error) {
-	o := export.Options{All: x.all, TraceParent: os.Getenv("TRACEPARENT")}
-	if report.Is(file) {
-		r, err := report.ReadFrom(file)
-		if err != nil {
-			return export.Story{}, exitStopped, err
-		}
-		c.Warn("a report contains only proposals, commands and findings; export the audit log for programs and connections")
-		story, err := export.Report(r, o, each)
-		return story, exitOK, err
-	}
-	story, summary, err := export.Log(file, x.trust, o, each)
-	if err != nil || summary.Complete() {
-		return story, exitOK, export.Unverified(file.Name(), err)
-	}
-	c.Warn("the log is " + summary.String())
-	if summary.State == audit.Sealed {
-		return story, exitOK, nil
-	}
-	return story, exitRefused, nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/attestation"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/cli"
-	"github.com/fumehood/fumehood/pkg/process"
+	"github.com/fumehood/fumehood/pkg/evidence"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
@@ -125,35 +125,22 @@ func (c *invocation) verifyLog(s *verifyFlags, name string) int {
 	if err := s.trust.Check(); err != nil {
 		return c.MisuseOf(err)
 	}
-	log, err := audit.OpenFile(name)
+	check := evidence.Check{Trust: s.trust, Cosigned: s.signed, AnyKey: s.any}
+	if s.attested() {
+		check.Attestation = s.attest
+	}
+	found, err := check.Log(name)
 	if err != nil {
 		return c.Stop(err)
 	}
-	defer log.Close()
-	if s.signed != "" {
-		if s.trust.Cosigned, err = audit.ReadCosigned(s.signed); err != nil {
-			return c.Stop(err)
-		}
-	}
-	process.SaveMemory()
-	inspect := func(log io.Reader) audit.Finding { return audit.Inspect(log, s.trust) }
-	if s.attested() {
-		check, err := attestation.Read(s.attest)
-		if err != nil {
-			return c.Stop(err)
-		}
-		inspect = check.Inspect
-	}
-	found := inspect(log)
-	err = c.Answer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(found) }, func(w io.Writer) error {
+	err = c.Answer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(found.Finding) }, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, terminal.Line(found.String()))
 		return err
 	})
-	whole := found.Complete() || s.any && found.Sealed()
-	if found.Sealed() && !whole {
+	if found.Replaceable() {
 		c.Warn("the log may have been replaced and signed again; name --key or --checkpoint from the report, or accept its key with --untrusted-key")
 	}
-	return c.Exit(codeOf(found, whole), err)
+	return c.Exit(codeOf(found.Finding, found.Whole), err)
 }
 
 // codeOf is the exit code for what was found in a log, which is whole or not.

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/attestation"
+	"github.com/fumehood/fumehood/pkg/attestation/attestationtest"
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/evidence"
+	"github.com/fumehood/fumehood/pkg/export"
+	"github.com/fumehood/fumehood/pkg/export/exporttest"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+const (
+	vectors  = "../../testdata/vectors/"
+	cosigner = "vectors.example/witness+f2b52b21+AfsRPyVNOnpHN+JtXUBp7yuW0B9KTy8Fr1CAg4++WWGt" // of sealed.cosigned
+	identity = "https://github.com/acme/shop/.github/workflows/evidence.yml@refs/heads/main"
+)
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// attest returns what asks for an attestation of the sealed log.
+func attest(t *testing.T) attestation.Options {
+	t.Helper()
+	s, dir := attestationtest.New(t), t.TempDir()
+	o := attestation.Options{Bundle: filepath.Join(dir, "bundle"), Root: filepath.Join(dir, "root"), Identity: identity, Issuer: attestation.GitHubIssuer}
+	bundle := s.Attest(identity, attestation.GitHubIssuer, attestationtest.Statement(read(t, vectors+"sealed.log")), time.Minute)
+	if err := errors.Join(os.WriteFile(o.Bundle, bundle, 0o600), os.WriteFile(o.Root, s.Root(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// THREATS 30, 93, 94: a log is whole only if one thing vouches for it, or its own key is accepted.
+func TestCheck(t *testing.T) {
+	attested := attest(t)
+	own := evidence.Check{AnyKey: true}
+	found, err := own.Log(vectors + "sealed.log")
+	if err != nil || !found.Whole {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	byKey, byCheckpoint := audit.Trust{Key: found.Key}, audit.Trust{Checkpoint: found.Checkpoint}
+	for name, c := range map[string]struct {
+		check              evidence.Check
+		log, code          string
+		whole, replaceable bool
+	}{
+		"nothing":              {check: evidence.Check{}, replaceable: true},
+		"key":                  {check: evidence.Check{Trust: byKey}, whole: true},
+		"checkpoint":           {check: evidence.Check{Trust: byCheckpoint}, whole: true},
+		"another log's key":    {check: evidence.Check{Trust: audit.Trust{Key: cosigner}}},
+		"not sealed":           {check: own, log: "unsealed.log"},
+		"altered":              {check: own, log: "entry-edited.log"},
+		"cosigned":             {check: evidence.Check{Trust: audit.Trust{Key: cosigner}, Cosigned: vectors + "sealed.cosigned"}, whole: true},
+		"cosigned by another":  {check: evidence.Check{Trust: byKey, Cosigned: vectors + "sealed.cosigned"}},
+		"cosigned another log": {check: evidence.Check{Trust: audit.Trust{Key: cosigner}, Cosigned: vectors + "sealed.cosigned"}, log: "sealed-100.log"},
+		"attested":             {check: evidence.Check{Attestation: attested}, whole: true},
+		"attested another log": {check: evidence.Check{Attestation: attested}, log: "sealed-100.log"},
+		"no log":               {check: own, log: "none", code: "audit.not-readable"},
+		"no cosignature":       {check: evidence.Check{Trust: byKey, Cosigned: "none"}, code: "audit.not-readable"},
+		"no key":               {check: evidence.Check{Trust: audit.Trust{Key: "null"}}, code: "audit.key"},
+		"half an attestation":  {check: evidence.Check{Attestation: attestation.Options{Issuer: "x"}}, code: "attestation.signer"},
+		"attested and a key":   {check: evidence.Check{Attestation: attested, Trust: byKey}, code: "verify.trust"},
+		"attested or any":      {check: evidence.Check{Attestation: attested, AnyKey: true}, code: "verify.trust"},
+		"cosigned or any":      {check: evidence.Check{Trust: byKey, Cosigned: vectors + "sealed.cosigned", AnyKey: true}, code: "verify.trust"},
+		"attested, cosigned":   {check: evidence.Check{Attestation: attested, Cosigned: vectors + "sealed.cosigned"}, code: "verify.trust"},
+	} {
+		if c.log == "" {
+			c.log = "sealed.log"
+		}
+		found, err := c.check.Log(vectors + c.log)
+		code := ""
+		if f := proposal.FailureOf(err); f != nil {
+			code = f.Code
+		}
+		if code != c.code || found.Whole != c.whole || found.Replaceable() != c.replaceable {
+			t.Errorf("%s: %q, whole %v, replaceable %v: %v, %v", name, code, found.Whole, found.Replaceable(), found, err)
+		}
+	}
+}
+
+// Each form is written; of an altered log nothing is, and no form is the default.
+func TestExport(t *testing.T) {
+	sealed, a := exporttest.Written(t, exporttest.Run{})
+	cut, _ := exporttest.Written(t, exporttest.Run{Cut: true})
+	for _, form := range []string{evidence.Decisions, evidence.JUnit, evidence.SARIF} {
+		dir, said := t.TempDir(), ""
+		file := func(name string, data []byte) string {
+			path := filepath.Join(dir, name)
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return path
+		}
+		x := evidence.Export{Form: form, Trust: audit.Trust{Key: a.Key}, Path: filepath.Join(dir, "out"), Warn: func(words ...string) { said += strings.Join(words, "\n") }}
+		if _, err := x.File(t.Context(), file("altered", bytes.Replace(sealed, []byte("unit"), []byte("tinu"), 1))); proposal.FailureOf(err) == nil || proposal.FailureOf(err).Code != export.CodeUnverified {
+			t.Errorf("%s of an altered log: %v", form, err)
+		}
+		if _, err := os.Stat(x.Path); err == nil {
+			t.Errorf("%s of an altered log was written", form)
+		}
+		if whole, err := x.File(t.Context(), file("sealed", sealed)); err != nil || !whole || said != "" || len(read(t, x.Path)) == 0 {
+			t.Errorf("%s: %v, %v, %q", form, whole, err, said)
+		}
+		var out bytes.Buffer
+		x.Trust, x.Path, x.Out = audit.Trust{}, "", &out
+		if whole, err := x.File(t.Context(), file("cut", cut)); err != nil || whole || out.Len() == 0 || !strings.Contains(said, "the log is ") {
+			t.Errorf("%s of a log that was cut off: %v, %v, %q", form, whole, err, said)
+		}
+	}
+	if _, err := (evidence.Export{}).File(t.Context(), vectors+"sealed.log"); err == nil {
+		t.Error("an export without a form")
+	}
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"io"
+
+	"github.com/fumehood/fumehood/pkg/attestation"
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/process"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Check names what vouches for an audit log. Of the zero Check nothing does: a log can then be
+// sealed, and is never whole.
+type Check struct {
+	// Trust has a key and a checkpoint that are known from elsewhere. With Cosigned, its Key is
+	// the cosigner's.
+	Trust audit.Trust
+	// Cosigned is the path of the log's seal, cosigned with Trust.Key, or "".
+	Cosigned string
+	// Attestation says by whom the log must be attested. The zero value asks for nothing.
+	Attestation attestation.Options
+	// AnyKey accepts the key in the log's own header, which vouches for nothing: it is for a log
+	// that was never in other hands.
+	AnyKey bool
+}
+
+// A Verdict is what was found in a log.
+type Verdict struct {
+	audit.Finding
+	// Whole means that the log is complete, unaltered, and the run's.
+	Whole bool
+}
+
+// Replaceable reports whether the log is sealed, but by a key that nothing vouches for: it may have
+// been replaced and signed anew.
+func (v Verdict) Replaceable() bool { return v.Sealed() && !v.Whole }
+
+// Log verifies the log at path. What is wrong with the log is in the Verdict; the error is a
+// *proposal.StopError and means that it was not looked at: audit.not-readable, those of
+// audit.Trust.Check, audit.ReadCosigned and attestation.Read, or verify.trust for a Check that
+// contradicts itself.
+func (c Check) Log(path string) (Verdict, error) {
+	inspect, err := c.inspector()
+	if err != nil {
+		return Verdict{}, err
+	}
+	log, err := audit.OpenFile(path)
+	if err != nil {
+		return Verdict{}, err
+	}
+	defer log.Close()
+	process.SaveMemory()
+	found := inspect(log)
+	return Verdict{found, found.Complete() || c.AnyKey && found.Sealed()}, nil
+}
+
+// inspector returns the function that looks at the log.
+func (c Check) inspector() (func(io.Reader) audit.Finding, error) {
+	attested := c.Attestation != attestation.Options{}
+	if others := c.Trust != (audit.Trust{}) || c.AnyKey; attested && (others || c.Cosigned != "") || c.Cosigned != "" && c.AnyKey {
+		return nil, &proposal.StopError{Code: "verify.trust", Message: "more than one thing is said to vouch for the log", Hint: "name only one of them"}
+	}
+	if attested {
+		check, err := attestation.Read(c.Attestation)
+		if err != nil {
+			return nil, err
+		}
+		return check.Inspect, nil
+	}
+	trust := c.Trust
+	if err := trust.Check(); err != nil {
+		return nil, err
+	}
+	if c.Cosigned != "" {
+		var err error
+		if trust.Cosigned, err = audit.ReadCosigned(c.Cosigned); err != nil {
+			return nil, err
+		}
+	}
+	return func(log io.Reader) audit.Finding { return audit.Inspect(log, trust) }, nil
+}
