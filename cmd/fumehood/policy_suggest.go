@@ -12,7 +12,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/replay"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
@@ -57,6 +57,9 @@ Proposals without a suggestion are listed with the reason.`,
 
 func (c *invocation) suggestPolicy(s *suggestFlags, paths []string) int {
 	past, made, err := c.suggestion(paths, s)
+	if f := proposal.FailureOf(err); f != nil && f.Code == "suggest.empty" {
+		c.Note(made.Notes()...)
+	}
 	if err == nil && s.out != "" {
 		err = made.Write(s.out)
 	}
@@ -67,36 +70,16 @@ func (c *invocation) suggestPolicy(s *suggestFlags, paths []string) int {
 	return c.Exit(exitOK, c.printSuggestion(made, s))
 }
 
-// suggestion makes a suggestion and checks that it allows what it must.
-func (c *invocation) suggestion(paths []string, of *suggestFlags) (replay.Past, replay.Suggestion, error) {
+func (c *invocation) suggestion(paths []string, of *suggestFlags) (past replay.Past, s replay.Suggestion, err error) {
 	layers, err := of.policies.layers(c.Ctx)
 	if err != nil {
-		return replay.Past{}, replay.Suggestion{}, err
-	}
-	engine, err := newEngine(c.Ctx, policy.Options{Layers: layers})
-	if err != nil {
-		return replay.Past{}, replay.Suggestion{}, err
-	}
-	past, err := of.past.read(paths)
-	if err != nil {
-		return past, replay.Suggestion{}, err
-	}
-	s, err := replay.Suggest(c.Ctx, past, replay.Engine{Engine: engine}, of.wanted)
-	if err != nil {
 		return past, s, err
 	}
-	if err := s.CheckAny(); err != nil {
-		c.Note(s.Notes()...)
+	if past, err = of.past.read(paths); err != nil {
 		return past, s, err
 	}
-	if !s.Decides() {
-		return past, s, nil
-	}
-	with, err := newEngine(c.Ctx, policy.Options{Layers: append(layers, s.Layer())})
-	if err != nil {
-		return past, s, err
-	}
-	return past, s, s.Hold(c.Ctx, with, gate.Analyze)
+	s, err = replay.SuggestUnder(c.Ctx, past, replay.Policy{Layers: layers, New: newEngine, Parse: gate.Analyze}, of.wanted)
+	return past, s, err
 }
 
 func (c *invocation) printSuggestion(made replay.Suggestion, s *suggestFlags) error {

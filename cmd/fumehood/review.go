@@ -7,7 +7,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -24,18 +23,6 @@ type reviewFlags struct {
 	base, head, findings string
 	relay                bool
 	asked                modelFlags
-}
-
-// subject names what the limits of a pull request apply to.
-func (s *reviewFlags) subject(a gate.About) string {
-	if a.PR != 0 {
-		return fmt.Sprintf("%s#%d", a.Repository, a.PR)
-	}
-	dir, err := filepath.Abs(s.workspace)
-	if err != nil {
-		dir = s.workspace
-	}
-	return dir + "\n" + s.head
 }
 
 func (c *invocation) reviewCommand() *cobra.Command {

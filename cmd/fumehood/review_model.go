@@ -50,7 +50,7 @@ func (c *invocation) ask(s *reviewFlags, local review.Local) (d review.Document,
 	if err != nil {
 		return d, err
 	}
-	s.asked.Subject = s.subject(about)
+	s.asked.Subject = local.Subject(about.Repository, about.PR)
 	r, masks, err := s.asked.Prepare(c.Ctx)
 	if err != nil {
 		return d, err

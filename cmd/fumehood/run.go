@@ -119,9 +119,6 @@ func (c *invocation) gate(s *runFlags, p proposal.Plan) int {
 // reportNotStarted writes the report of a run that stopped before it had a log, if --report
 // names a file.
 func (c *invocation) reportNotStarted(s *runFlags, p proposal.Plan, err error) {
-	if stop, ok := errors.AsType[*proposal.StopError](err); ok && stop.Code == "audit.exists" && cli.Exists(s.report) {
-		return // it may be that log's report, the only place of its key
-	}
 	o := gate.Options{Version: fumehoodVersion(), ObserveUnsafe: s.observe, ObserveNetworkUnsafe: s.observeNetwork}
 	if a, err := gate.ReadAbout(s.about); err == nil {
 		o.Subject = a.Subject()
@@ -130,7 +127,7 @@ func (c *invocation) reportNotStarted(s *runFlags, p proposal.Plan, err error) {
 	if s.early != nil { // demo has no masks
 		r = s.early.Report(r)
 	}
-	_ = report.Files{JSON: s.report}.Write(r, report.Forms{})
+	_ = report.Files{JSON: s.report}.WriteStopped(r)
 }
 
 // publish writes the report to the files that flags name, and to standard output.

@@ -8,11 +8,9 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/results"
 )
 
 // configure applies the configuration file, and the flags that override it, to o.
@@ -21,28 +19,18 @@ func (c *invocation) configure(s *runFlags, o *gate.Options) error {
 		return nil
 	}
 	trusted := cmp.Or(s.trusted, s.workspace)
-	found, err := gate.ReadConfig(s.config, trusted, config.Override{Field: "setup", Value: s.setup, From: "--setup"}, config.Override{Field: "cache", Value: s.cache, From: "--cache"},
-		config.Override{Field: "comment", Value: s.comment, From: "--comment"})
-	if err != nil {
-		return err
-	}
-	if strings.HasSuffix(filepath.ToSlash(s.config), config.Path) { // the operator trusts this checkout
-		o.TrustedDirectory = filepath.Dir(filepath.Dir(s.config))
-	}
-	if err := o.Configure(c.Ctx, found.Config); err != nil {
-		return err
-	}
-	mode, err := results.ParseMode(cmp.Or(s.results, found.Config.Results))
-	if err != nil {
-		return err
-	}
-	o.Results, o.ResultsDir, o.ResultsExchange = mode.InJob(os.Getenv, os.ReadFile), s.resultsDir, s.resultsExchange
 	o.Repeated = s.repeated
-	if err = o.UseLayers(gate.LayerRequest{Mode: s.layers, Configured: found.Config.Layers, Dir: s.layersDir, Exchange: s.layersExchange}, os.Getenv); err != nil {
+	found, err := o.UseConfig(c.Ctx, gate.ConfigRequest{
+		File: s.config, Trusted: trusted,
+		Overrides: []config.Override{{Field: "setup", Value: s.setup, From: "--setup"}, {Field: "cache", Value: s.cache, From: "--cache"}, {Field: "comment", Value: s.comment, From: "--comment"}},
+		Results:   s.results, ResultsDir: s.resultsDir, ResultsExchange: s.resultsExchange,
+		Layers: gate.LayerRequest{Mode: s.layers, Dir: s.layersDir, Exchange: s.layersExchange},
+	}, os.Getenv)
+	if err != nil {
 		return err
 	}
-	s.configTimeout, s.shown = found.Config.Timeout.Std(), found.Config.Comment
-	if dir := found.Config.Policy; dir != "" && s.about == "" { // a job names its policies itself: the workspace is the pull request's
+	s.configTimeout, s.shown = found.Timeout.Std(), found.Comment
+	if dir := found.Policy; dir != "" && s.about == "" { // a job names its policies itself: the workspace is the pull request's
 		s.policies.Restricting = append(s.policies.Restricting, filepath.Join(trusted, dir))
 	}
 	for _, n := range o.Setup.Notes {

@@ -17,6 +17,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/evidence"
+	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
@@ -129,6 +130,7 @@ func (c *invocation) verifyLog(s *verifyFlags, name string) int {
 	if s.attested() {
 		check.Attestation = s.attest
 	}
+	process.SaveMemory()
 	found, err := check.Log(name)
 	if err != nil {
 		return c.Stop(err)

@@ -36,9 +36,3 @@ func ReplaceFile(name string, data []byte) error {
 	}
 	return err
 }
-
-// Exists reports whether there is a file with this name.
-func Exists(name string) bool {
-	_, err := os.Lstat(name)
-	return err == nil
-}

@@ -45,7 +45,7 @@ type Export struct {
 	Path     string         // the file to make or replace; Out if empty
 	Out      io.Writer
 	Exporter *otlp.Exporter        // of OTLP
-	Warn     func(words ...string) // is told what the export lacks; required
+	Warn     func(words ...string) // gets what the export lacks; required
 }
 
 // File exports the log, or the report, at path. whole is false if a log was cut off: what it has is

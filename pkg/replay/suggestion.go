@@ -3,6 +3,7 @@
 package replay
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,6 +37,35 @@ func (e Engine) Commands(p proposal.Proposal, a proposal.Analysis) ([][]byte, er
 		all = append(all, data)
 	}
 	return all, nil
+}
+
+// A Policy makes the engines of SuggestUnder, and parses proposals for them.
+type Policy struct {
+	Layers []policy.Layer
+	New    func(context.Context, policy.Options) (*policy.Engine, error) // policy.New, or like it
+	Parse  func(proposal.Proposal) proposal.Analysis
+}
+
+// SuggestUnder is Suggest with p as the policy of today. It returns a suggestion only if p and the
+// suggestion together allow what they must. Its error is a *proposal.StopError: suggest.empty, with
+// a Suggestion whose Notes say why, suggest.defect, or one of p.New's.
+func SuggestUnder(ctx context.Context, past Past, p Policy, w Wanted) (Suggestion, error) {
+	engine, err := p.New(ctx, policy.Options{Layers: p.Layers})
+	if err != nil {
+		return Suggestion{}, err
+	}
+	s, err := Suggest(ctx, past, Engine{Engine: engine}, w)
+	if err == nil {
+		err = s.CheckAny()
+	}
+	if err != nil || !s.Decides() {
+		return s, err
+	}
+	with, err := p.New(ctx, policy.Options{Layers: append(slices.Clone(p.Layers), s.Layer())})
+	if err != nil {
+		return s, err
+	}
+	return s, s.Hold(ctx, with, p.Parse)
 }
 
 // CheckAny returns a StopError when nothing is suggested.

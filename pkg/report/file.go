@@ -26,6 +26,16 @@ type Forms struct {
 	Web     Web            // for HTML; its Report is not used
 }
 
+// WriteStopped writes r, of a run that stopped before it had a log, as JSON. Where the log of another
+// run was in the way (audit.exists), a file stays: it may be that run's report, the only place of
+// its log's key.
+func (f Files) WriteStopped(r proposal.Report) error {
+	if _, err := os.Lstat(f.JSON); err == nil && r.Error != nil && r.Error.Code == "audit.exists" {
+		return nil
+	}
+	return Files{JSON: f.JSON}.Write(r, Forms{})
+}
+
 // Write writes r to the files. Its error is a *proposal.StopError.
 func (f Files) Write(r proposal.Report, o Forms) error {
 	o.Web.Report = r

@@ -7,6 +7,7 @@ package review
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,6 +25,19 @@ type Local struct {
 	// whose configuration and policy apply. With gate.Options.Repeated, set-up runs once for each
 	// Gate where what it left can be a private layer, otherwise once for each run.
 	Open func(dir, trusted string) (*gate.Gate, error)
+}
+
+// Subject names what the limits of a pull request apply to: the pull request of a repository, or
+// where number is 0 the head in its directory.
+func (l Local) Subject(repository string, number int) string {
+	if number != 0 {
+		return fmt.Sprintf("%s#%d", repository, number)
+	}
+	dir, err := filepath.Abs(l.Repository)
+	if err != nil {
+		dir = l.Repository
+	}
+	return dir + "\n" + l.Head
 }
 
 // Verify verifies findings about l. A Document without Schema means that nothing ran.

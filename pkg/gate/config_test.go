@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/config"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/results"
+)
+
+// What the operator says counts more than the file, a checkout is trusted only if the operator
+// names its file, and what is invalid is refused.
+func TestUseConfig(t *testing.T) {
+	dir, empty := t.TempDir(), t.TempDir()
+	file := filepath.Join(dir, config.Path)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("schema: fumehood.config/v1\nsetup: none\nresults: read\ntimeout: 7m\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		request       ConfigRequest
+		code, trusted string
+		results       results.Mode
+		timeout       string
+	}{
+		"of the directory": {request: ConfigRequest{Trusted: dir}, results: results.Read, timeout: "7m0s"},
+		"named":            {request: ConfigRequest{File: file, Trusted: empty}, trusted: dir, results: results.Read, timeout: "7m0s"},
+		"none":             {request: ConfigRequest{File: "none", Trusted: dir}, results: results.Off, timeout: "0s"},
+		"no file":          {request: ConfigRequest{Trusted: empty}, results: results.Off, timeout: "0s"},
+		"overruled":        {request: ConfigRequest{Trusted: dir, Results: "off"}, results: results.Off, timeout: "7m0s"},
+		"invalid results":  {request: ConfigRequest{Trusted: dir, Results: "perhaps"}, code: "results.mode"},
+		"invalid layers":   {request: ConfigRequest{Trusted: dir, Layers: LayerRequest{Mode: "perhaps"}}, code: "layers.mode"},
+		"invalid override": {request: ConfigRequest{Trusted: dir, Overrides: []config.Override{{Field: "cache", Value: "perhaps", From: "--cache"}}}, code: "config.invalid"},
+	} {
+		o := Options{Workspace: empty}
+		found, err := o.UseConfig(t.Context(), c.request, func(string) string { return "" })
+		if code := codeOf(err); code != c.code {
+			t.Errorf("%s: %q, %v", name, code, err)
+		} else if err == nil && (o.TrustedDirectory != c.trusted || o.Results != c.results || found.Timeout.Std().String() != c.timeout) {
+			t.Errorf("%s: trusted %q, results %v, timeout %v", name, o.TrustedDirectory, o.Results, found.Timeout.Std())
+		}
+	}
+}
+
+func codeOf(err error) string {
+	if f := proposal.FailureOf(err); f != nil {
+		return f.Code
+	}
+	return ""
+}
