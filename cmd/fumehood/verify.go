@@ -158,25 +158,20 @@ func codeOf(found audit.Finding, whole bool) int {
 
 // verifyProof checks a proof against the trusted key.
 func (c *invocation) verifyProof(s *verifyFlags) int {
-	data, err := audit.ReadProof(s.proof)
+	found, err := evidence.Proof(s.proof, s.trust)
 	if err != nil {
 		return c.Stop(err)
 	}
-	var answer any
-	var text string
 	code := exitOK
-	if proved, wrong := audit.CheckProof(data, s.trust); wrong != nil {
-		answer, text, code = map[string]string{"error": wrong.Error()}, wrong.Error(), exitRefused
-	} else {
-		answer, text = proved, proved.String()
+	if found.Fault != nil {
+		code = exitRefused
 	}
-	return c.Exit(code, c.Answer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(answer) }, func(w io.Writer) error {
-		sentence, entry, more := strings.Cut(text, "\n")
-		if more && code == exitOK {
-			_, err := fmt.Fprintf(w, "%s\n%s\n", terminal.Line(sentence), terminal.Line(entry))
-			return err
+	return c.Exit(code, c.Answer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(found) }, func(w io.Writer) error {
+		for _, line := range strings.SplitN(found.String(), "\n", 2) {
+			if _, err := fmt.Fprintln(w, terminal.Line(line)); err != nil {
+				return err
+			}
 		}
-		_, err := fmt.Fprintln(w, terminal.Line(text))
-		return err
+		return nil
 	}))
 }

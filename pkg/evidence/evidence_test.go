@@ -4,6 +4,7 @@ package evidence_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -126,5 +127,26 @@ func TestExport(t *testing.T) {
 	}
 	if _, err := (evidence.Export{}).File(t.Context(), vectors+"sealed.log"); err == nil {
 		t.Error("an export without a form")
+	}
+}
+
+// A valid proof says what it proves; one of another key, or changed, is a fault and no error.
+func TestProof(t *testing.T) {
+	found, err := (evidence.Check{AnyKey: true}).Log(vectors + "sealed-100.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, valid := range map[string]bool{"entry-97.tlog-proof": true, "index.tlog-proof": false} {
+		v, err := evidence.Proof(vectors+name, audit.Trust{Key: found.Key})
+		text, failed := json.Marshal(v)
+		if err != nil || failed != nil || (v.Fault == nil) != valid || bytes.HasPrefix(text, []byte(`{"error":`)) == valid || v.String() == "" {
+			t.Errorf("%s: %v, %s, %v", name, v, text, errors.Join(err, failed))
+		}
+	}
+	if v, err := evidence.Proof(vectors+"entry-97.tlog-proof", audit.Trust{Key: cosigner}); err != nil || v.Fault == nil {
+		t.Errorf("by another key: %v, %v", v, err)
+	}
+	if _, err := evidence.Proof("none", audit.Trust{Key: found.Key}); proposal.FailureOf(err) == nil {
+		t.Errorf("no file: %v", err)
 	}
 }
