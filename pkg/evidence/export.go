@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/export"
@@ -53,7 +54,7 @@ type Export struct {
 // export.CodeUnverified.
 func (x Export) File(ctx context.Context, path string) (whole bool, err error) {
 	if !slices.Contains(Forms(), x.Form) {
-		return false, fmt.Errorf("there is no form %q", x.Form)
+		return false, &proposal.StopError{Code: "export.form", Message: fmt.Sprintf("there is no form %q", x.Form), Hint: "use one of " + strings.Join(Forms(), ", ")}
 	}
 	file, err := audit.OpenFile(path)
 	if err != nil {
