@@ -22,6 +22,7 @@
 // first named. env, which may be missing, are environment variables that the process has while the
 // code runs, and no longer. Every message about a request repeats its nonce, 128 random bits:
 //
+//	began            an interrupt ends the code from now on
 //	stdout, stderr   text; late and omitted (characters), if it was written between two requests
 //	display          data, an object of MIME types and texts; forms_omitted, types and sizes that were too large
 //	result           as display: the value of the cell's last expression
@@ -70,7 +71,7 @@
 //     interpreter sends. Of long output the head is passed on as it comes, the tail at
 //     the end, with the number of bytes between.
 //   - Execute returns: with the cell's outcome, a *DiedError when the interpreter's
-//     output ended, or after ctx and Options.Grace. An interpreter that did not stop is
+//     output ended, or after ctx and twice Options.Grace. An interpreter that did not stop is
 //     not used again.
 //   - An exception, an exit and an interrupt of a cell are values (Outcome.Error), and so is
 //     the exit status of a shell's cell (Outcome.Status). A shell that exits is a *DiedError.

@@ -153,6 +153,8 @@ type Interpreter struct {
 
 	mu       sync.Mutex // for the fields below
 	running  bool
+	begun    bool // an interrupt now ends the cell
+	asked    bool // an interrupt waits until begun
 	broken   error
 	contexts map[string]bool
 }
@@ -228,7 +230,7 @@ func (i *Interpreter) read() {
 // cell down. A second Execute waits for the first.
 //
 // When ctx ends, Execute interrupts the cell, and returns ctx's error with the Outcome so
-// far. If the cell does not stop within Options.Grace, the error is a *proposal.StopError
+// far. If the cell does not begin, or does not stop, within Options.Grace, the error is a *proposal.StopError
 // with the code interpreter.stuck, which every later call returns, too: the caller must
 // end the process. A *DiedError means that the process ended. The code interpreter.cell
 // means that the cell was not run because it is invalid.
@@ -294,7 +296,8 @@ func (i *Interpreter) begin(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	i.running = true
+	i.running, i.asked = true, false
+	i.begun = i.options.Language == Bash // which does not say when it begins
 	return nil
 }
 
@@ -318,6 +321,10 @@ func (i *Interpreter) follow(ctx context.Context, r request, c *collector) error
 				return i.died()
 			case m.Kind == "" || !m.stream && m.Nonce != r.Nonce:
 				c.outcome.Ignored++
+			case m.Kind == kindBegan:
+				if i.beginning() && grace != nil {
+					grace = time.After(i.options.Grace)
+				}
 			case m.Kind == kindDone:
 				c.outcome.Own, c.outcome.Status = time.Duration(m.MS*float64(time.Millisecond)), m.status
 				i.failed = m.status != 0
@@ -327,7 +334,7 @@ func (i *Interpreter) follow(ctx context.Context, r request, c *collector) error
 			}
 		case <-stop:
 			stop, grace = nil, time.After(i.options.Grace)
-			_ = i.options.Interrupt() // the grace period ends, if it failed
+			_, _ = i.Interrupt() // the grace period ends, if it failed
 		case <-grace:
 			return i.fail(&proposal.StopError{Code: "interpreter.stuck", Message: "the cell did not stop when it was interrupted",
 				Hint: "end the interpreter's process and start another", Err: ctx.Err()})
@@ -371,14 +378,31 @@ func (i *Interpreter) died() error {
 
 // Interrupt interrupts the running cell, whose outcome is then an error, and reports
 // whether a cell was running. A cell can refuse to stop.
+//
+// An interrupt that comes before the interpreter has read the cell waits: the interpreter
+// ignores what comes between two cells.
 func (i *Interpreter) Interrupt() (bool, error) {
 	i.mu.Lock()
-	running := i.running
+	running, begun := i.running, i.begun
+	i.asked = running && !begun
 	i.mu.Unlock()
-	if !running {
-		return false, nil
+	if !running || !begun {
+		return running, nil
 	}
 	return true, i.options.Interrupt()
+}
+
+// beginning notes that the cell can be interrupted from now on, and sends the interrupt that
+// waited for it, if there is one.
+func (i *Interpreter) beginning() (interrupted bool) {
+	i.mu.Lock()
+	interrupted = i.asked && !i.begun
+	i.begun, i.asked = true, false
+	i.mu.Unlock()
+	if interrupted {
+		_ = i.options.Interrupt() // the grace period ends, if it failed
+	}
+	return interrupted
 }
 
 var contextName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)

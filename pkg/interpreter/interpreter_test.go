@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -124,6 +125,27 @@ func TestInterrupt(t *testing.T) {
 			o := s.run(t, word[name])
 			if o.Error == nil || time.Since(sent) > 2*time.Second {
 				t.Errorf("%s: %+v after %v", name, o, time.Since(sent))
+			}
+			s.run(t, word["get"])
+			if s.text(Stdout) != "42\n" {
+				t.Errorf("after %s: %+v", name, s.events)
+			}
+		}
+	})
+}
+
+// An interrupt that comes before the interpreter has read the cell is not lost.
+func TestInterruptEarly(t *testing.T) {
+	each(t, func(t *testing.T, l Language, word map[string]string) {
+		s := newSession(t, l, "")
+		s.run(t, word["set"])
+		for _, name := range []string{"loop", "sleep"} {
+			if err := syscall.Kill(-s.pid, syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			time.AfterFunc(600*time.Millisecond, func() { _ = syscall.Kill(-s.pid, syscall.SIGCONT) })
+			if _, err := s.try(t, "", word[name], 200*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) || code(err) != "" {
+				t.Fatalf("%s: %v", name, err)
 			}
 			s.run(t, word["get"])
 			if s.text(Stdout) != "42\n" {

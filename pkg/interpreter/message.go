@@ -44,10 +44,11 @@ type message struct {
 
 const (
 	kindHello Kind = "hello"
+	kindBegan Kind = "began"
 	kindDone  Kind = "done"
 )
 
-var kinds = map[Kind]bool{kindHello: true, kindDone: true, Stdout: true, Stderr: true, Display: true, Result: true, Exception: true}
+var kinds = map[Kind]bool{kindHello: true, kindBegan: true, kindDone: true, Stdout: true, Stderr: true, Display: true, Result: true, Exception: true}
 
 // decode reads a line, which is untrusted.
 func decode(line []byte) (message, error) {

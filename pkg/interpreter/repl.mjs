@@ -21,6 +21,7 @@ const PIECE = 32 << 10; // characters of output in one message
 const LATE = 64 << 10; // characters of output that are kept between two cells
 const PLAIN = 64 << 10; // characters of text/plain and of a stack
 const BUNDLE = 6 << 20; // characters of all forms of one result
+const AGAIN = 100; // milliseconds between two interrupts of a cell
 const LINE = 16 << 20; // characters of a message of the kernel
 
 // whole writes all of text: the descriptor may be one that does not block.
@@ -102,9 +103,15 @@ function supervise() {
     }
     delete request.nonce;
     requests.write(JSON.stringify({ ...request, serial: ++serial }) + '\n');
+    send({ kind: 'began' });
   });
   process.stdin.on('end', () => kernel.kill('SIGKILL'));
-  process.on('SIGINT', () => nonce !== null && kernel.kill('SIGINT'));
+  process.on('SIGINT', () => {
+    const cell = serial;
+    // Again until the cell ends: one that comes just before the code runs is lost.
+    const again = () => nonce !== null && cell === serial && kernel.kill('SIGINT') && setTimeout(again, AGAIN);
+    again();
+  });
   requests.on('error', () => {});
   kernel.on('exit', (code, signal) => {
     const status = signal ? 128 + constants.signals[signal] : code;

@@ -317,6 +317,7 @@ class Interpreter:
             raise
 
     def run(self, context, code):
+        self.wire.send(kind="began")
         self.count += 1
         name = "<cell %d>" % self.count
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)

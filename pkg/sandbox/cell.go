@@ -20,10 +20,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/control"
 )
 
-// cellGrace is how long an interpreter may take to start, and a cell to stop.
+// How long an interpreter may take to start, and a cell to stop: on a busy machine the
+// state is worth more than the seconds that a cell gains which does not want to stop.
 const (
 	interpreterStart = 30 * time.Second
-	cellGrace        = 2 * time.Second
+	cellGrace        = 5 * time.Second
 )
 
 // InterpreterFiles are the files that interpreters are, by path inside. A root file system
