@@ -22,7 +22,7 @@
 // first named. env, which may be missing, are environment variables that the process has while the
 // code runs, and no longer. Every message about a request repeats its nonce, 128 random bits:
 //
-//	began            an interrupt ends the code from now on
+//	began            the code is about to run; it can come again
 //	stdout, stderr   text; late and omitted (characters), if it was written between two requests
 //	display          data, an object of MIME types and texts; forms_omitted, types and sizes that were too large
 //	result           as display: the value of the cell's last expression

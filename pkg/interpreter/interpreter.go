@@ -301,6 +301,11 @@ func (i *Interpreter) begin(ctx context.Context) error {
 	return nil
 }
 
+// settling is how long after it began a cell can be interrupted. Before that, while node puts
+// V8's handler of SIGINT in place of its own, the signal ends the process, and Python can be
+// between its last look for signals and a call that waits.
+const settling = 50 * time.Millisecond
+
 func (i *Interpreter) end() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -312,7 +317,8 @@ func (i *Interpreter) follow(ctx context.Context, r request, c *collector) error
 	if err := i.send(ctx, r); err != nil {
 		return err
 	}
-	stop, grace := ctx.Done(), (<-chan time.Time)(nil)
+	stop := ctx.Done()
+	var grace, begun <-chan time.Time
 	for {
 		select {
 		case m, open := <-i.messages:
@@ -322,15 +328,17 @@ func (i *Interpreter) follow(ctx context.Context, r request, c *collector) error
 			case m.Kind == "" || !m.stream && m.Nonce != r.Nonce:
 				c.outcome.Ignored++
 			case m.Kind == kindBegan:
-				if i.beginning() && grace != nil {
-					grace = time.After(i.options.Grace)
-				}
+				begun = time.After(settling)
 			case m.Kind == kindDone:
 				c.outcome.Own, c.outcome.Status = time.Duration(m.MS*float64(time.Millisecond)), m.status
 				i.failed = m.status != 0
 				return ctx.Err()
 			default:
 				c.take(m)
+			}
+		case <-begun:
+			if i.beginning() && grace != nil {
+				grace = time.After(i.options.Grace)
 			}
 		case <-stop:
 			stop, grace = nil, time.After(i.options.Grace)

@@ -21,7 +21,6 @@ const PIECE = 32 << 10; // characters of output in one message
 const LATE = 64 << 10; // characters of output that are kept between two cells
 const PLAIN = 64 << 10; // characters of text/plain and of a stack
 const BUNDLE = 6 << 20; // characters of all forms of one result
-const AGAIN = 100; // milliseconds between two interrupts of a cell
 const LINE = 16 << 20; // characters of a message of the kernel
 
 // whole writes all of text: the descriptor may be one that does not block.
@@ -103,15 +102,9 @@ function supervise() {
     }
     delete request.nonce;
     requests.write(JSON.stringify({ ...request, serial: ++serial }) + '\n');
-    send({ kind: 'began' });
   });
   process.stdin.on('end', () => kernel.kill('SIGKILL'));
-  process.on('SIGINT', () => {
-    const cell = serial;
-    // Again until the cell ends: one that comes just before the code runs is lost.
-    const again = () => nonce !== null && cell === serial && kernel.kill('SIGINT') && setTimeout(again, AGAIN);
-    again();
-  });
+  process.on('SIGINT', () => nonce !== null && kernel.kill('SIGINT'));
   requests.on('error', () => {});
   kernel.on('exit', (code, signal) => {
     const status = signal ? 128 + constants.signals[signal] : code;
@@ -243,7 +236,10 @@ class Kernel {
 
   post(method, params) {
     return new Promise((resolve, reject) => {
-      this.step = () => this.session.post(method, params, (e, got) => e ? reject(Object.assign(new Error(e.message), e)) : resolve(got));
+      this.step = () => {
+        this.send({ kind: 'began' });
+        this.session.post(method, params, (e, got) => e ? reject(Object.assign(new Error(e.message), e)) : resolve(got));
+      };
       this.script.runInContext(this.private, { breakOnSigint: true });
     });
   }
