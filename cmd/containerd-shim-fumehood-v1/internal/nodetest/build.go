@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// containerdVersion is newer than the library in go.mod: a node's containerd is never
+// the version that a shim was compiled with.
+const containerdVersion = "v2.4.2"
+
+const module = "github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1"
+
+// Names of the programs that build writes.
+const (
+	fumehoodShim = "containerd-shim-fumehood-v1"
+	stockShim    = "containerd-shim-runsc-v1"
+	pauseName    = "pause"
+)
+
+// build compiles both shims and the pause program into dir, from this module.
+func build(ctx context.Context, dir string) error {
+	return goCommand(ctx, nil, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", dir+"/",
+		module, module+"/internal/nodetest/"+stockShim, module+"/internal/nodetest/"+pauseName)
+}
+
+// containerd returns the path of containerd, which it builds if the user's cache does
+// not have it; that takes minutes.
+func containerd(ctx context.Context) (string, error) {
+	return cached("containerd-"+containerdVersion, "containerd", func(dir string) error {
+		return goCommand(ctx, []string{"GOBIN=" + dir}, "install", "github.com/containerd/containerd/v2/cmd/containerd@"+containerdVersion)
+	})
+}
+
+// busybox returns the path of the distribution's static busybox, which it fetches if
+// the user's cache does not have it. The package is not installed.
+func busybox(ctx context.Context) (string, error) {
+	return cached("busybox-static", "bin/busybox", func(dir string) error {
+		return run(ctx, dir, nil, "sh", "-ec", `apt-get download -qq busybox-static
+			dpkg-deb -x busybox-static_*.deb .
+			test -e bin/busybox || mv usr/bin bin # newer releases`)
+	})
+}
+
+// cached returns the file called name of the user's cache for key, which produce fills
+// if it does not exist. Concurrent callers may produce it twice; the last one wins.
+func cached(key, name string, produce func(dir string) error) (string, error) {
+	user, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	cache := filepath.Join(user, "fumehood-node", key)
+	path := filepath.Join(cache, name)
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return path, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", err
+	}
+	scratch, err := os.MkdirTemp(cache, ".new-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(scratch)
+	if err := produce(scratch); err != nil {
+		return "", err
+	}
+	return path, os.Rename(filepath.Join(scratch, name), path)
+}
+
+// goCommand runs the go command with the lowest priority. Without cgo, because the
+// pause program has no libc in its image.
+func goCommand(ctx context.Context, env []string, args ...string) error {
+	return run(ctx, "", append(env, "CGO_ENABLED=0"), "nice", append([]string{"-n", "19", "go"}, args...)...)
+}
+
+// run runs a program, and reports what it printed if it fails.
+func run(ctx context.Context, dir string, env []string, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot run %q: %w\n%s", cmd.Args, err, out)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodetest
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// newNetns returns a new network namespace that has nothing but a loopback interface.
+func newNetns() (*os.File, error) {
+	var file *os.File
+	err := onOwnThread(func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return err
+		}
+		if err := loopbackUp(); err != nil {
+			return err
+		}
+		var err error
+		file, err = os.Open("/proc/thread-self/ns/net")
+		return err
+	})
+	return file, err
+}
+
+// loopbackUp turns on the interface at which containerd serves streams.
+func loopbackUp() error {
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(socket)
+	request, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	request.SetUint16(unix.IFF_UP)
+	return unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, request)
+}
+
+// startIn starts cmd in a network namespace. The channel receives what Wait returns. The
+// thread lives as long as cmd, because the kernel sends Pdeathsig when it ends.
+func startIn(netns *os.File, cmd *exec.Cmd) (chan error, error) {
+	started, ended := make(chan error, 1), make(chan error, 1)
+	go onOwnThread(func() error {
+		err := unix.Setns(int(netns.Fd()), unix.CLONE_NEWNET)
+		if err == nil {
+			err = cmd.Start()
+		}
+		started <- err
+		if err == nil {
+			ended <- cmd.Wait()
+		}
+		return err
+	})
+	return ended, <-started
+}
+
+// onOwnThread runs f on a thread that no other goroutine gets, before or after.
+func onOwnThread(f func() error) error {
+	result := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // until the goroutine ends, and the thread with it
+		result <- f()
+	}()
+	return <-result
+}
