@@ -26,6 +26,12 @@ const drainGrace = 10 * time.Second
 // ends; Err returns why it ended. A connection from any other process ends the
 // Monitor, and a second connection is never accepted.
 func (m *Monitor) Serve(pid int, grace time.Duration) {
+	m.ServeIf(func(from int) bool { return from == pid }, grace)
+}
+
+// ServeIf is Serve for a process whose id the caller does not know before it connects: known
+// says whether it is the sandbox's.
+func (m *Monitor) ServeIf(known func(pid int) bool, grace time.Duration) {
 	_ = m.listener.SetDeadline(time.Now().Add(grace))
 	accepted, err := m.listener.AcceptUnix()
 	_ = m.listener.Close()
@@ -33,7 +39,7 @@ func (m *Monitor) Serve(pid int, grace time.Duration) {
 		m.fail("gate.start", "the sandbox's kernel does not connect to its gate", err)
 		return
 	}
-	if from, err := peer(accepted); err != nil || from != pid {
+	if from, err := peer(accepted); err != nil || !known(from) {
 		_ = accepted.Close()
 		m.fail("gate.start", fmt.Sprintf("process %d, which is not the sandbox's, connected to the gate", from), err)
 		return
@@ -156,7 +162,8 @@ func (m *Monitor) Begin(c *Command, nudge func() error) error {
 func (c *Command) order(a wire.Act) wire.Order { return wire.Order{Act: a, Generation: c.generation} }
 
 // Detach lets c, which Begin was called for last, go on in the background: its first
-// process, pid, and all that descends from it. Another command may begin then. c must be
+// process, pid, and all that descends from it. If pid is 0, it is every process that belongs to
+// no other command; one must have made another thread or process before. Another command may begin then. c must be
 // ended by Kill and End.
 func (m *Monitor) Detach(c *Command, pid int32, nudge func() error) error {
 	o := c.order(wire.ActDetach)

@@ -30,7 +30,7 @@ func (g *gate) Execve(ctx context.Context, _ seccheck.FieldSet, info *pb.ExecveI
 }
 
 func (g *gate) exec(t *kernel.Task, info *pb.ExecveInfo) *wire.Exec {
-	e := &wire.Exec{Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: pid(t), From: program(t, t), Cwd: cwd(t), Unverified: outside(t)}
+	e := &wire.Exec{Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: pid(t), From: program(t, t), Cwd: cwd(t), Unverified: g.outside(t)}
 	var p *kernel.Task
 	if e.Parent, p = parent(t); p != nil {
 		e.ParentPath = program(t, p)
@@ -120,7 +120,7 @@ func steers(name string) bool {
 // ended with its first thread's status, which is the group's.
 func (g *gate) TaskExit(ctx context.Context, _ seccheck.FieldSet, info *pb.TaskExit) error {
 	t, ok := ctx.(*kernel.Task)
-	if !ok || t.ThreadGroup().Leader() != t || t.ThreadGroup() == t.Kernel().GlobalInit() {
+	if !ok || t.ThreadGroup().Leader() != t || g.init(t) {
 		return nil
 	}
 	g.lineages.counting(t.ThreadGroup()).processes.Add(1)
@@ -131,7 +131,7 @@ func (g *gate) TaskExit(ctx context.Context, _ seccheck.FieldSet, info *pb.TaskE
 }
 
 func (g *gate) event(t *kernel.Task, kind uint8) *wire.Event {
-	e := &wire.Event{Event: kind, Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: pid(t), Program: program(t, t), Unverified: outside(t)}
+	e := &wire.Event{Event: kind, Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: pid(t), Program: program(t, t), Unverified: g.outside(t)}
 	m := g.lineages.of(t.ThreadGroup())
 	e.Generation, e.Lineage = m.number, m.lineage
 	e.Parent, _ = parent(t)

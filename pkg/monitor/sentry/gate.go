@@ -23,7 +23,8 @@ import (
 // GateName is the name of the sink that asks for decisions and reports events. Its
 // configuration must have "socket", the path of the supervisor's socket, and
 // "patience", the number of milliseconds that the kernel waits for the supervisor. It
-// may have "trees", the directories of the overlays that the sandbox's init made.
+// may have "trees", the directories of the overlays that the sandbox's init made, and "pod",
+// which is true for a sandbox that has the containers of a pod: see pods.
 const GateName = "fumehood-gate"
 
 // What the sink Name reports about the sink GateName: the reason why it refuses
@@ -76,6 +77,9 @@ func newGate(config map[string]any, endpoint *fd.FD) (seccheck.Sink, error) {
 		return nil, err
 	}
 	g := &gate{socket: endpoint, kept: map[string]kept{}, contents: map[fileKey]read{}, seen: map[uint64]struct{}{}, lineages: newLineages()}
+	if pod, _ := config["pod"].(bool); pod {
+		g.pod = &pods{homes: map[string]home{}}
+	}
 	trees, _ := config["trees"].([]any)
 	for _, t := range trees {
 		if path, ok := t.(string); ok {
@@ -97,6 +101,7 @@ func newGate(config map[string]any, endpoint *fd.FD) (seccheck.Sink, error) {
 type gate struct {
 	seccheck.SinkDefaults
 	trees []string
+	pod   *pods // nil for a sandbox that init made
 
 	mu     sync.Mutex // for everything that is sent, received and kept
 	socket *fd.FD

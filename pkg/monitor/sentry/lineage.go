@@ -168,14 +168,27 @@ func (l *lineages) detach(k *kernel.Kernel, o wire.Order) (*generation, error) {
 	if k == nil || o.Generation != g.number || len(l.living) >= wire.MaxGenerations {
 		return nil, errGeneration
 	}
-	first := k.RootPIDNamespace().ThreadGroupWithID(kernel.ThreadID(o.Pid))
-	if _, known := l.by[first]; first != nil && !known {
-		l.by[first] = member{g, g.first}
+	for _, p := range started(k, o.Pid) {
+		if _, known := l.by[p]; !known {
+			l.by[p] = member{g, g.first}
+		}
 	}
 	l.living[g.number] = g
 	l.detached.Add(1)
 	l.now.Store(&generation{number: wire.None, ended: true})
 	return g, nil
+}
+
+// started returns the process with an id, or all if it is 0: who starts the first process of
+// a container does not learn its id, and all others have entries.
+func started(k *kernel.Kernel, id int32) []*kernel.ThreadGroup {
+	if id == 0 {
+		return k.RootPIDNamespace().ThreadGroups()
+	}
+	if p := k.RootPIDNamespace().ThreadGroupWithID(kernel.ThreadID(id)); p != nil {
+		return []*kernel.ThreadGroup{p}
+	}
+	return nil
 }
 
 // counted returns a generation that is current or lives in the background.

@@ -48,7 +48,10 @@ func program(ctx *kernel.Task, t *kernel.Task) string {
 
 // outside reports whether t has its own mounts or root, so that its names may mean
 // other files.
-func outside(t *kernel.Task) bool {
+func (g *gate) outside(t *kernel.Task) bool {
+	if g.pod != nil {
+		return g.pod.outside(t)
+	}
 	first := t.Kernel().GlobalInit().Leader()
 	if first == nil || t.MountNamespace() != first.MountNamespace() {
 		return true

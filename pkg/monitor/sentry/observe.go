@@ -39,7 +39,7 @@ func (g *gate) RawSyscall(ctx context.Context, _ seccheck.FieldSet, info *pb.Sys
 		}
 		return nil
 	}
-	if t.ThreadGroup() == t.Kernel().GlobalInit() {
+	if g.init(t) {
 		return nil
 	}
 	s := seen{t: t, call: call, args: [6]uint64{info.Arg1, info.Arg2, info.Arg3, info.Arg4, info.Arg5, info.Arg6},
@@ -101,9 +101,9 @@ func (g *gate) change(s seen) {
 	case calls.Mode:
 		kind, path = wire.EventMode, s.path(s.call.Dir, s.call.Path)
 	}
-	inside := strings.HasPrefix(path, workspace) && (kind != wire.EventRename && kind != wire.EventLink || s.call.Class == calls.Symlink || strings.HasPrefix(target, workspace))
+	inside := g.pod == nil && strings.HasPrefix(path, workspace) && (kind != wire.EventRename && kind != wire.EventLink || s.call.Class == calls.Symlink || strings.HasPrefix(target, workspace))
 	of := g.lineages.counting(s.t.ThreadGroup())
-	if (inside || kind == wire.EventWrite && !g.once(of.hash(path))) && !outside(s.t) {
+	if (inside || kind == wire.EventWrite && !g.once(of.hash(path))) && !g.outside(s.t) {
 		if kind == wire.EventWrite {
 			of.writes.Add(1)
 		}
@@ -180,10 +180,14 @@ func (g *gate) Clone(ctx context.Context, _ seccheck.FieldSet, info *pb.CloneInf
 		return linuxerr.EACCES
 	}
 	k := t.Kernel()
-	g.capacity.kernel.Store(k)
+	if g.capacity.kernel.Swap(k) == nil && g.pod != nil {
+		if err := g.pod.add(k.GlobalInit().Leader()); err != nil { // it runs our own program
+			return linuxerr.EACCES
+		}
+	}
 	child := k.RootPIDNamespace().ThreadGroupWithID(kernel.ThreadID(info.CreatedThreadGroupId))
-	if t.ThreadGroup() == k.GlobalInit() {
-		return nil // init belongs to no command
+	if g.init(t) {
+		return nil
 	}
 	if child == nil || g.lineages.forked(k, t.ThreadGroup(), child) != nil {
 		return linuxerr.EACCES

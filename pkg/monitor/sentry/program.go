@@ -217,7 +217,7 @@ func (g *gate) layer(t *kernel.Task, f *vfs.FileDescription, st *linux.Statx, na
 		return wire.LayerOther
 	case fixed(f.Mount()):
 		return wire.LayerRootfs
-	case fs.FilesystemType().Name() == tmpfs.Name:
+	case fs.FilesystemType().Name() == tmpfs.Name || g.pod != nil && fs.FilesystemType().Name() == gofer.Name:
 		return wire.LayerWritten
 	case fs.FilesystemType().Name() != overlay.Name || !g.ours(t, fs):
 		return wire.LayerOther
@@ -244,6 +244,9 @@ func fixed(m *vfs.Mount) bool {
 // ours reports whether fs is one of the overlays made by the sandbox's init, and not
 // by a command from its own files.
 func (g *gate) ours(t *kernel.Task, fs *vfs.Filesystem) bool {
+	if g.pod != nil {
+		return g.pod.root(t) == fs
+	}
 	first := t.Kernel().GlobalInit().Leader()
 	root := first.FSContext().RootDirectory()
 	defer root.DecRef(t)

@@ -53,7 +53,7 @@ const (
 	MaxName    = 64
 	MaxFiles   = 6 // of a chain of scripts, as many as Linux follows
 	// MaxGenerations is how many generations live at once, at most, besides the current one.
-	MaxGenerations = 16
+	MaxGenerations = 64
 )
 
 // A Kind is a kind of message.

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sentry
+
+import (
+	"errors"
+	"sync"
+
+	"gvisor.dev/gvisor/pkg/context"
+	"gvisor.dev/gvisor/pkg/sentry/kernel"
+	"gvisor.dev/gvisor/pkg/sentry/seccheck"
+	pb "gvisor.dev/gvisor/pkg/sentry/seccheck/points/points_go_proto"
+	"gvisor.dev/gvisor/pkg/sentry/vfs"
+)
+
+// pods are the containers of a sandbox that has several, each with its own mounts and root
+// file system. What differs from a sandbox that init made:
+//
+//   - The root is an overlay over the image unless the container has a read-only root. Then
+//     the image's files are wire.LayerWorkspace: they are what came with the container, and a
+//     process that may write to one can change it between the check and its first use. With a
+//     read-only root they are wire.LayerRootfs. Volumes that can be written to are
+//     wire.LayerWritten.
+//   - The first process of the sandbox is one like all others: it belongs to a generation.
+type pods struct {
+	mu    sync.Mutex
+	homes map[string]home // by the container's id
+}
+
+// A home is what a container's first process began with, before it ran. The references are
+// kept, so that no other object gets the same address.
+type home struct {
+	mounts *vfs.MountNamespace
+	root   vfs.VirtualDentry
+}
+
+// init reports whether t is of the sandbox's own first process, which belongs to no command.
+func (g *gate) init(t *kernel.Task) bool {
+	return g.pod == nil && t.ThreadGroup() == t.Kernel().GlobalInit()
+}
+
+// ContainerStart implements seccheck.Sink. It is called before a container's first process
+// runs.
+func (g *gate) ContainerStart(_ context.Context, _ seccheck.FieldSet, info *pb.Start) error {
+	k := g.capacity.kernel.Load()
+	if g.pod == nil || k == nil || info.ContextData == nil {
+		return nil // the first container is known at its first Clone
+	}
+	first := k.RootPIDNamespace().ThreadGroupWithID(kernel.ThreadID(info.ContextData.ThreadGroupId))
+	if first == nil || first.Leader() == nil {
+		return errors.New("the container has no process")
+	}
+	return g.pod.add(first.Leader())
+}
+
+func (p *pods) add(t *kernel.Task) error {
+	h := home{t.MountNamespace(), t.FSContext().RootDirectory()} // which takes a reference
+	h.mounts.IncRef()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, known := p.homes[t.ContainerID()]; known {
+		return errors.New("the container has started before")
+	}
+	p.homes[t.ContainerID()] = h
+	return nil
+}
+
+// of returns the home of t's container. Without one, everything is outside: a container that
+// was not seen to start runs no program.
+func (p *pods) of(t *kernel.Task) (home, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h, ok := p.homes[t.ContainerID()]
+	return h, ok
+}
+
+func (p *pods) outside(t *kernel.Task) bool {
+	h, ok := p.of(t)
+	if !ok || t.MountNamespace() != h.mounts {
+		return true
+	}
+	got := t.FSContext().RootDirectory()
+	defer got.DecRef(t)
+	return got != h.root
+}
+
+// root returns the root file system of t's container.
+func (p *pods) root(t *kernel.Task) *vfs.Filesystem {
+	if h, ok := p.of(t); ok {
+		return h.root.Mount().Filesystem()
+	}
+	return nil
+}
