@@ -39,5 +39,8 @@ func run() error {
 	if len(os.Args) > 1 && os.Args[1] == "limit" {
 		return guest.Limit(os.Args[1:])
 	}
+	if len(os.Args) > 1 && os.Args[1] == "exec" {
+		return guest.Exec(os.Args[1:])
+	}
 	return guest.Main(os.Args, os.Stdin, os.Stdout)
 }

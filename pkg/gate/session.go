@@ -7,7 +7,6 @@ package gate
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -310,15 +309,10 @@ func taken(p proposal.Proposal) (proposal.Proposal, error) {
 	}
 	needs, name := p.Needs, p.Context
 	p.Needs, p.Context, p.Earlier = nil, "", nil // the session checks and sets them
-	document, err := json.Marshal(map[string]any{"schema": "fumehood.plan/v1", "proposals": []proposal.Proposal{p}})
+	p, err := plan.Checked(p)
 	if err != nil {
-		return p, err
+		return p, &proposal.StopError{Code: "session.proposal", Message: "invalid proposal: " + err.Error(), Hint: "check the proposal against the plan's schema, fumehood.plan.v1.json"}
 	}
-	decoded, problems := plan.Decode(document, "proposal.json")
-	if problems = append(problems, decoded.Refused()...); len(problems) > 0 {
-		return p, &proposal.StopError{Code: "session.proposal", Message: "invalid proposal: " + problems[0].Path + ": " + problems[0].Message, Hint: "check the proposal against the plan's schema, fumehood.plan.v1.json"}
-	}
-	p = decoded.Proposals[0]
 	p.Needs, p.Context = needs, name
 	return p, nil
 }

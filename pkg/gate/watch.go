@@ -30,8 +30,15 @@ func Watch(ctx context.Context, engine *policy.Engine, log journal.Log, o *sandb
 	gate := &lineage.Gate{Exec: engine.Exec, Analyze: Analyze, Start: engine.Start, Path: strings.Split(o.Path, ":")}
 	o.Event = observer.See
 	ctx = context.WithoutCancel(ctx) // an interrupted command is killed, not judged differently
-	o.Exec = func(x proposal.Exec) proposal.ExecDecision {
-		d, err := gate.Judge(ctx, x)
+	o.Exec = Judged(observer, func(x proposal.Exec) (proposal.ExecDecision, error) { return gate.Judge(ctx, x) })
+	return observer, gate, nil
+}
+
+// Judged returns judge as the sandbox calls it: an error refuses the program, and makes the
+// Observer stop what runs.
+func Judged(observer *observe.Observer, judge func(proposal.Exec) (proposal.ExecDecision, error)) func(proposal.Exec) proposal.ExecDecision {
+	return func(x proposal.Exec) proposal.ExecDecision {
+		d, err := judge(x)
 		if err == nil {
 			return d
 		}
@@ -40,5 +47,4 @@ func Watch(ctx context.Context, engine *policy.Engine, log journal.Log, o *sandb
 		return proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{f.Code},
 			Reason: &proposal.Reason{Rule: f.Code, Effect: proposal.Deny, Message: "policy could not decide about the program", Suggestion: f.Hint, Command: -1}}
 	}
-	return observer, gate, nil
 }

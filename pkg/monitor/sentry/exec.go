@@ -92,7 +92,7 @@ func steering(env []string) []string {
 	var names []string
 	for _, v := range env {
 		name, _, _ := strings.Cut(v, "=")
-		if !steers(name) || slices.Contains(names, wire.Cut(name, wire.MaxName)) {
+		if !wire.Steers(name) || slices.Contains(names, wire.Cut(name, wire.MaxName)) {
 			continue
 		}
 		if len(names) == wire.MaxNames {
@@ -101,19 +101,6 @@ func steering(env []string) []string {
 		names = append(names, wire.Cut(name, wire.MaxName))
 	}
 	return names
-}
-
-var steeringNames = map[string]bool{
-	"GCONV_PATH": true, "GLIBC_TUNABLES": true, "LOCPATH": true, "NLSPATH": true,
-	"BASH_ENV": true, "ENV": true, "SHELLOPTS": true, "BASHOPTS": true, "PS4": true, "ZDOTDIR": true,
-	"PYTHONPATH": true, "PYTHONHOME": true, "PYTHONSTARTUP": true, "PYTHONINSPECT": true, "PYTHONUSERBASE": true, "PYTHONBREAKPOINT": true,
-	"NODE_OPTIONS": true, "NODE_PATH": true, "PERL5OPT": true, "PERL5LIB": true, "PERL5DB": true, "RUBYOPT": true, "RUBYLIB": true,
-	"JAVA_TOOL_OPTIONS": true, "_JAVA_OPTIONS": true, "JDK_JAVA_OPTIONS": true, "CLASSPATH": true,
-	"GIT_EXEC_PATH": true, "GIT_SSH": true, "GIT_SSH_COMMAND": true, "GIT_EXTERNAL_DIFF": true, "GIT_PROXY_COMMAND": true, "GIT_ASKPASS": true,
-}
-
-func steers(name string) bool {
-	return steeringNames[name] || strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "BASH_FUNC_")
 }
 
 // TaskExit implements seccheck.Sink. It is called for each thread; a process has

@@ -28,11 +28,20 @@ func Limit(args []string) error {
 	if err := lower(syscall.RLIMIT_NOFILE, args[2]); err != nil {
 		return err
 	}
-	path, err := exec.LookPath(args[3])
+	return Exec(args[2:])
+}
+
+// Exec execs another program: exec PROGRAM ARG …. It is the first process of a container, so
+// that gVisor's kernel, which knows what the name means there, asks about the program.
+func Exec(args []string) error {
+	if len(args) < 2 {
+		return errors.New("usage: init exec PROGRAM [ARG …]")
+	}
+	path, err := exec.LookPath(args[1])
 	if err != nil {
 		return err
 	}
-	return syscall.Exec(path, args[3:], os.Environ())
+	return syscall.Exec(path, args[1:], os.Environ())
 }
 
 func lower(resource int, text string) error {
