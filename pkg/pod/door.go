@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package pod
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Door asks a Pod in another process, which has opened it: it is the path of a socket. There
+// is one connection for each process that is started, open as long as that runs: if it ends,
+// what was started through it is killed.
+type Door string
+
+// maxMessage bounds a message, in bytes: a process's argv and variables.
+const maxMessage = 4 << 20
+
+// knocking is how long the pod may take to answer, without the time that policy takes.
+const knocking = 2 * starting
+
+// A message is one JSON line of either end. The order is: Process; Launch or Failure; Launched
+// or Failure; Running or Failure. Status may come at any time after Launched, and ends it.
+type message struct {
+	Process  *Process          `json:"process,omitempty"`
+	Launch   bool              `json:"launch,omitempty"`
+	Launched bool              `json:"launched,omitempty"`
+	Running  bool              `json:"running,omitempty"`
+	Status   *int              `json:"status,omitempty"`
+	Failure  *proposal.Failure `json:"failure,omitempty"`
+}
+
+// A wired sends and receives messages.
+type wired struct {
+	conn net.Conn
+	in   *bufio.Scanner
+	mu   sync.Mutex
+	over int // of the two that need the connection: start and End
+}
+
+func newWired(conn net.Conn) *wired {
+	w := &wired{conn: conn, in: bufio.NewScanner(conn)}
+	w.in.Buffer(nil, maxMessage)
+	return w
+}
+
+func (w *wired) send(m message) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.conn.SetWriteDeadline(time.Now().Add(knocking))
+	return json.NewEncoder(w.conn).Encode(m)
+}
+
+func (w *wired) receive() (m message, err error) {
+	if !w.in.Scan() {
+		return m, errors.Join(errors.New("the other end is gone"), w.in.Err())
+	}
+	err = json.Unmarshal(w.in.Bytes(), &m)
+	return m, err
+}
+
+// Listen answers Doors to p at path, which must be in a private directory, until the pod fails or
+// is closed.
+func (p *Pod) Listen(path string) error {
+	l, err := net.Listen("unix", path)
+	if err == nil {
+		err = os.Chmod(path, 0o600)
+	}
+	if err != nil {
+		return stop("pod.door", "cannot listen for the containers of the pod", "use a directory with a shorter path, which only root can write to", err)
+	}
+	go func() { <-p.failed; _ = l.Close() }()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go p.visit(conn)
+		}
+	}()
+	return nil
+}
+
+// visit serves one connection.
+func (p *Pod) visit(conn net.Conn) {
+	defer conn.Close()
+	if own(conn) != nil {
+		return
+	}
+	w := newWired(conn)
+	m, err := w.receive()
+	if err != nil || m.Process == nil {
+		return
+	}
+	m.Process.Pause = false // its command is the node's, and never comes through a door
+	ended := make(chan struct{})
+	err = p.Start(context.Background(), *m.Process, func(r Ender) error { return w.launched(r, ended) })
+	if err != nil {
+		_ = w.send(message{Failure: proposal.FailureOf(err)})
+		return
+	}
+	_ = w.send(message{Running: true}) // if it fails, the end comes next
+	<-ended
+}
+
+// launched has the other end launch the process, and calls r.End when it says that this has
+// ended, or is gone itself.
+func (w *wired) launched(r Ender, ended chan struct{}) error {
+	if err := w.send(message{Launch: true}); err != nil {
+		return err
+	}
+	_ = w.conn.SetReadDeadline(time.Now().Add(knocking))
+	m, err := w.receive()
+	switch {
+	case err != nil:
+		return stop("pod.door", "the container's shim does not answer", "look at its log", err)
+	case m.Failure != nil:
+		return &proposal.StopError{Code: m.Failure.Code, Message: m.Failure.Message, Hint: m.Failure.Hint}
+	case !m.Launched:
+		return stop("pod.door", "the container's shim did not launch the process", "use the shim of this version", nil)
+	}
+	_ = w.conn.SetReadDeadline(time.Time{})
+	go func() {
+		defer close(ended)
+		status := Unknown
+		if m, err := w.receive(); err == nil && m.Status != nil {
+			status = *m.Status
+		}
+		r.End(status)
+	}()
+	return nil
+}
+
+// own returns an error unless the other end is a process of this user.
+func own(conn net.Conn) error {
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	var cred *unix.Ucred
+	var credErr error
+	err = raw.Control(func(fd uintptr) {
+		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	if err = errors.Join(err, credErr); err != nil {
+		return err
+	}
+	if int(cred.Uid) != os.Geteuid() {
+		return fmt.Errorf("a process of user %d connected", cred.Uid)
+	}
+	return nil
+}
+
+// Start implements Starter.
+func (d Door) Start(ctx context.Context, x Process, launch func(Ender) error) error {
+	conn, err := (&net.Dialer{Timeout: knocking}).DialContext(ctx, "unix", string(d))
+	if err != nil {
+		return stop("pod.door", "the pod's gate does not answer", "look at the log of the shim of the pod's first container", err)
+	}
+	w := newWired(conn)
+	if err := w.start(x, launch); err != nil {
+		_ = conn.Close()
+		return err
+	}
+	w.release()
+	return nil
+}
+
+// release closes the connection when neither Start nor End needs it.
+func (w *wired) release() {
+	w.mu.Lock()
+	w.over++
+	last := w.over == 2
+	w.mu.Unlock()
+	if last {
+		_ = w.conn.Close()
+	}
+}
+
+func (w *wired) start(x Process, launch func(Ender) error) error {
+	if err := w.ask(message{Process: &x}, func(m message) bool { return m.Launch }); err != nil {
+		return err
+	}
+	if err := launch(w); err != nil {
+		_ = w.send(message{Failure: proposal.FailureOf(err)})
+		return err
+	}
+	return w.ask(message{Launched: true}, func(m message) bool { return m.Running })
+}
+
+// ask sends m and expects an answer.
+func (w *wired) ask(m message, expected func(message) bool) error {
+	if err := w.send(m); err != nil {
+		return gone(err)
+	}
+	answer, err := w.receive()
+	switch {
+	case err != nil:
+		return gone(err)
+	case answer.Failure != nil:
+		return &proposal.StopError{Code: answer.Failure.Code, Message: answer.Failure.Message, Hint: answer.Failure.Hint}
+	case !expected(answer):
+		return stop("pod.door", "the pod's gate gave an unexpected answer", "use the shim of this version for all containers", nil)
+	}
+	return nil
+}
+
+func gone(err error) error {
+	return stop("pod.door", "the pod's gate is gone", "the pod has ended: see its log", err)
+}
+
+// End implements Ender.
+func (w *wired) End(status int) {
+	_ = w.send(message{Status: &status}) // if it fails, the pod's gate is gone
+	w.release()
+}

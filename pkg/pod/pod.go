@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+// Package pod is the gate of one Kubernetes pod: policy decides about every process that is
+// started in its containers from outside, and about every program that those start; gVisor's
+// kernel waits for the answers. What was proposed, decided and done is in the pod's own
+// audit log.
+//
+// A Pod is in the process that starts the pod's sandbox. The processes that start further
+// containers of it, or processes in them, ask it through a Door. What starts a sandbox is the
+// caller's: the package knows neither containerd nor runsc.
+//
+// # What it promises
+//
+//   - Nothing starts that policy has not allowed. A container's command, an exec into it and a
+//     probe are proposals like those of a plan: decided, on disk, and started then. The first
+//     program of each is started by Init, so that the kernel asks about it like about
+//     every other program.
+//   - Every process belongs to the start that it descends from, in the log and for policy,
+//     whatever container it is in. When the first process of a start has ended, all others
+//     of it are killed.
+//   - On any doubt the pod ends: Failed is closed when the kernel's connection, the log or
+//     policy fails, and the kernel refuses every program from then on.
+//
+// # What it does not do
+//
+// Limits of policy on time, memory and processes are not applied: those of a pod are
+// Kubernetes's. There is no network that policy grants. Nothing asks a person, so what policy
+// asks about is refused.
+package pod
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/journal"
+	"github.com/fumehood/fumehood/pkg/lineage"
+	"github.com/fumehood/fumehood/pkg/monitor"
+	"github.com/fumehood/fumehood/pkg/observe"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/redact"
+	"github.com/fumehood/fumehood/pkg/sandbox"
+	"github.com/fumehood/fumehood/pkg/sandbox/control"
+	"github.com/fumehood/fumehood/pkg/sandbox/guest"
+)
+
+// Init is the path, in every container, of the program fumehood-init, which must be there and
+// read-only. Through returns how it starts another.
+const Init = guest.Init
+
+// Through returns the argv with which Init starts argv.
+func Through(argv []string) []string { return append([]string{Init, "exec"}, argv...) }
+
+// MaxRunning is how many starts of a pod may run at once.
+const MaxRunning = 60
+
+// patience is how long gVisor's kernel and the gate wait for each other, and starting how long
+// a container's first program may take to start.
+const (
+	patience = time.Minute
+	starting = 30 * time.Second
+)
+
+// Options describe a pod. All fields are required but for Same and Linked.
+type Options struct {
+	// Run is the log's first entry; its Session is set.
+	Run proposal.Run
+	// Engine decides.
+	Engine *policy.Engine
+	// Log gets every entry. Close seals it.
+	Log *audit.Log
+	// Dir is a private directory for the gate's socket, with a path of at most 90 bytes.
+	Dir string
+	// Same and Linked are those of monitor.Options, about the containers' images.
+	Same   func(size uint64, digest string) []string
+	Linked func(path string) []string
+}
+
+// A Pod decides for one pod. Its methods are safe for concurrent use.
+type Pod struct {
+	o        Options
+	redactor *redact.Redactor
+	hood     *hood.Hood
+	observer *observe.Observer
+	monitor  *monitor.Monitor
+	control  string // the sandbox's control socket
+
+	failing sync.Once
+	failed  chan struct{}
+	err     error // set before failed is closed
+
+	starting sync.Mutex // one start at a time
+	mu       sync.Mutex // for the fields below
+	running  map[string]*running
+	totals   proposal.Totals
+	closed   bool
+	last     int // number of the last start
+}
+
+// Open writes the log's first entry and listens for the sandbox's kernel. Close must be
+// called. The error is a *proposal.StopError.
+func Open(o Options) (*Pod, error) {
+	if o.Engine == nil || o.Log == nil || o.Dir == "" {
+		return nil, stop("pod.options", "the pod has no policy, log or directory", "set Engine, Log and Dir", nil)
+	}
+	p := &Pod{o: o, failed: make(chan struct{}), running: map[string]*running{}}
+	p.o.Run.Session = true
+	return p, p.open()
+}
+
+func (p *Pod) open() (err error) {
+	if p.redactor, err = redact.New(redact.Options{Decide: p.o.Engine.Output}); err != nil {
+		return err
+	}
+	if p.hood, err = hood.New(hood.Parts{Parse: gate.Analyze, Policy: p.o.Engine, Now: time.Now}); err != nil {
+		return err
+	}
+	if p.observer, err = observe.New(p.o.Log, p.o.Engine.Event); err != nil {
+		return err
+	}
+	p.monitor, err = monitor.Listen(p.socket(), monitor.Options{Exec: gate.Judged(p.observer, p.judge), AnswerWithin: sandbox.AnswerWithin,
+		Patience: patience, Event: p.observer.See, Events: math.MaxInt, Same: p.o.Same, Linked: p.o.Linked, Init: Init})
+	if err != nil {
+		return stop("pod.gate", "cannot listen for the sandbox's kernel", "use a directory with a shorter path, which only root can write to", err)
+	}
+	go p.o.Engine.Ready() // while the sandbox starts
+	_, err = p.o.Log.Append("run", p.redactor.Run(p.o.Run))
+	return err
+}
+
+func (p *Pod) socket() string { return filepath.Join(p.o.Dir, "gate") }
+
+// TraceConfig returns what the sandbox must be started with: the content of the file that
+// runsc's flag --pod-init-config names.
+func (p *Pod) TraceConfig() ([]byte, error) {
+	type item map[string]any
+	points := []item{{"name": "container/start", "context_fields": []string{"group_id"}}}
+	for _, name := range slices.Sorted(slices.Values(monitor.Points())) {
+		points = append(points, item{"name": name})
+	}
+	sinks := []item{{"name": monitor.SinkName, "config": item{"socket": p.socket(), "patience": patience.Milliseconds(), "pod": true}}}
+	return json.Marshal(item{"trace_session": item{"name": traceSession, "points": points, "sinks": sinks}})
+}
+
+// traceSession is the only name that gVisor accepts.
+const traceSession = "Default"
+
+// Serve answers the sandbox's kernel until it ends; known says whether a process is the
+// sandbox's.
+func (p *Pod) Serve(known func(pid int) bool) {
+	p.monitor.ServeIf(known, starting)
+	p.fail(p.monitor.Err())
+}
+
+// Confirm makes sure that the kernel asks, over the sandbox's control socket: runsc only warns
+// when it cannot set up the session. Without it nothing can be started.
+func (p *Pod) Confirm(control string) error {
+	err := p.monitor.Ready(starting)
+	if err == nil {
+		p.control = control
+		err = p.nudge()
+	}
+	if err != nil {
+		err = stop("pod.ungated", "the gate is not in force in the pod's kernel", "use the fumehood-runsc of this version", err)
+		p.fail(err)
+	}
+	return err
+}
+
+// nudge makes the kernel read what the monitor sent. It connects each time: a sandbox that ends
+// waits fifteen seconds for connections that are open.
+func (p *Pod) nudge() error {
+	if p.control == "" {
+		return errors.New("the gate is not confirmed")
+	}
+	c, err := control.Dial(p.control)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	sessions, err := c.TraceSessions()
+	if err == nil && !slices.Equal(sessions, []string{traceSession}) {
+		err = fmt.Errorf("the kernel has the sessions %q", sessions)
+	}
+	return err
+}
+
+// judge decides a program of a start that runs.
+func (p *Pod) judge(x proposal.Exec) (proposal.ExecDecision, error) {
+	p.mu.Lock()
+	r := p.running[x.Command]
+	p.mu.Unlock()
+	if r == nil {
+		return proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{lineage.RuleNoText}}, nil
+	}
+	d, err := r.gate.Judge(context.Background(), x)
+	if x.First {
+		r.begins(d, err)
+	}
+	return d, err
+}
+
+// Failed is closed when nothing more can be started. The caller must end the sandbox then.
+func (p *Pod) Failed() <-chan struct{} { return p.failed }
+
+// Err returns why Failed was closed, a *proposal.StopError, or nil.
+func (p *Pod) Err() error {
+	select {
+	case <-p.failed:
+		return p.err
+	default:
+		return nil
+	}
+}
+
+// Fail ends the pod because of err, as when its policy was revoked.
+func (p *Pod) Fail(err error) { p.fail(err) }
+
+func (p *Pod) fail(err error) {
+	p.failing.Do(func() {
+		p.err = p.redactor.Error(err)
+		_ = p.monitor.Close() // the kernel refuses everything from then on
+		close(p.failed)
+	})
+}
+
+// Close ends what runs, as far as the kernel still answers, and seals the log. The sandbox must
+// end soon, or have ended. why, if not nil, is in the log as the reason.
+func (p *Pod) Close(why error) error {
+	p.mu.Lock()
+	again := p.closed
+	p.closed = true
+	left := make([]*running, 0, len(p.running))
+	for _, r := range p.running {
+		left = append(left, r)
+	}
+	p.mu.Unlock()
+	if again {
+		return nil
+	}
+	for _, r := range left {
+		r.End(Unknown)
+	}
+	if why == nil && p.Err() != nil {
+		why = p.Err()
+	}
+	p.fail(stop("pod.closed", "the pod has ended", "", nil))
+	p.mu.Lock()
+	totals := p.totals
+	p.mu.Unlock()
+	_, err := p.o.Log.Append("end", journal.End{Totals: totals, Error: p.redactor.Failure(proposal.FailureOf(why))})
+	_, sealErr := p.o.Log.Seal()
+	return errors.Join(err, sealErr, p.o.Log.Close())
+}
+
+func stop(code, message, hint string, err error) error {
+	return &proposal.StopError{Code: code, Message: message, Hint: hint, Err: err}
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package pod
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/journal"
+	"github.com/fumehood/fumehood/pkg/lineage"
+	"github.com/fumehood/fumehood/pkg/monitor"
+	"github.com/fumehood/fumehood/pkg/monitor/wire"
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// defaultPath is where programs are looked for if a process has no PATH.
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// maxID is how long the beginning of a start's id may be.
+const maxID = 40
+
+// A Process is what is to be started in a container: its command, an exec into it, a probe.
+type Process struct {
+	// Container names the container, and Exec says that it runs already. Both are in the log.
+	Container string
+	Exec      bool
+	Argv      []string
+	// Env are the process's variables, NAME=value each. The log has those that can make a
+	// loader or an interpreter run something else, and no others: they may be secrets.
+	Env []string
+	// Pause says that it is the pod's first container, which the node's operator chose, and
+	// whose command is not asked about. Policy decides about its program.
+	Pause bool
+}
+
+// Unknown is the status of a process of which it is not known how it ended.
+const Unknown = -1
+
+// An Ender is told that a process which was started has ended, with its exit status or Unknown.
+type Ender interface{ End(status int) }
+
+// A Starter starts processes in a pod's containers: a Pod, or a Door to one.
+type Starter interface {
+	// Start decides x and, if policy allows it, calls launch, which must start Through(x.Argv)
+	// in the container, return once that runs, and see to it that End is called when it has
+	// ended, also if that is before Start returns. The decision is on disk before.
+	//
+	// Start returns when policy has allowed x's own program, and the process has begun to
+	// run it. The error is a *proposal.StopError: pod.denied if policy refuses x or its
+	// program, in words that say why, or launch's error. With one, nothing of x runs.
+	Start(ctx context.Context, x Process, launch func(Ender) error) error
+}
+
+// A running is a Process that was started.
+type running struct {
+	p      *Pod
+	record proposal.Record // as decided
+	gate   *lineage.Gate
+	facts  *monitor.Command
+	began  time.Time
+
+	started  chan struct{} // closed when Start has returned
+	first    chan struct{} // closed when its first program was decided, or it has ended
+	decided  sync.Once
+	decision proposal.ExecDecision // set before first is closed
+	ending   sync.Once
+}
+
+// Start implements Starter.
+func (p *Pod) Start(ctx context.Context, x Process, launch func(Ender) error) error {
+	p.starting.Lock()
+	defer p.starting.Unlock()
+	record, err := p.decide(ctx, x)
+	if err != nil {
+		return p.redactor.Error(err)
+	}
+	r, err := p.begin(record, x)
+	if err == nil {
+		err = r.launch(launch)
+		close(r.started)
+	}
+	return p.redactor.Error(err)
+}
+
+// decide decides x and writes the decision to the log. The error says why x does not start.
+func (p *Pod) decide(ctx context.Context, x Process) (proposal.Record, error) {
+	if err := p.admit(); err != nil {
+		return proposal.Record{}, err
+	}
+	proposed, err := plan.Checked(p.proposal(x))
+	if err != nil {
+		return proposal.Record{}, stop("pod.process", "this process cannot be decided: "+err.Error(), "start it by a command that a plan could have", nil)
+	}
+	record := proposal.Record{Proposal: proposed, Analysis: gate.Analyze(proposed), Entry: -1, Background: true}
+	if x.Pause {
+		record.Decision = proposal.Decision{Effect: proposal.Allow, Rules: []string{"pod.pause"}, Grant: &proposal.Grant{Exec: []string{proposal.ExecBuilt}}}
+	} else {
+		records, err := p.hood.Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{proposed}})
+		if err != nil {
+			return record, err
+		}
+		record = records[0]
+		record.Background = true
+	}
+	return p.log(record)
+}
+
+// log writes the decision about r, and its start if it is allowed.
+func (p *Pod) log(r proposal.Record) (proposal.Record, error) {
+	var err error
+	if r.Entry, err = p.o.Log.Append("decision", journal.NewDecision(p.redactor.Record(r))); err != nil {
+		p.fail(err)
+		return r, err
+	}
+	allowed := runnable(r)
+	p.count(r, allowed)
+	if !allowed {
+		return r, denied(r)
+	}
+	if _, err = p.o.Log.Append("start", journal.NewStart(r, false)); err != nil {
+		p.fail(err)
+	}
+	return r, err
+}
+
+// runnable reports whether r may start: what was analyzed is all of it.
+func runnable(r proposal.Record) bool {
+	a := r.Analysis
+	return r.Runnable() && r.Decision.Grant != nil && len(a.Commands) > 0 && len(a.Unknowns) == 0 && a.Canonical != "" &&
+		slices.Equal(a.Commands[0].Argv(), r.Proposal.Argv)
+}
+
+func (p *Pod) count(r proposal.Record, allowed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.totals.Proposed++
+	switch {
+	case allowed:
+		p.totals.Allowed++
+	case r.Decision.Effect == proposal.Ask:
+		p.totals.Asked++
+	default:
+		p.totals.Denied++
+	}
+}
+
+// denied returns why r is not started.
+func denied(r proposal.Record) error {
+	message, hint := "policy does not allow it", "change the command, or the policy that the pod names"
+	for _, reason := range r.Decision.Reasons {
+		if reason.Effect != proposal.Allow {
+			message, hint = reason.Message+" ("+reason.Rule+")", cmp.Or(reason.Suggestion, hint)
+			break
+		}
+	}
+	if r.Decision.Effect == proposal.Ask {
+		message = "it needs an approval, which a pod cannot get: " + message
+	}
+	return stop("pod.denied", "policy refuses "+command(r.Proposal.Argv)+": "+message, hint, nil)
+}
+
+// command returns argv for a message.
+func command(argv []string) string {
+	text := fmt.Sprintf("%q", strings.Join(argv, " "))
+	if len(text) > 200 {
+		text = text[:200] + "…"
+	}
+	return text
+}
+
+// admit returns why nothing can be started.
+func (p *Pod) admit() error {
+	if err := p.Err(); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed:
+		return stop("pod.closed", "the pod has ended", "", nil)
+	case len(p.running) >= MaxRunning:
+		return stop("pod.full", fmt.Sprintf("%d processes that were started from outside run in the pod", MaxRunning), "end one of them", nil)
+	}
+	return nil
+}
+
+// proposal returns x as a proposal, with an id that no other start of the pod has.
+func (p *Pod) proposal(x Process) proposal.Proposal {
+	p.mu.Lock()
+	p.last++
+	n := p.last
+	p.mu.Unlock()
+	kind := "start"
+	if x.Exec {
+		kind = "exec"
+	}
+	id := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(x.Container))
+	env := map[string]string{}
+	for _, v := range x.Env {
+		if name, value, ok := strings.Cut(v, "="); ok && wire.Steers(name) {
+			env[name] = value
+		}
+	}
+	return proposal.Proposal{ID: fmt.Sprintf("%s-%d-%s", kind, n, strings.Trim(id[:min(len(id), maxID)], "-")), Argv: x.Argv, Env: env}
+}
+
+// begin makes the start that the next process belongs to.
+func (p *Pod) begin(record proposal.Record, x Process) (*running, error) {
+	e := p.o.Engine
+	r := &running{p: p, record: record, began: time.Now(), started: make(chan struct{}), first: make(chan struct{}),
+		gate:  &lineage.Gate{Exec: e.Exec, Analyze: gate.Analyze, Start: e.Start, Path: strings.Split(pathOf(x.Env), ":")},
+		facts: &monitor.Command{ID: record.Proposal.ID, Grants: record.Decision.Grant.Exec, Env: x.Env}}
+	r.gate.Begin(record)
+	p.mu.Lock()
+	p.running[r.facts.ID] = r
+	p.mu.Unlock()
+	if err := p.observer.Begin(record, p.redactor.Event, func(cause error) {
+		if cause != nil {
+			p.fail(cause)
+		}
+	}); err != nil {
+		return nil, err
+	}
+	if err := p.monitor.Begin(r.facts, p.nudge); err != nil {
+		p.fail(err)
+		return nil, err
+	}
+	return r, nil
+}
+
+func pathOf(env []string) string {
+	path := defaultPath
+	for _, v := range env {
+		if value, ok := strings.CutPrefix(v, "PATH="); ok {
+			path = value
+		}
+	}
+	return path
+}
+
+// launch starts the process, waits for the decision about its program, and lets others start
+// beside it.
+func (r *running) launch(start func(Ender) error) error {
+	err := start(r)
+	if err == nil {
+		select {
+		case <-r.first:
+		case <-r.p.failed:
+			return r.p.err
+		case <-time.After(starting):
+			err = stop("pod.start", "the container's program did not start in time", "check what else runs on this node", nil)
+		}
+	}
+	if detached := r.p.monitor.Detach(r.facts, 0, r.p.nudge); detached != nil {
+		r.p.fail(detached) // its processes cannot be distinguished from others
+		return detached
+	}
+	if err == nil && r.decision.Effect != proposal.Allow {
+		err = stop("pod.denied", "policy refuses the program of "+command(r.record.Proposal.Argv)+": "+reason(r.decision), "change the command, or the policy that the pod names", nil)
+	}
+	if err != nil {
+		r.finish(refusedStatus)
+	}
+	return err
+}
+
+// refusedStatus is the exit status of Init if it cannot start the program.
+const refusedStatus = 126
+
+func reason(d proposal.ExecDecision) string {
+	if d.Reason == nil {
+		return strings.Join(d.Rules, ", ")
+	}
+	return d.Reason.Message + " (" + d.Reason.Rule + ")"
+}
+
+// begins records the decision about the first program, or that there will be none.
+func (r *running) begins(d proposal.ExecDecision, err error) {
+	r.decided.Do(func() {
+		if r.decision = d; err != nil {
+			r.decision = proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{proposal.FailureOf(err).Code}}
+		}
+		close(r.first)
+	})
+}
+
+// End kills what else belongs to the start, and writes the result to the log. It waits for Start,
+// which may be called at the same time.
+func (r *running) End(status int) {
+	r.begins(proposal.ExecDecision{Effect: proposal.Allow}, nil) // it ended before it had a program
+	<-r.started
+	r.finish(status)
+}
+
+func (r *running) finish(status int) { r.ending.Do(func() { r.end(status) }) }
+
+func (r *running) end(status int) {
+	p := r.p
+	left, mark, err := p.monitor.Kill(r.facts, p.nudge, patience)
+	mark, err = p.monitor.Over(r.facts, mark, err)
+	result := proposal.Result{Status: proposal.Exited, ExitCode: status, WallMS: time.Since(r.began).Milliseconds(), Leftover: left,
+		Outputs: []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}}}
+	if status == Unknown {
+		result.Status, result.Detail = proposal.SandboxFailed, "it is not known how it ended"
+	}
+	recorded := &proposal.Observations{Complete: err == nil && mark.Dropped == 0}
+	recorded.Counts.Dropped = int(mark.Dropped)
+	seen, seeErr := p.observer.End(context.Background(), r.facts.ID, recorded)
+	r.gate.End(r.facts.ID)
+	result.Observations = seen
+	record := p.redactor.Record(r.record)
+	record.Result = &result
+	_, logErr := p.o.Log.Append("result", journal.NewResult(record))
+	for _, e := range []error{err, seeErr, logErr} {
+		if e != nil {
+			p.fail(e)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.running, r.facts.ID)
+	if status == 0 {
+		p.totals.Succeeded++
+	} else {
+		p.totals.Failed++
+	}
+}
