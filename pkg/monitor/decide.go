@@ -203,6 +203,9 @@ func (c *Command) execs(m *Monitor, e *wire.Exec) []proposal.Exec {
 // text fills in what is decided about a process of a text: how execve was called, byte
 // for byte.
 func (c *Command) text(x *proposal.Exec, e *wire.Exec) {
+	if c.base == nil && x.First {
+		c.base = byName(e.Vars)
+	}
 	x.Lineage, x.Whole, x.Partial, x.EnvCut = e.Lineage, e.Argv, e.ArgvCut, e.VarsCut
 	x.Changed, x.Renamed = c.changed(e.Vars), len(e.Files) > 1
 }

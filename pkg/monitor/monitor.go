@@ -114,7 +114,8 @@ const maxEnded = 64
 type Command struct {
 	ID     string
 	Grants []string
-	// Env is the environment of its first process, NAME=value each.
+	// Env is the environment of its first process, NAME=value each. nil means that with which
+	// Options.Init starts its first program.
 	Env []string
 	// Program means that its first process is a program that was decided itself, not a
 	// shell or a launcher, and that nothing runs between the decision and its start.

@@ -150,7 +150,10 @@ var ErrGivenUp = errors.New("the sandbox's kernel has given up its gate")
 func (m *Monitor) Begin(c *Command, nudge func() error) error {
 	m.mu.Lock()
 	m.generation++
-	c.generation, c.kept, c.base = m.generation, map[uint64]remembered{}, byName(c.Env)
+	c.generation, c.kept = m.generation, map[uint64]remembered{}
+	if c.Env != nil {
+		c.base = byName(c.Env)
+	}
 	m.living[c.generation] = c
 	m.mu.Unlock()
 	o := c.order(wire.ActBegin)

@@ -223,7 +223,7 @@ func (p *Pod) begin(record proposal.Record, x Process) (*running, error) {
 	e := p.o.Engine
 	r := &running{p: p, record: record, began: time.Now(), started: make(chan struct{}), first: make(chan struct{}),
 		gate:  &lineage.Gate{Exec: e.Exec, Analyze: gate.Analyze, Start: e.Start, Path: strings.Split(pathOf(x.Env), ":")},
-		facts: &monitor.Command{ID: record.Proposal.ID, Grants: record.Decision.Grant.Exec, Env: x.Env}}
+		facts: &monitor.Command{ID: record.Proposal.ID, Grants: record.Decision.Grant.Exec}}
 	r.gate.Begin(record)
 	p.mu.Lock()
 	p.running[r.facts.ID] = r

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package pod_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/pod"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox/install"
+)
+
+// noID refuses one program wherever it is started, and a command.
+const noID = `package fumehood.exec
+
+deny contains {"rule": "test.id", "message": "id is not for pods", "suggestion": "use another"} if endswith(input.path, "/id")
+
+deny contains {"rule": "test.copy", "message": "id is not for pods", "suggestion": "use another"} if "/usr/bin/id" in input.same
+`
+
+const noDate = `package fumehood.command
+
+deny contains {"rule": "test.date", "message": "there is no time", "suggestion": "use another"} if input.command.tool == "date"
+`
+
+// A kube is a pod without Kubernetes: its sandbox and containers are started as containerd's
+// shim starts them, with runsc's own commands.
+type kube struct {
+	t     *testing.T
+	pod   *pod.Pod
+	dir   string
+	runsc install.Runsc
+	log   string
+}
+
+func newKube(t *testing.T) *kube {
+	t.Helper()
+	runsc, err := install.Find(t.Context(), install.Options{Build: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "pod") // a short path
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	k := &kube{t: t, dir: dir, runsc: runsc, log: filepath.Join(dir, "audit.jsonl")}
+	layer, err := policy.FromFiles("test", []policy.File{{Name: "id.rego", Content: []byte(noID)}, {Name: "date.rego", Content: []byte(noDate)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := policy.New(t.Context(), policy.Options{Layers: []policy.Layer{layer}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := audit.Create(k.log, audit.Options{Origin: "pod/test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.pod, err = pod.Open(pod.Options{Run: proposal.Run{ID: "test", Policy: engine.Digest(), Start: time.Now()}, Engine: engine, Log: log, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.write("trace.json", func() ([]byte, error) { return k.pod.TraceConfig() })
+	if err := k.pod.Listen(filepath.Join(dir, "door")); err != nil {
+		t.Fatal(err)
+	}
+	go k.pod.Serve(func(int) bool { return true })
+	k.create("pause", "", "/usr/bin/sleep", "1000")
+	t.Cleanup(k.end)
+	if err := k.pod.Confirm(filepath.Join(dir, "runsc-pause.sock")); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.start(k.pod, "pause", pod.Process{Argv: []string{"/usr/bin/sleep", "1000"}, Pause: true}); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func (k *kube) write(name string, make func() ([]byte, error)) {
+	data, err := make()
+	if err == nil {
+		err = os.WriteFile(filepath.Join(k.dir, name), data, 0o600)
+	}
+	if err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// command returns runsc with arguments.
+func (k *kube) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(k.runsc.Path, append([]string{"--root=" + k.dir, "--network=none", "--ignore-cgroups", "--pod-init-config=" + k.dir + "/trace.json"}, args...)...)
+	cmd.Env = []string{}
+	return cmd
+}
+
+func (k *kube) run(args ...string) {
+	k.t.Helper()
+	cmd := k.command(args...)
+	text := filepath.Join(k.dir, "out")
+	out, _ := os.Create(text) // not a pipe: the sandbox keeps it
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Run(); err != nil {
+		said, _ := os.ReadFile(text)
+		k.t.Fatalf("%q: %v: %s", args, err, said)
+	}
+}
+
+// create creates a container of the pod that will run argv.
+func (k *kube) create(id, root string, argv ...string) {
+	k.t.Helper()
+	bundle := filepath.Join(k.dir, "b-"+id)
+	for _, dir := range []string{"rootfs/usr", "rootfs/etc", "rootfs/tmp", "rootfs/.fumehood"} {
+		if err := os.MkdirAll(filepath.Join(bundle, dir), 0o755); err != nil {
+			k.t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"bin", "lib", "lib64", "sbin"} {
+		_ = os.Symlink("usr/"+name, filepath.Join(bundle, "rootfs", name))
+	}
+	kind := "container"
+	if id == "pause" {
+		kind = "sandbox"
+	}
+	spec := specs.Spec{Version: "1.0.2", Root: &specs.Root{Path: "rootfs", Readonly: root == "read-only"},
+		Process:     &specs.Process{Args: pod.Through(argv), Env: []string{"PATH=/usr/bin:/bin"}, Cwd: "/"},
+		Annotations: map[string]string{"io.kubernetes.cri.container-type": kind, "io.kubernetes.cri.sandbox-id": "pause"},
+		Linux:       &specs.Linux{Namespaces: []specs.LinuxNamespace{{Type: specs.PIDNamespace}, {Type: specs.MountNamespace}, {Type: specs.NetworkNamespace}}},
+		Mounts: []specs.Mount{{Destination: "/proc", Type: "proc"}, {Destination: "/tmp", Type: "tmpfs"},
+			{Destination: "/usr", Type: "bind", Source: "/usr", Options: []string{"rbind", "ro"}},
+			{Destination: pod.Init, Type: "bind", Source: k.runsc.Init, Options: []string{"bind", "ro"}}}}
+	k.write(filepath.Join("b-"+id, "config.json"), func() ([]byte, error) { return json.Marshal(spec) })
+	k.run("create", "--bundle="+bundle, id)
+}
+
+// start starts a container that was created, through s.
+func (k *kube) start(s pod.Starter, id string, x pod.Process) error {
+	x.Container = id
+	return s.Start(k.t.Context(), x, func(e pod.Ender) error {
+		k.run("start", id)
+		go func() { e.End(k.wait(id)) }()
+		return nil
+	})
+}
+
+// wait returns the exit status of a container.
+func (k *kube) wait(id string) int {
+	out, err := k.command("wait", id).Output()
+	var status struct {
+		ExitStatus int `json:"exitStatus"`
+	}
+	if err != nil || json.Unmarshal(out, &status) != nil {
+		return pod.Unknown
+	}
+	return status.ExitStatus
+}
+
+// exec starts argv in a container and returns what it printed, and its exit status.
+func (k *kube) exec(s pod.Starter, id string, argv ...string) (text string, status int, err error) {
+	ended := make(chan error, 1)
+	var out strings.Builder
+	cmd := k.command(append([]string{"exec", id}, pod.Through(argv)...)...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err = s.Start(k.t.Context(), pod.Process{Container: id, Exec: true, Argv: argv, Env: []string{"PATH=/usr/bin:/bin"}}, func(e pod.Ender) error {
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		go func() {
+			err := cmd.Wait()
+			e.End(cmd.ProcessState.ExitCode())
+			ended <- err
+		}()
+		return nil
+	})
+	if err != nil {
+		return "", 0, err
+	}
+	<-ended
+	return out.String(), cmd.ProcessState.ExitCode(), nil
+}
+
+func (k *kube) end() {
+	if err := k.pod.Close(nil); err != nil {
+		k.t.Error(err)
+	}
+	_ = k.command("delete", "--force", "pause").Run()
+	if left, _ := exec.Command("pgrep", "-f", k.dir).Output(); len(left) > 0 {
+		time.Sleep(time.Second)
+		for _, word := range strings.Fields(string(left)) {
+			var pid int
+			fmt.Sscan(word, &pid)
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	f, err := audit.OpenFile(k.log)
+	if err != nil {
+		k.t.Error(err)
+		return
+	}
+	defer f.Close()
+	sum, err := audit.Verify(f, audit.Trust{})
+	if err != nil || sum.State != audit.Sealed {
+		k.t.Errorf("the log: %+v, %v", sum, err)
+	}
+}
+
+// entries returns the log.
+func (k *kube) entries() string {
+	data, err := os.ReadFile(k.log)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// Two containers of a pod run what policy allows, and nothing else, and what each does is in the
+// log as its own.
+func TestPod(t *testing.T) {
+	t.Parallel()
+	k := newKube(t)
+	argv := []string{"sh", "-c", "while sleep 0.2; do id; done"}
+	for _, id := range []string{"web", "side"} {
+		k.create(id, "read-only", argv...)
+		if err := k.start(pod.Door(filepath.Join(k.dir, "door")), id, pod.Process{Argv: argv, Env: []string{"PATH=/usr/bin:/bin"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 3 {
+		for _, id := range []string{"web", "side"} {
+			if text, status, err := k.exec(k.pod, id, "echo", "hello", id); text != "hello "+id+"\n" || status != 0 || err != nil {
+				t.Errorf("%d: %q, %d, %v", i, text, status, err)
+			}
+			if _, _, err := k.exec(k.pod, id, "date"); err == nil || !strings.Contains(err.Error(), "there is no time") {
+				t.Errorf("a command that policy refuses: %v", err)
+			}
+			if _, _, err := k.exec(k.pod, id, "id"); err == nil || !strings.Contains(err.Error(), "id is not for pods") {
+				t.Errorf("a program that policy refuses: %v", err)
+			}
+			if text, status, err := k.exec(k.pod, id, "sh", "-c", "env -i /usr/bin/id"); status != 126 || err != nil {
+				t.Errorf("a program of a program: %q, %d, %v", text, status, err)
+			}
+		}
+	}
+	log := k.entries()
+	for _, want := range []string{`"id":"start-2-web"`, `"id":"start-3-side"`, `"kind":"refused"`} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log lacks %s", want)
+		}
+	}
+	if k.pod.Err() != nil {
+		t.Error(k.pod.Err())
+	}
+}
