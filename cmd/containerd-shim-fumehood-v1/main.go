@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command containerd-shim-fumehood-v1 is the containerd shim that starts pods in gVisor.
+// Command containerd-shim-fumehood-v1 is the containerd shim of the runtime
+// io.containerd.fumehood.v1: gVisor's shim, with fumehood's gate in every pod. Package task has
+// what it adds, package node what the operator of a node configures.
 package main
 
 import (
 	"context"
 
 	"github.com/containerd/containerd/v2/pkg/shim"
-	gvisor "gvisor.dev/gvisor/pkg/shim/v1"
 	_ "gvisor.dev/gvisor/pkg/shim/v1/plugin" // registers the task service
+
+	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/task"
 )
 
 func main() {
-	shim.Run(context.Background(), gvisor.NewShimManager("io.containerd.fumehood.v1"))
+	task.Register()
+	shim.Run(context.Background(), task.NewManager("io.containerd.fumehood.v1"))
 }

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package node reads what the operator of a node has configured: which policy pods may have, and
+// where their logs are.
+//
+// The file is TOML:
+//
+//	policies = "/etc/fumehood/policies"   # bundles, each as HEX.tar.gz, HEX being its SHA-256
+//	keys     = ["/etc/fumehood/policy.pem"] # one of these has signed every bundle
+//	default  = "sha256:…"                 # for pods that name none; without it, they are refused
+//	replaces = false                      # true: a bundle replaces the shipped policy
+//	logs     = "/var/log/fumehood/pods"
+//	state    = "/run/fumehood"            # short: sockets are below it
+//	runsc    = "/usr/local/lib/fumehood/fumehood-runsc"
+//	pause    = ["/pause"]                 # the command of the pause image
+//
+//	[namespaces]                          # which bundles the pods of a namespace may name
+//	team-a = ["sha256:…"]
+//
+// A pod names its bundle in the annotation Annotation. It never chooses more than the file
+// allows to its namespace. A bundle is revoked by removing it from the file or the directory:
+// pods that have it end within Interval.
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/source"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// File is where the configuration is, unless the variable Variable of containerd's environment
+// says something else.
+const (
+	File     = "/etc/fumehood/node.toml"
+	Variable = "FUMEHOOD_NODE_CONFIG"
+)
+
+// Annotation names a pod's bundle: sha256:HEX.
+const Annotation = "fumehood.dev/policy"
+
+// Interval is how often a pod's bundle is looked for again.
+const Interval = 5 * time.Second
+
+// A Config is the configuration of a node.
+type Config struct {
+	Policies   string              `toml:"policies"`
+	Keys       []string            `toml:"keys"`
+	Default    string              `toml:"default"`
+	Replaces   bool                `toml:"replaces"`
+	Namespaces map[string][]string `toml:"namespaces"`
+	Logs       string              `toml:"logs"`
+	State      string              `toml:"state"`
+	Runsc      string              `toml:"runsc"`
+	Pause      []string            `toml:"pause"`
+}
+
+var digest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// Read reads the configuration of this node. The error is a *proposal.StopError.
+func Read() (Config, error) {
+	path := os.Getenv(Variable)
+	if path == "" {
+		path = File
+	}
+	c := Config{Logs: "/var/log/fumehood/pods", State: "/run/fumehood", Pause: []string{"/pause"}}
+	meta, err := toml.DecodeFile(path, &c)
+	if err == nil && len(meta.Undecoded()) > 0 {
+		err = fmt.Errorf("unknown key %q", meta.Undecoded()[0])
+	}
+	if err == nil {
+		err = c.check()
+	}
+	if err != nil {
+		return Config{}, stop("node.config", "cannot use the node's configuration "+path, "correct the file: docs/KUBERNETES.md", err)
+	}
+	return c, nil
+}
+
+func (c Config) check() error {
+	for name, path := range map[string]string{"policies": c.Policies, "logs": c.Logs, "state": c.State, "runsc": c.Runsc} {
+		if !filepath.IsAbs(path) {
+			return fmt.Errorf("%s: %q is not an absolute path", name, path)
+		}
+	}
+	if len(c.Keys) == 0 {
+		return errors.New("keys: there is none, and a bundle must be signed")
+	}
+	if len(c.Pause) == 0 {
+		return errors.New("pause: there is no command")
+	}
+	named := []string{}
+	for _, list := range c.Namespaces {
+		named = append(named, list...)
+	}
+	if c.Default != "" {
+		named = append(named, c.Default)
+	}
+	for _, d := range named {
+		if !digest.MatchString(d) {
+			return fmt.Errorf("%q is not the digest of a bundle: sha256:HEX", d)
+		}
+	}
+	return nil
+}
+
+// Choose returns the digest of the bundle for a pod of namespace that names named, or "" if it
+// names none.
+func (c Config) Choose(namespace, named string) (string, error) {
+	switch {
+	case named == "" && c.Default != "":
+		return c.Default, nil
+	case named == "":
+		return "", stop("pod.policy", "the pod names no policy, and the node has no default", "set the annotation "+Annotation, nil)
+	case slices.Contains(c.Namespaces[namespace], named):
+		return named, nil
+	}
+	return "", stop("pod.policy", fmt.Sprintf("pods of the namespace %q may not have the policy %q", namespace, named), "use one that the operator of the nodes has allowed to the namespace", nil)
+}
+
+// Engine compiles the bundle with this digest, which must be signed.
+func (c Config) Engine(ctx context.Context, digest string) (*policy.Engine, error) {
+	bundle, err := c.bundle(digest)
+	if err != nil {
+		return nil, err
+	}
+	layer := bundle.Layer
+	if layer.Role = policy.Allows; c.Replaces {
+		layer.Role = policy.Grants
+	}
+	return policy.New(ctx, policy.Options{Layers: []policy.Layer{layer}})
+}
+
+func (c Config) bundle(digest string) (source.Bundle, error) {
+	path := filepath.Join(c.Policies, strings.TrimPrefix(digest, "sha256:")+".tar.gz")
+	data, err := source.ReadFile(path)
+	if err != nil {
+		return source.Bundle{}, err
+	}
+	if source.Digest(data) != digest {
+		return source.Bundle{}, stop(source.CodeDigest, "the bundle "+path+" has another digest", "put the bundle there again", nil)
+	}
+	keys, err := source.ReadKeys(c.Keys)
+	if err != nil {
+		return source.Bundle{}, err
+	}
+	return source.Open(path, data, source.Options{Keys: keys})
+}
+
+// Revoked returns why a pod of namespace, which names named and runs with the bundle digest, must
+// end, or nil.
+func Revoked(namespace, named, digest string) error {
+	c, err := Read()
+	if err == nil {
+		var now string
+		if now, err = c.Choose(namespace, named); err == nil && now != digest {
+			err = stop("pod.policy", "the default policy is another now", "start the pod again", nil)
+		}
+	}
+	if err == nil {
+		_, err = c.bundle(digest)
+	}
+	if err != nil {
+		return stop("pod.revoked", "the pod's policy "+digest+" was revoked", "start the pod again with a policy that the node has", err)
+	}
+	return nil
+}
+
+func stop(code, message, hint string, err error) error {
+	return &proposal.StopError{Code: code, Message: message, Hint: hint, Err: err}
+}

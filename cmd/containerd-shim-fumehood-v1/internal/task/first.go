@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/containerd/containerd/v2/pkg/namespaces"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/node"
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/pod"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox/install"
+)
+
+// runsc returns the verified programs of this node.
+func (s *service) runsc() (install.Runsc, error) {
+	return install.Find(context.Background(), install.Options{Path: s.node.Runsc})
+}
+
+// open makes the pod's gate, with the policy that its annotations name, and its log.
+func (s *service) open(ctx context.Context, about map[string]string, pause pod.Process, given *anypb.Any) error {
+	if !slices.Equal(pause.Argv, s.node.Pause) {
+		return stop("pod.pause", fmt.Sprintf("the pod's first container runs %q", pause.Argv), fmt.Sprintf("use a pause image whose command is %q, or change the node's configuration", s.node.Pause), nil)
+	}
+	digest, err := s.node.Choose(about[namespaceAnnotation], about[node.Annotation])
+	if err != nil {
+		return err
+	}
+	engine, err := s.node.Engine(ctx, digest)
+	if err != nil {
+		return err
+	}
+	if err := s.make(); err != nil {
+		return err
+	}
+	runsc, err := s.runsc()
+	if err != nil {
+		return err
+	}
+	options, err := s.configure(given, runsc.Path)
+	if err != nil {
+		return err
+	}
+	log, err := s.log(about)
+	if err != nil {
+		return err
+	}
+	s.control = filepath.Join(options.Root, s.namespace, "runsc-"+s.id+".sock")
+	s.pod, err = pod.Open(pod.Options{Run: run(about, digest, engine, runsc.Version), Engine: engine, Log: log, Dir: s.dir})
+	if err != nil {
+		return err
+	}
+	trace, err := s.pod.TraceConfig()
+	if err == nil {
+		err = os.WriteFile(s.own()["pod-init-config"], trace, 0o600)
+	}
+	if err == nil {
+		err = s.pod.Listen(s.door())
+	}
+	if err != nil {
+		return err
+	}
+	self := os.Getpid()
+	go s.pod.Serve(func(pid int) bool { return descends(pid, self) })
+	go s.watch(about[namespaceAnnotation], about[node.Annotation], digest)
+	return nil
+}
+
+// run describes the pod in its log.
+func run(about map[string]string, digest string, engine *policy.Engine, version string) proposal.Run {
+	return proposal.Run{ID: about[uidAnnotation], Workspace: words(about[namespaceAnnotation], about[nameAnnotation]), Start: time.Now(),
+		Policy: engine.Digest(), Policies: []proposal.PolicyOrigin{{Kind: "bundle", Digest: digest}}, Runsc: version, Rootfs: "images of the pod",
+		Enforced: []string{"gVisor (systrap) around the pod", "policy on every process that is started in the pod, and on every program that those start", "no network",
+			"what containers write to their images stays in the sandbox"},
+		Unenforced: []string{"limits of policy on time, processor, memory, processes and disk: those of the pod apply", "credentials, variables, users and capabilities are those of the pod's spec"}}
+}
+
+// log creates the pod's log, in a directory of its own.
+func (s *service) log(about map[string]string) (*audit.Log, error) {
+	name := fmt.Sprintf("%s_%s_%s", about[namespaceAnnotation], about[nameAnnotation], about[uidAnnotation])
+	if strings.ContainsAny(name, "/\x00") {
+		return nil, stop("pod.name", fmt.Sprintf("the pod's name %q cannot be a directory's", name), "start it by Kubernetes", nil)
+	}
+	dir := filepath.Join(s.node.Logs, name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, stop("pod.log", "cannot make the directory of the pod's log", "make room in the directory of the logs", err)
+	}
+	return audit.Create(filepath.Join(dir, s.id[:min(12, len(s.id))]+".jsonl"), audit.Options{Origin: "fumehood/pod/" + s.id})
+}
+
+// confirm makes sure that the kernel asks the gate, and ends the pod if it ever stops.
+func (s *service) confirm() error {
+	if err := s.pod.Confirm(s.control); err != nil {
+		return err
+	}
+	go func() {
+		<-s.pod.Failed()
+		s.kill(namespaces.WithNamespace(context.Background(), s.namespace)) // all containers are in its sandbox
+	}()
+	return nil
+}
+
+// watch ends the pod when its policy is revoked.
+func (s *service) watch(namespace, named, digest string) {
+	tick := time.NewTicker(node.Interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.pod.Failed():
+			return
+		case <-tick.C:
+			if err := node.Revoked(namespace, named, digest); err != nil {
+				s.pod.Fail(err)
+			}
+		}
+	}
+}
+
+// close seals the log of the pod, and removes its directory.
+func (s *service) close(why error) error {
+	if !s.first {
+		return nil
+	}
+	var err error
+	if s.pod != nil {
+		err = s.pod.Close(why)
+	}
+	return errors.Join(err, os.RemoveAll(s.dir))
+}
+
+// descends reports whether pid is a process that self, or one of its, has started.
+func descends(pid, self int) bool {
+	for range 16 {
+		data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if err != nil {
+			return false
+		}
+		fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
+		if len(fields) < 2 {
+			return false
+		}
+		if pid, err = strconv.Atoi(fields[1]); err != nil || pid <= 1 {
+			return false
+		}
+		if pid == self {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/containerd/containerd/api/types"
+	"github.com/containerd/containerd/v2/pkg/namespaces"
+	"github.com/containerd/containerd/v2/pkg/shim"
+	"github.com/containerd/containerd/v2/pkg/sys"
+	"github.com/containerd/log"
+	gvisor "gvisor.dev/gvisor/pkg/shim/v1"
+)
+
+// A manager starts and removes shims. It is gVisor's, with three differences: each container has
+// a shim of its own, whatever other files say about grouping, because gVisor's cannot stop
+// a group; a host that does not let the shim lower its OOM score starts it anyway; and
+// what a shim that was killed has left of its pod is removed.
+type manager struct{ shim.Manager }
+
+// NewManager returns the manager of the runtime with this name.
+func NewManager(name string) shim.Manager { return manager{gvisor.NewShimManager(name)} }
+
+// oomScore keeps the kernel from killing the shim before what it watches.
+const oomScore = -999
+
+// Start implements shim.Manager. containerd has set the working directory to the bundle.
+func (m manager) Start(ctx context.Context, id string, o shim.StartOpts) (shim.BootstrapParams, error) {
+	none := shim.BootstrapParams{}
+	address, err := shim.SocketAddress(ctx, o.Address, id, o.Debug)
+	if err != nil {
+		return none, err
+	}
+	socket, err := listen(address)
+	if err != nil {
+		return none, fmt.Errorf("cannot listen for containerd: %w", err)
+	}
+	cmd, err := command(ctx, id, o)
+	if err == nil {
+		cmd.ExtraFiles = []*os.File{socket}
+		err = cmd.Start()
+	}
+	if err != nil {
+		return none, errors.Join(err, socket.Close(), shim.RemoveSocket(address))
+	}
+	go func() { _ = cmd.Wait() }()
+	if err := sys.SetOOMScore(cmd.Process.Pid, oomScore); err != nil {
+		log.G(ctx).WithError(err).Warn("cannot lower the OOM score of the shim")
+	}
+	err = errors.Join(shim.WritePidFile("shim.pid", cmd.Process.Pid), os.WriteFile("address", []byte(address), 0o644))
+	if err != nil {
+		return none, errors.Join(err, cmd.Process.Kill(), shim.RemoveSocket(address))
+	}
+	return shim.BootstrapParams{Version: 2, Address: address, Protocol: "ttrpc"}, nil
+}
+
+// listen listens at address, and replaces the socket of a shim that was killed.
+func listen(address string) (*os.File, error) {
+	l, err := shim.NewSocket(address)
+	if shim.SocketEaddrinuse(err) && !shim.CanConnect(address) {
+		if err = shim.RemoveSocket(address); err == nil {
+			l, err = shim.NewSocket(address)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.File()
+}
+
+// command returns the shim itself.
+func command(ctx context.Context, id string, o shim.StartOpts) (*exec.Cmd, error) {
+	ns, err := namespaces.NamespaceRequired(ctx)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"-namespace", ns, "-address", o.Address, "-id", id}
+	if o.Debug {
+		args = append(args, "-debug")
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=2")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd, nil
+}
+
+// Stop implements shim.Manager: it removes a container whose shim is gone.
+func (m manager) Stop(ctx context.Context, id string) (shim.StopStatus, error) {
+	status, err := m.Manager.Stop(ctx, id)
+	return status, errors.Join(err, removed(ctx, id))
+}
+
+// Info implements shim.Manager.
+func (m manager) Info(ctx context.Context, options io.Reader) (*types.RuntimeInfo, error) {
+	return m.Manager.Info(ctx, options)
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package task puts fumehood's gate into gVisor's containerd shim. There is one shim for each
+// container. That of a pod's first container, the pause container, has the pod's gate and log
+// (package pod); those of the others ask it through a socket. So the gate lives as long as the
+// pod, and one that fails takes no other pod with it.
+//
+// A container's spec is changed before gVisor's shim reads it: its command is started through
+// fumehood-init, so that the kernel asks about it, and annotations for gVisor are removed. Every
+// start, of a container or in it, waits for the gate's answer; without one it fails with the
+// reason, which the pod's events show. Checkpoints are refused: what is restored has no gate.
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/containerd/containerd/api/runtime/task/v2"
+	"github.com/containerd/containerd/v2/pkg/namespaces"
+	"github.com/containerd/errdefs"
+	"github.com/containerd/log"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"gvisor.dev/gvisor/pkg/shim/v1/extension"
+
+	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/node"
+	"github.com/fumehood/fumehood/pkg/pod"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Register makes gVisor's shim use the gate for every container.
+func Register() {
+	extension.NewExtension = newService
+	extension.NewPodExtension = func(context.Context, extension.TaskServiceExt, *task.CreateTaskRequest) (extension.TaskServiceExt, error) {
+		return nil, errors.New("fumehood: grouping is on in gVisor's configuration: remove it from /etc/containerd/runsc/config.toml")
+	}
+}
+
+// A service is gVisor's task service for one container, with the gate before it.
+type service struct {
+	extension.TaskServiceExt
+	node node.Config
+	place
+	starter pod.Starter
+	pod     *pod.Pod // of the first container; nil for others
+	control string   // the control socket of its sandbox
+
+	mu    sync.Mutex
+	execs map[string]pod.Process // what is to be started, by exec id; "" is the container
+}
+
+func newService(ctx context.Context, next extension.TaskServiceExt, _ *task.CreateTaskRequest) (extension.TaskServiceExt, error) {
+	config, err := node.Read()
+	if err != nil {
+		return nil, refused(err)
+	}
+	return &service{TaskServiceExt: next, node: config, execs: map[string]pod.Process{}}, nil
+}
+
+// refused returns err as containerd shows it.
+func refused(err error) error {
+	f := proposal.FailureOf(err)
+	if f == nil {
+		return nil
+	}
+	text := "fumehood: " + f.Code + ": " + f.Message
+	var stopped *proposal.StopError
+	if errors.As(err, &stopped) && stopped.Err != nil {
+		text += ": " + stopped.Err.Error()
+	}
+	if f.Hint != "" {
+		text += " (" + f.Hint + ")"
+	}
+	if f.Code == "pod.denied" {
+		return fmt.Errorf("%s: %w", text, errdefs.ErrPermissionDenied)
+	}
+	return fmt.Errorf("%s: %w", text, errdefs.ErrFailedPrecondition)
+}
+
+// Create implements task.TaskService.
+func (s *service) Create(ctx context.Context, r *task.CreateTaskRequest) (*task.CreateTaskResponse, error) {
+	ns, err := namespaces.NamespaceRequired(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b, err := readBundle(r.Bundle)
+	if err == nil {
+		s.place, err = placeOf(s.node.State, ns, r.ID, b.spec)
+	}
+	if err == nil {
+		err = s.prepare(ctx, r, b)
+	}
+	if err != nil {
+		return nil, refused(errors.Join(err, s.close(err)))
+	}
+	response, err := s.TaskServiceExt.Create(ctx, r)
+	if err == nil && s.first {
+		if err = s.confirm(); err != nil {
+			s.kill(ctx)
+			_, deleteErr := s.TaskServiceExt.Delete(ctx, &task.DeleteRequest{ID: s.id})
+			err = refused(errors.Join(err, deleteErr))
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.close(err))
+	}
+	return response, nil
+}
+
+// prepare changes the bundle and the request, and makes the gate or connects to it.
+func (s *service) prepare(ctx context.Context, r *task.CreateTaskRequest, b bundle) error {
+	runsc, err := s.runsc()
+	if err != nil {
+		return err
+	}
+	process := b.process(s.container)
+	if s.first {
+		process.Pause = true
+		if err := s.open(ctx, b.spec.Annotations, process, r.Options); err != nil {
+			return err
+		}
+		s.starter = s.pod
+	} else {
+		s.starter = pod.Door(s.door())
+	}
+	s.execs[""] = process
+	if r.Options, err = s.options(); err != nil {
+		return err
+	}
+	return b.change(runsc.Init)
+}
+
+// Start implements task.TaskService.
+func (s *service) Start(ctx context.Context, r *task.StartRequest) (response *task.StartResponse, err error) {
+	s.mu.Lock()
+	x, known := s.execs[r.ExecID]
+	delete(s.execs, r.ExecID)
+	s.mu.Unlock()
+	if !known {
+		return nil, fmt.Errorf("fumehood: %q was not created, or was started before: %w", r.ExecID, errdefs.ErrFailedPrecondition)
+	}
+	err = s.starter.Start(ctx, x, func(e pod.Ender) (err error) {
+		if response, err = s.TaskServiceExt.Start(ctx, r); err == nil {
+			go s.await(r, e)
+		}
+		return err
+	})
+	if err != nil {
+		if r.ExecID == "" {
+			s.kill(ctx) // what was created and does not start must be deleted, which needs its end
+		}
+		return nil, refused(err)
+	}
+	return response, nil
+}
+
+// await tells the gate when a process has ended.
+func (s *service) await(r *task.StartRequest, e pod.Ender) {
+	ctx := namespaces.WithNamespace(context.Background(), s.namespace)
+	status := pod.Unknown
+	if ended, err := s.TaskServiceExt.Wait(ctx, &task.WaitRequest{ID: r.ID, ExecID: r.ExecID}); err == nil {
+		status = int(ended.ExitStatus)
+	}
+	e.End(status)
+}
+
+func (s *service) kill(ctx context.Context) {
+	if _, err := s.TaskServiceExt.Kill(ctx, &task.KillRequest{ID: s.id, Signal: 9, All: true}); err != nil {
+		log.G(ctx).WithError(err).Warn("cannot kill the container")
+	}
+}
+
+// Exec implements task.TaskService.
+func (s *service) Exec(ctx context.Context, r *task.ExecProcessRequest) (*emptypb.Empty, error) {
+	var process specs.Process
+	if err := json.Unmarshal(r.Spec.GetValue(), &process); err != nil {
+		return nil, fmt.Errorf("fumehood: cannot read the process: %w: %w", err, errdefs.ErrInvalidArgument)
+	}
+	x := pod.Process{Container: s.container, Exec: true, Argv: process.Args, Env: process.Env}
+	process.Args = pod.Through(process.Args)
+	data, err := json.Marshal(process)
+	if err != nil {
+		return nil, err
+	}
+	r.Spec.Value = data
+	s.mu.Lock()
+	s.execs[r.ExecID] = x
+	s.mu.Unlock()
+	return s.TaskServiceExt.Exec(ctx, r)
+}
+
+// Delete implements task.TaskService.
+func (s *service) Delete(ctx context.Context, r *task.DeleteRequest) (*task.DeleteResponse, error) {
+	response, err := s.TaskServiceExt.Delete(ctx, r)
+	if err == nil && r.ExecID == "" {
+		if closed := s.close(nil); closed != nil {
+			log.G(ctx).WithError(closed).Error("cannot close the pod's log")
+		}
+	}
+	return response, err
+}
+
+// Shutdown implements task.TaskService.
+func (s *service) Shutdown(ctx context.Context, r *task.ShutdownRequest) (*emptypb.Empty, error) {
+	response, err := s.TaskServiceExt.Shutdown(ctx, r)
+	if err == nil {
+		_ = s.close(nil)
+	}
+	return response, err
+}
+
+// Checkpoint implements task.TaskService.
+func (s *service) Checkpoint(context.Context, *task.CheckpointTaskRequest) (*emptypb.Empty, error) {
+	return nil, errNoCheckpoint
+}
+
+// CreateWithFSRestore implements extension.TaskServiceExt.
+func (s *service) CreateWithFSRestore(context.Context, *extension.CreateWithFSRestoreRequest) (*task.CreateTaskResponse, error) {
+	return nil, errNoCheckpoint
+}
+
+// Restore implements extension.TaskServiceExt.
+func (s *service) Restore(context.Context, *extension.RestoreRequest) (*task.StartResponse, error) {
+	return nil, errNoCheckpoint
+}
+
+var errNoCheckpoint = fmt.Errorf("fumehood: a pod with a gate has no checkpoints: %w", errdefs.ErrNotImplemented)
+
+// words joins the parts of a name for a log.
+func words(parts ...string) string { return strings.Join(parts, "/") }
