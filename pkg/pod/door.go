@@ -31,10 +31,13 @@ const maxMessage = 4 << 20
 // knocking is how long the pod may take to answer, without the time that policy takes.
 const knocking = 2 * starting
 
-// A message is one JSON line of either end. The order is: Process; Launch or Failure; Launched
-// or Failure; Running or Failure. Status may come at any time after Launched, and ends it.
+// A message is one JSON line of either end. The order is: Process; Admitted or Failure; Start; Launch
+// or Failure; Launched or Failure; Running or Failure. Status may come at any time after Launched,
+// and ends it.
 type message struct {
 	Process  *Process          `json:"process,omitempty"`
+	Admitted bool              `json:"admitted,omitempty"`
+	Start    bool              `json:"start,omitempty"`
 	Launch   bool              `json:"launch,omitempty"`
 	Launched bool              `json:"launched,omitempty"`
 	Running  bool              `json:"running,omitempty"`
@@ -47,7 +50,8 @@ type wired struct {
 	conn net.Conn
 	in   *bufio.Scanner
 	mu   sync.Mutex
-	over int // of the two that need the connection: start and End
+	used bool // it was started or dropped
+	over int  // of the two that need the connection: Start and End
 }
 
 func newWired(conn net.Conn) *wired {
@@ -106,9 +110,20 @@ func (p *Pod) visit(conn net.Conn) {
 		return
 	}
 	m.Process.Pause = false // its command is the node's, and never comes through a door
-	ended := make(chan struct{})
-	err = p.Start(context.Background(), *m.Process, func(r Ender) error { return w.launched(r, ended) })
+	a, err := p.Admit(context.Background(), *m.Process)
 	if err != nil {
+		_ = w.send(message{Failure: proposal.FailureOf(err)})
+		return
+	}
+	defer a.Drop()
+	if err := w.send(message{Admitted: true}); err != nil {
+		return
+	}
+	if m, err = w.receive(); err != nil || !m.Start {
+		return
+	}
+	ended := make(chan struct{})
+	if err = a.Start(func(r Ender) error { return w.launched(r, ended) }); err != nil {
 		_ = w.send(message{Failure: proposal.FailureOf(err)})
 		return
 	}
@@ -164,15 +179,42 @@ func own(conn net.Conn) error {
 	return nil
 }
 
-// Start implements Starter.
-func (d Door) Start(ctx context.Context, x Process, launch func(Ender) error) error {
+// Admit implements Admitter.
+func (d Door) Admit(ctx context.Context, x Process) (Admission, error) {
 	conn, err := (&net.Dialer{Timeout: knocking}).DialContext(ctx, "unix", string(d))
 	if err != nil {
-		return stop("pod.door", "the pod's gate does not answer", "look at the log of the shim of the pod's first container", err)
+		return nil, stop("pod.door", "the pod's gate does not answer", "look at the log of the shim of the pod's first container", err)
 	}
 	w := newWired(conn)
-	if err := w.start(x, launch); err != nil {
+	if err := w.ask(message{Process: &x}, func(m message) bool { return m.Admitted }); err != nil {
 		_ = conn.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// Drop implements Admission.
+func (w *wired) Drop() {
+	w.mu.Lock()
+	used := w.used
+	w.used = true
+	w.mu.Unlock()
+	if !used {
+		_ = w.conn.Close()
+	}
+}
+
+// Start implements Admission.
+func (w *wired) Start(launch func(Ender) error) error {
+	w.mu.Lock()
+	used := w.used
+	w.used = true
+	w.mu.Unlock()
+	if used {
+		return stop("pod.start", "the process was started before, or dropped", "create it again", nil)
+	}
+	if err := w.start(launch); err != nil {
+		_ = w.conn.Close()
 		return err
 	}
 	w.release()
@@ -190,8 +232,8 @@ func (w *wired) release() {
 	}
 }
 
-func (w *wired) start(x Process, launch func(Ender) error) error {
-	if err := w.ask(message{Process: &x}, func(m message) bool { return m.Launch }); err != nil {
+func (w *wired) start(launch func(Ender) error) error {
+	if err := w.ask(message{Start: true}, func(m message) bool { return m.Launch }); err != nil {
 		return err
 	}
 	if err := launch(w); err != nil {

@@ -105,6 +105,7 @@ type Pod struct {
 	mu       sync.Mutex // for the fields below
 	running  map[string]*running
 	totals   proposal.Totals
+	reserved int // processes that run or were admitted
 	closed   bool
 	last     int // number of the last start
 }

@@ -148,9 +148,13 @@ func (k *kube) create(id, root string, argv ...string) {
 }
 
 // start starts a container that was created, through s.
-func (k *kube) start(s pod.Starter, id string, x pod.Process) error {
+func (k *kube) start(s pod.Admitter, id string, x pod.Process) error {
 	x.Container = id
-	return s.Start(k.t.Context(), x, func(e pod.Ender) error {
+	a, err := s.Admit(k.t.Context(), x)
+	if err != nil {
+		return err
+	}
+	return a.Start(func(e pod.Ender) error {
 		k.run("start", id)
 		go func() { e.End(k.wait(id)) }()
 		return nil
@@ -170,12 +174,16 @@ func (k *kube) wait(id string) int {
 }
 
 // exec starts argv in a container and returns what it printed, and its exit status.
-func (k *kube) exec(s pod.Starter, id string, argv ...string) (text string, status int, err error) {
+func (k *kube) exec(s pod.Admitter, id string, argv ...string) (text string, status int, err error) {
 	ended := make(chan error, 1)
 	var out strings.Builder
 	cmd := k.command(append([]string{"exec", id}, pod.Through(argv)...)...)
 	cmd.Stdout, cmd.Stderr = &out, &out
-	err = s.Start(k.t.Context(), pod.Process{Container: id, Exec: true, Argv: argv, Env: []string{"PATH=/usr/bin:/bin"}}, func(e pod.Ender) error {
+	a, err := s.Admit(k.t.Context(), pod.Process{Container: id, Exec: true, Argv: argv, Env: []string{"PATH=/usr/bin:/bin"}})
+	if err != nil {
+		return "", 0, err
+	}
+	err = a.Start(func(e pod.Ender) error {
 		if err := cmd.Start(); err != nil {
 			return err
 		}

@@ -48,16 +48,26 @@ const Unknown = -1
 // An Ender is told that a process which was started has ended, with its exit status or Unknown.
 type Ender interface{ End(status int) }
 
-// A Starter starts processes in a pod's containers: a Pod, or a Door to one.
-type Starter interface {
-	// Start decides x and, if policy allows it, calls launch, which must start Through(x.Argv)
-	// in the container, return once that runs, and see to it that End is called when it has
-	// ended, also if that is before Start returns. The decision is on disk before.
+// An Admitter decides about processes of a pod's containers: a Pod, or a Door to one.
+type Admitter interface {
+	// Admit decides x; the decision is in the log. The error is a *proposal.StopError:
+	// pod.denied if policy refuses x, in words that say why.
+	Admit(ctx context.Context, x Process) (Admission, error)
+}
+
+// An Admission is a process that policy allows. It must be started or dropped, once.
+type Admission interface {
+	// Start calls launch, which must start Through(x.Argv) in the container, return once that
+	// runs, and see to it that End is called when it has ended, also if that is before
+	// Start returns. That it starts is on disk before.
 	//
 	// Start returns when policy has allowed x's own program, and the process has begun to
-	// run it. The error is a *proposal.StopError: pod.denied if policy refuses x or its
-	// program, in words that say why, or launch's error. With one, nothing of x runs.
-	Start(ctx context.Context, x Process, launch func(Ender) error) error
+	// run it. The error is a *proposal.StopError: pod.denied if policy refuses the program,
+	// or launch's error. With one, nothing of x runs. If launch was not called, the pod has
+	// failed, and its kernel lets no program start.
+	Start(launch func(Ender) error) error
+	// Drop says that it will not be started. It does nothing after Start.
+	Drop()
 }
 
 // A running is a Process that was started.
@@ -75,27 +85,52 @@ type running struct {
 	ending   sync.Once
 }
 
-// Start implements Starter.
-func (p *Pod) Start(ctx context.Context, x Process, launch func(Ender) error) error {
-	p.starting.Lock()
-	defer p.starting.Unlock()
+// Admit implements Admitter.
+func (p *Pod) Admit(ctx context.Context, x Process) (Admission, error) {
+	if err := p.reserve(); err != nil {
+		return nil, err
+	}
 	record, err := p.decide(ctx, x)
 	if err != nil {
-		return p.redactor.Error(err)
+		p.release()
+		return nil, p.redactor.Error(err)
 	}
-	r, err := p.begin(record, x)
-	if err == nil {
-		err = r.launch(launch)
-		close(r.started)
+	return &admitted{p: p, record: record, path: pathOf(x.Env)}, nil
+}
+
+// An admitted is an Admission.
+type admitted struct {
+	p      *Pod
+	record proposal.Record
+	path   string // PATH of the process
+	used   sync.Once
+}
+
+// Drop implements Admission.
+func (a *admitted) Drop() { a.used.Do(a.p.release) }
+
+// Start implements Admission.
+func (a *admitted) Start(launch func(Ender) error) error {
+	err := stop("pod.start", "the process was started before, or dropped", "create it again", nil)
+	a.used.Do(func() { err = a.p.start(a.record, a.path, launch) })
+	return a.p.redactor.Error(err)
+}
+
+func (p *Pod) start(record proposal.Record, path string, launch func(Ender) error) error {
+	p.starting.Lock()
+	defer p.starting.Unlock()
+	r, err := p.begin(record, path)
+	if err != nil {
+		p.fail(err)
+		p.release()
+		return err
 	}
-	return p.redactor.Error(err)
+	defer close(r.started)
+	return r.launch(launch)
 }
 
 // decide decides x and writes the decision to the log. The error says why x does not start.
 func (p *Pod) decide(ctx context.Context, x Process) (proposal.Record, error) {
-	if err := p.admit(); err != nil {
-		return proposal.Record{}, err
-	}
 	proposed, err := plan.Checked(p.proposal(x))
 	if err != nil {
 		return proposal.Record{}, stop("pod.process", "this process cannot be decided: "+err.Error(), "start it by a command that a plan could have", nil)
@@ -114,7 +149,7 @@ func (p *Pod) decide(ctx context.Context, x Process) (proposal.Record, error) {
 	return p.log(record)
 }
 
-// log writes the decision about r, and its start if it is allowed.
+// log writes the decision about r. The error says why it is not allowed.
 func (p *Pod) log(r proposal.Record) (proposal.Record, error) {
 	var err error
 	if r.Entry, err = p.o.Log.Append("decision", journal.NewDecision(p.redactor.Record(r))); err != nil {
@@ -126,10 +161,7 @@ func (p *Pod) log(r proposal.Record) (proposal.Record, error) {
 	if !allowed {
 		return r, denied(r)
 	}
-	if _, err = p.o.Log.Append("start", journal.NewStart(r, false)); err != nil {
-		p.fail(err)
-	}
-	return r, err
+	return r, nil
 }
 
 // runnable reports whether r may start: what was analyzed is all of it.
@@ -177,8 +209,8 @@ func command(argv []string) string {
 	return text
 }
 
-// admit returns why nothing can be started.
-func (p *Pod) admit() error {
+// reserve makes room for one more process, or returns why nothing can be started.
+func (p *Pod) reserve() error {
 	if err := p.Err(); err != nil {
 		return err
 	}
@@ -187,10 +219,17 @@ func (p *Pod) admit() error {
 	switch {
 	case p.closed:
 		return stop("pod.closed", "the pod has ended", "", nil)
-	case len(p.running) >= MaxRunning:
+	case p.reserved >= MaxRunning:
 		return stop("pod.full", fmt.Sprintf("%d processes that were started from outside run in the pod", MaxRunning), "end one of them", nil)
 	}
+	p.reserved++
 	return nil
+}
+
+func (p *Pod) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reserved--
 }
 
 // proposal returns x as a proposal, with an id that no other start of the pod has.
@@ -219,10 +258,16 @@ func (p *Pod) proposal(x Process) proposal.Proposal {
 }
 
 // begin makes the start that the next process belongs to.
-func (p *Pod) begin(record proposal.Record, x Process) (*running, error) {
+func (p *Pod) begin(record proposal.Record, path string) (*running, error) {
+	if err := p.Err(); err != nil {
+		return nil, err
+	}
+	if _, err := p.o.Log.Append("start", journal.NewStart(record, false)); err != nil {
+		return nil, err
+	}
 	e := p.o.Engine
 	r := &running{p: p, record: record, began: time.Now(), started: make(chan struct{}), first: make(chan struct{}),
-		gate:  &lineage.Gate{Exec: e.Exec, Analyze: gate.Analyze, Start: e.Start, Path: strings.Split(pathOf(x.Env), ":")},
+		gate:  &lineage.Gate{Exec: e.Exec, Analyze: gate.Analyze, Start: e.Start, Path: strings.Split(path, ":")},
 		facts: &monitor.Command{ID: record.Proposal.ID, Grants: record.Decision.Grant.Exec}}
 	r.gate.Begin(record)
 	p.mu.Lock()
@@ -235,11 +280,7 @@ func (p *Pod) begin(record proposal.Record, x Process) (*running, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if err := p.monitor.Begin(r.facts, p.nudge); err != nil {
-		p.fail(err)
-		return nil, err
-	}
-	return r, nil
+	return r, p.monitor.Begin(r.facts, p.nudge)
 }
 
 func pathOf(env []string) string {
@@ -333,6 +374,7 @@ func (r *running) end(status int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.running, r.facts.ID)
+	p.reserved--
 	if status == 0 {
 		p.totals.Succeeded++
 	} else {

@@ -15,7 +15,6 @@ import (
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/containerd/v2/pkg/shim"
 	"github.com/containerd/containerd/v2/pkg/sys"
-	"github.com/containerd/log"
 	gvisor "gvisor.dev/gvisor/pkg/shim/v1"
 )
 
@@ -51,9 +50,7 @@ func (m manager) Start(ctx context.Context, id string, o shim.StartOpts) (shim.B
 		return none, errors.Join(err, socket.Close(), shim.RemoveSocket(address))
 	}
 	go func() { _ = cmd.Wait() }()
-	if err := sys.SetOOMScore(cmd.Process.Pid, oomScore); err != nil {
-		log.G(ctx).WithError(err).Warn("cannot lower the OOM score of the shim")
-	}
+	_ = sys.SetOOMScore(cmd.Process.Pid, oomScore) // containerd reads all that this process prints as the address
 	err = errors.Join(shim.WritePidFile("shim.pid", cmd.Process.Pid), os.WriteFile("address", []byte(address), 0o644))
 	if err != nil {
 		return none, errors.Join(err, cmd.Process.Kill(), shim.RemoveSocket(address))

@@ -45,12 +45,12 @@ type service struct {
 	extension.TaskServiceExt
 	node node.Config
 	place
-	starter pod.Starter
+	gate    pod.Admitter
 	pod     *pod.Pod // of the first container; nil for others
 	control string   // the control socket of its sandbox
 
-	mu    sync.Mutex
-	execs map[string]pod.Process // what is to be started, by exec id; "" is the container
+	mu       sync.Mutex
+	admitted map[string]pod.Admission // what is to be started, by exec id; "" is the container
 }
 
 func newService(ctx context.Context, next extension.TaskServiceExt, _ *task.CreateTaskRequest) (extension.TaskServiceExt, error) {
@@ -58,7 +58,7 @@ func newService(ctx context.Context, next extension.TaskServiceExt, _ *task.Crea
 	if err != nil {
 		return nil, refused(err)
 	}
-	return &service{TaskServiceExt: next, node: config, execs: map[string]pod.Process{}}, nil
+	return &service{TaskServiceExt: next, node: config, admitted: map[string]pod.Admission{}}, nil
 }
 
 // refused returns err as containerd shows it.
@@ -123,11 +123,14 @@ func (s *service) prepare(ctx context.Context, r *task.CreateTaskRequest, b bund
 		if err := s.open(ctx, b.spec.Annotations, process, r.Options); err != nil {
 			return err
 		}
-		s.starter = s.pod
+		s.gate = s.pod
 	} else {
-		s.starter = pod.Door(s.door())
+		s.gate = pod.Door(s.door())
 	}
-	s.execs[""] = process
+	// Decided now, because gVisor's shim cannot delete what was created and never started.
+	if err := s.admit(ctx, "", process); err != nil {
+		return err
+	}
 	if r.Options, err = s.options(); err != nil {
 		return err
 	}
@@ -137,25 +140,52 @@ func (s *service) prepare(ctx context.Context, r *task.CreateTaskRequest, b bund
 // Start implements task.TaskService.
 func (s *service) Start(ctx context.Context, r *task.StartRequest) (response *task.StartResponse, err error) {
 	s.mu.Lock()
-	x, known := s.execs[r.ExecID]
-	delete(s.execs, r.ExecID)
+	a, known := s.admitted[r.ExecID]
+	delete(s.admitted, r.ExecID)
 	s.mu.Unlock()
 	if !known {
 		return nil, fmt.Errorf("fumehood: %q was not created, or was started before: %w", r.ExecID, errdefs.ErrFailedPrecondition)
 	}
-	err = s.starter.Start(ctx, x, func(e pod.Ender) (err error) {
+	launched := false
+	err = a.Start(func(e pod.Ender) (err error) {
+		launched = true
 		if response, err = s.TaskServiceExt.Start(ctx, r); err == nil {
 			go s.await(r, e)
 		}
 		return err
 	})
+	if err != nil && !launched && r.ExecID == "" {
+		_, _ = s.TaskServiceExt.Start(ctx, r) // no program starts in a pod that has failed, but this can be deleted then
+	}
 	if err != nil {
-		if r.ExecID == "" {
-			s.kill(ctx) // what was created and does not start must be deleted, which needs its end
-		}
 		return nil, refused(err)
 	}
 	return response, nil
+}
+
+func (s *service) admit(ctx context.Context, id string, x pod.Process) error {
+	a, err := s.gate.Admit(ctx, x)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.admitted[id] != nil {
+		a.Drop()
+		return stop("pod.process", fmt.Sprintf("the process %q exists", id), "use another id", nil)
+	}
+	s.admitted[id] = a
+	return nil
+}
+
+// drop forgets what was admitted and not started.
+func (s *service) drop(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.admitted[id]; a != nil {
+		a.Drop()
+		delete(s.admitted, id)
+	}
 }
 
 // await tells the gate when a process has ended.
@@ -186,16 +216,21 @@ func (s *service) Exec(ctx context.Context, r *task.ExecProcessRequest) (*emptyp
 	if err != nil {
 		return nil, err
 	}
+	if err := s.admit(ctx, r.ExecID, x); err != nil {
+		return nil, refused(err)
+	}
 	r.Spec.Value = data
-	s.mu.Lock()
-	s.execs[r.ExecID] = x
-	s.mu.Unlock()
-	return s.TaskServiceExt.Exec(ctx, r)
+	response, err := s.TaskServiceExt.Exec(ctx, r)
+	if err != nil {
+		s.drop(r.ExecID)
+	}
+	return response, err
 }
 
 // Delete implements task.TaskService.
 func (s *service) Delete(ctx context.Context, r *task.DeleteRequest) (*task.DeleteResponse, error) {
 	response, err := s.TaskServiceExt.Delete(ctx, r)
+	s.drop(r.ExecID)
 	if err == nil && r.ExecID == "" {
 		if closed := s.close(nil); closed != nil {
 			log.G(ctx).WithError(closed).Error("cannot close the pod's log")
