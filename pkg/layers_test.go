@@ -22,7 +22,7 @@ var layers = map[string]int{
 
 	"pkg/job": 6,
 
-	"pkg/evidence": 5, "pkg/replay": 5, "pkg/starter": 5, "pkg/mcpserver": 5, "pkg/session": 5, "pkg/e2b": 5, "pkg/review": 5,
+	"pkg/evidence": 5, "pkg/replay": 5, "pkg/starter": 5, "pkg/mcpserver": 5, "pkg/session": 5, "pkg/e2b": 5, "pkg/review": 5, "pkg/pod": 5,
 
 	"pkg/gate": 4, "pkg/report": 4, "pkg/comment": 4, "pkg/action": 4, "pkg/bot": 4, "pkg/export": 4, "pkg/cli": 4,
 

@@ -39,6 +39,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/audit"
@@ -95,7 +96,7 @@ type Pod struct {
 	hood     *hood.Hood
 	observer *observe.Observer
 	monitor  *monitor.Monitor
-	control  string // the sandbox's control socket
+	control  atomic.Pointer[string] // the sandbox's control socket, once the gate is in force
 
 	failing sync.Once
 	failed  chan struct{}
@@ -170,23 +171,23 @@ func (p *Pod) Serve(known func(pid int) bool) {
 func (p *Pod) Confirm(control string) error {
 	err := p.monitor.Ready(starting)
 	if err == nil {
-		p.control = control
-		err = p.nudge()
+		err = nudge(control)
 	}
 	if err != nil {
 		err = stop("pod.ungated", "the gate is not in force in the pod's kernel", "use the fumehood-runsc of this version", err)
 		p.fail(err)
+		return err
 	}
-	return err
+	p.control.Store(&control)
+	return nil
 }
+
+func (p *Pod) nudge() error { return nudge(*p.control.Load()) }
 
 // nudge makes the kernel read what the monitor sent. It connects each time: a sandbox that ends
 // waits fifteen seconds for connections that are open.
-func (p *Pod) nudge() error {
-	if p.control == "" {
-		return errors.New("the gate is not confirmed")
-	}
-	c, err := control.Dial(p.control)
+func nudge(socket string) error {
+	c, err := control.Dial(socket)
 	if err != nil {
 		return err
 	}

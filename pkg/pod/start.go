@@ -262,6 +262,9 @@ func (p *Pod) begin(record proposal.Record, path string) (*running, error) {
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
+	if p.control.Load() == nil {
+		return nil, stop("pod.ungated", "the gate is not in force in the pod's kernel", "start the pod's first container first", nil)
+	}
 	if _, err := p.o.Log.Append("start", journal.NewStart(record, false)); err != nil {
 		return nil, err
 	}

@@ -5,7 +5,9 @@ package task
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,6 +46,11 @@ func (b bundle) process(container string) pod.Process {
 // change has the container's command started by init, which is a program of the node, and
 // removes the annotations with which a pod could configure gVisor.
 func (b bundle) change(init string) error {
+	for _, m := range b.spec.Mounts {
+		if rest, ours := strings.CutPrefix(path.Clean("/"+m.Destination), path.Dir(pod.Init)); ours && (rest == "" || rest[0] == '/') {
+			return stop("pod.mount", fmt.Sprintf("the container has a mount at %q, which is the gate's", m.Destination), "mount it elsewhere", nil)
+		}
+	}
 	b.spec.Process.Args = pod.Through(b.spec.Process.Args)
 	b.spec.Mounts = append(b.spec.Mounts, specs.Mount{Destination: pod.Init, Type: "bind", Source: init, Options: []string{"bind", "ro", "nosuid", "nodev"}})
 	for name := range b.spec.Annotations {
