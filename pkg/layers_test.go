@@ -53,8 +53,8 @@ var policyLayers = map[string]int{
 // other modules, see CONTRIBUTING's table.
 var only = map[string][]string{
 	module + "pkg/monitor/sentry":              {"cmd/fumehood-runsc"},
-	module + "pkg/sandbox/guest":               {"pkg/sandbox", "cmd/fumehood-init"},
-	module + "pkg/sandbox/control":             {"pkg/sandbox"},
+	module + "pkg/sandbox/guest":               {"pkg/sandbox", "pkg/pod", "cmd/fumehood-init"},
+	module + "pkg/sandbox/control":             {"pkg/sandbox", "pkg/pod"},
 	module + "pkg/internal/golden":             {}, // tests only
 	module + "pkg/attestation/attestationtest": {}, // tests only
 }

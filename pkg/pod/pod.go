@@ -74,7 +74,7 @@ const (
 	starting = 30 * time.Second
 )
 
-// Options describe a pod. All fields are required but for Same and Linked.
+// Options describe a pod. All fields are required except for Same and Linked.
 type Options struct {
 	// Run is the log's first entry; its Session is set.
 	Run proposal.Run

@@ -45,7 +45,7 @@ type Process struct {
 // Unknown is the status of a process of which it is not known how it ended.
 const Unknown = -1
 
-// An Ender is told that a process which was started has ended, with its exit status or Unknown.
+// An Ender gets the exit status of a process that was started, or Unknown, when it has ended.
 type Ender interface{ End(status int) }
 
 // An Admitter decides about processes of a pod's containers: a Pod, or a Door to one.

@@ -188,7 +188,7 @@ func (s *service) drop(id string) {
 	}
 }
 
-// await tells the gate when a process has ended.
+// await reports to the gate that a process has ended.
 func (s *service) await(r *task.StartRequest, e pod.Ender) {
 	ctx := namespaces.WithNamespace(context.Background(), s.namespace)
 	status := pod.Unknown
