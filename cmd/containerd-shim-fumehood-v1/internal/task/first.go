@@ -43,8 +43,9 @@ func (s *service) open(ctx context.Context, about map[string]string, pause pod.P
 		return err
 	}
 	if err := s.make(); err != nil {
-		return err
+		return stop("pod.state", "cannot make the pod's directory", "look at the node's directory for state", err)
 	}
+	s.made = true
 	runsc, err := s.runsc()
 	if err != nil {
 		return err
@@ -130,7 +131,7 @@ func (s *service) watch(namespace, named, digest string) {
 
 // close seals the log of the pod, and removes its directory.
 func (s *service) close(why error) error {
-	if !s.first {
+	if !s.made {
 		return nil
 	}
 	var err error

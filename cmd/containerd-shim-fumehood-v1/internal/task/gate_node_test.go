@@ -5,14 +5,19 @@
 package task_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/node"
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/nodetest"
+	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/key"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/source"
@@ -36,7 +41,6 @@ type operator struct {
 	dir  string
 	key  string
 	file string
-	more string // lines of the file
 }
 
 func newOperator(t *testing.T) *operator {
@@ -76,17 +80,26 @@ func (o *operator) configure(n string, lines ...string) {
 	check(o.t, os.WriteFile(o.file, []byte(text+strings.Join(lines, "\n")+"\n"), 0o600))
 }
 
-// logs returns all that is in the pods' logs.
-func (o *operator) logs() (text string) {
+// verify checks the last log that was written: it is sealed, and says what.
+func (o *operator) verify(what string) {
 	o.t.Helper()
 	files, err := filepath.Glob(o.dir + "/logs/*/*.jsonl")
 	check(o.t, err)
-	for _, f := range files {
-		data, err := os.ReadFile(f)
+	at := func(name string) time.Time {
+		info, err := os.Stat(name)
 		check(o.t, err)
-		text += string(data)
+		return info.ModTime()
 	}
-	return text
+	slices.SortFunc(files, func(a, b string) int { return at(a).Compare(at(b)) })
+	if len(files) == 0 {
+		o.t.Fatal("there is no log")
+	}
+	data, err := os.ReadFile(files[len(files)-1])
+	check(o.t, err)
+	found, err := audit.Verify(bytes.NewReader(data), audit.Trust{})
+	if err != nil || found.State != audit.Sealed || !strings.Contains(string(data), what) {
+		o.t.Errorf("%s: %+v, %v, %q is in it: %v", files[len(files)-1], found, err, what, strings.Contains(string(data), what))
+	}
 }
 
 func check(t *testing.T, err error) {
@@ -103,43 +116,207 @@ func wantError(t *testing.T, err error, want string) {
 	}
 }
 
+// forever is a container that starts a program each second.
+var forever = nodetest.ContainerOptions{ReadOnly: true, Command: []string{"/bin/sh", "-c", "while /bin/sleep 1; do echo on; done"}}
+
+// Policy decides in real pods, which come, restart, fail and go, and leave nothing but their logs.
 func TestGate(t *testing.T) {
 	o := newOperator(t)
 	n := nodetest.Start(t, nodetest.Options{Env: []string{node.Variable + "=" + o.file}})
-	_, err := n.RunPod(nodetest.Fumehood, nil)
-	wantError(t, err, "node.config")
-	digest := o.bundle(noID, noDate)
-	o.configure(n.Runsc.Path)
-	_, err = n.RunPod(nodetest.Fumehood, nil)
-	wantError(t, err, "pod.policy")
-	o.configure(n.Runsc.Path, "default = \""+digest+"\"")
+	digest, strict := o.bundle(noID, noDate), o.bundle(noDate)
+	all := "default = \"" + digest + "\"\n[namespaces]\ndefault = [\"" + strict + "\"]"
+	for _, test := range []struct {
+		name string
+		do   func(t *testing.T, o *operator, n *nodetest.Node)
+	}{
+		{"refused pods", func(t *testing.T, o *operator, n *nodetest.Node) { refusedPods(t, o, n, digest) }},
+		{"two containers", twoContainers}, {"restart", restart}, {"first program", firstProgram},
+		{"annotation", func(t *testing.T, _ *operator, n *nodetest.Node) { annotation(t, n, strict) }},
+		{"gate killed", gateKilled}, {"gate stalled", gateStalled}, {"container's shim killed", shimKilled}, {"containerd killed", containerdKilled},
+		{"revoked", func(t *testing.T, o *operator, n *nodetest.Node) { revoked(t, o, n, digest) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o.configure(n.Runsc.Path, all)
+			test.do(t, o, n)
+			if left := n.Left(); len(left) > 0 {
+				t.Errorf("left: %q", left)
+			}
+		})
+	}
+}
+
+func refusedPods(t *testing.T, o *operator, n *nodetest.Node, digest string) {
+	for want, lines := range map[string]string{
+		"node.config": "unknown = 1", "pod.policy": "", "policy.missing": "default = \"sha256:" + strings.Repeat("0", 64) + "\"",
+		"pod.pause": "pause = [\"/other\"]\ndefault = \"" + digest + "\"",
+	} {
+		o.configure(n.Runsc.Path, lines)
+		_, err := n.RunPod(nodetest.Fumehood, nil)
+		wantError(t, err, want)
+	}
+}
+
+func twoContainers(t *testing.T, o *operator, n *nodetest.Node) {
 	p, err := n.RunPod(nodetest.Fumehood, nil)
 	check(t, err)
 	for _, name := range []string{"web", "side"} {
-		c, err := p.Container(nodetest.ContainerOptions{ReadOnly: true, Command: []string{"/bin/sh", "-c", "while sleep 1; do echo on; done"}})
+		c, err := p.Container(forever)
 		check(t, err)
-		r, err := c.Exec("/bin/echo", "hello", name)
-		check(t, err)
-		if r.Stdout != "hello "+name+"\n" || r.Code != 0 {
-			t.Errorf("%+v", r)
-		}
+		wantExec(t, c, "hello "+name+"\n", 0, "/bin/echo", "hello", name)
 		_, err = c.Exec("/bin/date")
 		wantError(t, err, "there is no time")
 		_, err = c.Exec("/bin/id")
 		wantError(t, err, "id is not for pods")
-		r, err = c.Exec("/bin/sh", "-c", "env -i /bin/id")
-		check(t, err)
-		if r.Code != 126 {
-			t.Errorf("%+v", r)
-		}
+		wantExec(t, c, "", 126, "/bin/sh", "-c", "env -i /bin/id 2>/dev/null")
 	}
 	_, err = p.Container(nodetest.ContainerOptions{ReadOnly: true, Command: []string{"/bin/date"}})
 	wantError(t, err, "there is no time")
 	check(t, p.StopAndRemove())
-	if log := o.logs(); !strings.Contains(log, `"kind":"end"`) || !strings.Contains(log, "sealed") {
-		t.Errorf("the log is not sealed")
+	o.verify("end")
+}
+
+// A container that ends and is started again has the gate as before.
+func restart(t *testing.T, _ *operator, n *nodetest.Node) {
+	p, err := n.RunPod(nodetest.Fumehood, nil)
+	check(t, err)
+	for i := range 3 {
+		c, err := p.Container(nodetest.ContainerOptions{ReadOnly: true, Command: []string{"/bin/sh", "-c", "echo " + fmt.Sprint(i)}})
+		check(t, err)
+		ended, err := c.Wait()
+		check(t, err)
+		if text, err := c.Logs(); ended.ExitCode != 0 || text != fmt.Sprint(i)+"\n" || err != nil {
+			t.Errorf("%d, %q, %v", ended.ExitCode, text, err)
+		}
+		check(t, c.StopAndRemove())
 	}
-	if left := p.Left(); len(left) > 0 {
-		t.Errorf("left: %q", left)
+	check(t, p.StopAndRemove())
+}
+
+// What fumehood.exec refuses is refused as a container's own program, too.
+func firstProgram(t *testing.T, _ *operator, n *nodetest.Node) {
+	p, err := n.RunPod(nodetest.Fumehood, nil)
+	check(t, err)
+	c, err := p.Container(nodetest.ContainerOptions{ReadOnly: true, Command: []string{"/bin/id"}})
+	wantError(t, err, "id is not for pods")
+	if c != nil {
+		check(t, c.StopAndRemove())
+	}
+	check(t, p.StopAndRemove())
+}
+
+// A pod chooses only what its namespace may have.
+func annotation(t *testing.T, n *nodetest.Node, strict string) {
+	_, err := n.RunPod(nodetest.Fumehood, map[string]string{node.Annotation: "sha256:" + strings.Repeat("1", 64)})
+	wantError(t, err, "may not have the policy")
+	p, err := n.RunPod(nodetest.Fumehood, map[string]string{node.Annotation: strict})
+	check(t, err)
+	c, err := p.Container(forever)
+	check(t, err)
+	wantExec(t, c, "uid=0 gid=0\n", 0, "/bin/id") // its policy has no rule about it
+	check(t, p.StopAndRemove())
+}
+
+// shim returns the shim of a container.
+func shim(t *testing.T, p *nodetest.Pod, id string) int {
+	t.Helper()
+	for _, process := range p.Processes() {
+		if strings.Contains(process.Command, "/containerd-shim-") && strings.Contains(process.Command, "-id "+id) {
+			return process.Pid
+		}
+	}
+	t.Fatalf("no shim of %s: %+v", id, p.Processes())
+	return 0
+}
+
+// With its gate a pod ends, and nothing starts in it meanwhile.
+func gateKilled(t *testing.T, o *operator, n *nodetest.Node) {
+	p, err := n.RunPod(nodetest.Fumehood, nil)
+	check(t, err)
+	c, err := p.Container(forever)
+	check(t, err)
+	check(t, syscall.Kill(shim(t, p, p.ID), syscall.SIGKILL))
+	if _, err := c.Exec("/bin/echo", "hello"); err == nil {
+		t.Error("a command runs in a pod without a gate")
+	}
+	ended, err := c.Wait()
+	check(t, err)
+	if ended.ExitCode == 0 {
+		t.Errorf("%+v", ended)
+	}
+	check(t, p.StopAndRemove())
+}
+
+// A gate that does not answer lets nothing start.
+func gateStalled(t *testing.T, _ *operator, n *nodetest.Node) {
+	p, err := n.RunPod(nodetest.Fumehood, nil)
+	check(t, err)
+	c, err := p.Container(forever)
+	check(t, err)
+	pid := shim(t, p, p.ID)
+	check(t, syscall.Kill(pid, syscall.SIGSTOP))
+	time.Sleep(3 * time.Second)
+	before, err := c.Logs()
+	check(t, err)
+	time.Sleep(3 * time.Second)
+	after, err := c.Logs()
+	check(t, err)
+	check(t, syscall.Kill(pid, syscall.SIGCONT))
+	if before != after {
+		t.Errorf("a program started meanwhile: %q, %q", before, after)
+	}
+	check(t, p.StopAndRemove())
+}
+
+// A container ends with its shim, the others go on.
+func shimKilled(t *testing.T, _ *operator, n *nodetest.Node) {
+	p, err := n.RunPod(nodetest.Fumehood, nil)
+	check(t, err)
+	first, err := p.Container(forever)
+	check(t, err)
+	second, err := p.Container(forever)
+	check(t, err)
+	check(t, syscall.Kill(shim(t, p, first.ID), syscall.SIGKILL))
+	_, err = first.Wait()
+	check(t, err)
+	wantExec(t, second, "hello\n", 0, "/bin/echo", "hello")
+	check(t, p.StopAndRemove())
+}
+
+// Pods and their gates outlive containerd.
+func containerdKilled(t *testing.T, _ *operator, n *nodetest.Node) {
+	p, err := n.RunPod(nodetest.Fumehood, nil)
+	check(t, err)
+	c, err := p.Container(forever)
+	check(t, err)
+	check(t, n.Kill(syscall.SIGKILL))
+	check(t, n.Serve(t.Context()))
+	wantExec(t, c, "hello\n", 0, "/bin/echo", "hello")
+	_, err = c.Exec("/bin/date")
+	wantError(t, err, "there is no time")
+	check(t, p.StopAndRemove())
+}
+
+// A pod whose bundle is gone ends.
+func revoked(t *testing.T, o *operator, n *nodetest.Node, digest string) {
+	p, err := n.RunPod(nodetest.Fumehood, nil)
+	check(t, err)
+	c, err := p.Container(forever)
+	check(t, err)
+	check(t, os.Remove(o.place(digest)))
+	_, err = c.Wait()
+	check(t, err)
+	_, err = c.Exec("/bin/echo")
+	if err == nil {
+		t.Error("a command runs in a pod whose policy was revoked")
+	}
+	check(t, p.StopAndRemove())
+	o.verify("pod.revoked")
+}
+
+func wantExec(t *testing.T, c *nodetest.Container, out string, code int32, command ...string) {
+	t.Helper()
+	r, err := c.Exec(command...)
+	if err != nil || r.Stdout != out || r.Code != code {
+		t.Errorf("%q: %+v, %v", command, r, err)
 	}
 }

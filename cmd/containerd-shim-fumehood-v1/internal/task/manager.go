@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 
 	"github.com/containerd/containerd/api/types"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
@@ -94,6 +95,9 @@ func command(ctx context.Context, id string, o shim.StartOpts) (*exec.Cmd, error
 
 // Stop implements shim.Manager: it removes a container whose shim is gone.
 func (m manager) Stop(ctx context.Context, id string) (shim.StopStatus, error) {
+	if _, err := os.Stat("state.json"); errors.Is(err, os.ErrNotExist) { // nothing was created
+		return shim.StopStatus{ExitedAt: time.Now(), ExitStatus: 128 + int(syscall.SIGKILL)}, removed(ctx, id)
+	}
 	status, err := m.Manager.Stop(ctx, id)
 	return status, errors.Join(err, removed(ctx, id))
 }

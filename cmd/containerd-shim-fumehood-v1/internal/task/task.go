@@ -48,6 +48,7 @@ type service struct {
 	gate    pod.Admitter
 	pod     *pod.Pod // of the first container; nil for others
 	control string   // the control socket of its sandbox
+	made    bool     // its directory is this shim's
 
 	mu       sync.Mutex
 	admitted map[string]pod.Admission // what is to be started, by exec id; "" is the container
