@@ -11,10 +11,11 @@ import (
 	"github.com/containerd/containerd/v2/pkg/shim"
 	_ "gvisor.dev/gvisor/pkg/shim/v1/plugin" // registers the task service
 
+	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/manager"
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/task"
 )
 
 func main() {
 	task.Register()
-	shim.Run(context.Background(), task.NewManager("io.containerd.fumehood.v1"))
+	shim.Run(context.Background(), manager.New("io.containerd.fumehood.v1", task.Removed))
 }

@@ -45,8 +45,8 @@ type message struct {
 	Failure  *proposal.Failure `json:"failure,omitempty"`
 }
 
-// A wired sends and receives messages.
-type wired struct {
+// A link sends and receives messages.
+type link struct {
 	conn net.Conn
 	in   *bufio.Scanner
 	mu   sync.Mutex
@@ -54,20 +54,20 @@ type wired struct {
 	over int  // of the two that need the connection: Start and End
 }
 
-func newWired(conn net.Conn) *wired {
-	w := &wired{conn: conn, in: bufio.NewScanner(conn)}
+func newLink(conn net.Conn) *link {
+	w := &link{conn: conn, in: bufio.NewScanner(conn)}
 	w.in.Buffer(nil, maxMessage)
 	return w
 }
 
-func (w *wired) send(m message) error {
+func (w *link) send(m message) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_ = w.conn.SetWriteDeadline(time.Now().Add(knocking))
 	return json.NewEncoder(w.conn).Encode(m)
 }
 
-func (w *wired) receive() (m message, err error) {
+func (w *link) receive() (m message, err error) {
 	if !w.in.Scan() {
 		return m, errors.Join(errors.New("the other end is gone"), w.in.Err())
 	}
@@ -104,7 +104,7 @@ func (p *Pod) visit(conn net.Conn) {
 	if own(conn) != nil {
 		return
 	}
-	w := newWired(conn)
+	w := newLink(conn)
 	m, err := w.receive()
 	if err != nil || m.Process == nil {
 		return
@@ -133,7 +133,7 @@ func (p *Pod) visit(conn net.Conn) {
 
 // launched has the other end launch the process, and calls r.End when it says that this has
 // ended, or is gone itself.
-func (w *wired) launched(r Ender, ended chan struct{}) error {
+func (w *link) launched(r Ender, ended chan struct{}) error {
 	if err := w.send(message{Launch: true}); err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (d Door) Admit(ctx context.Context, x Process) (Admission, error) {
 	if err != nil {
 		return nil, stop("pod.door", "the pod's gate does not answer", "look at the log of the shim of the pod's first container", err)
 	}
-	w := newWired(conn)
+	w := newLink(conn)
 	if err := w.ask(message{Process: &x}, func(m message) bool { return m.Admitted }); err != nil {
 		_ = conn.Close()
 		return nil, err
@@ -194,7 +194,7 @@ func (d Door) Admit(ctx context.Context, x Process) (Admission, error) {
 }
 
 // Drop implements Admission.
-func (w *wired) Drop() {
+func (w *link) Drop() {
 	w.mu.Lock()
 	used := w.used
 	w.used = true
@@ -205,7 +205,7 @@ func (w *wired) Drop() {
 }
 
 // Start implements Admission.
-func (w *wired) Start(launch func(Ender) error) error {
+func (w *link) Start(launch func(Ender) error) error {
 	w.mu.Lock()
 	used := w.used
 	w.used = true
@@ -222,7 +222,7 @@ func (w *wired) Start(launch func(Ender) error) error {
 }
 
 // release closes the connection when neither Start nor End needs it.
-func (w *wired) release() {
+func (w *link) release() {
 	w.mu.Lock()
 	w.over++
 	last := w.over == 2
@@ -232,7 +232,7 @@ func (w *wired) release() {
 	}
 }
 
-func (w *wired) start(launch func(Ender) error) error {
+func (w *link) start(launch func(Ender) error) error {
 	if err := w.ask(message{Start: true}, func(m message) bool { return m.Launch }); err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (w *wired) start(launch func(Ender) error) error {
 }
 
 // ask sends m and expects an answer.
-func (w *wired) ask(m message, expected func(message) bool) error {
+func (w *link) ask(m message, expected func(message) bool) error {
 	if err := w.send(m); err != nil {
 		return gone(err)
 	}
@@ -265,7 +265,7 @@ func gone(err error) error {
 }
 
 // End implements Ender.
-func (w *wired) End(status int) {
+func (w *link) End(status int) {
 	_ = w.send(message{Status: &status}) // if it fails, the pod's gate is gone
 	w.release()
 }

@@ -37,13 +37,13 @@ deny contains {"rule": "test.date", "message": "there is no time", "suggestion":
 
 // An operator is the configuration of a node.
 type operator struct {
-	t    *testing.T
+	t    testing.TB
 	dir  string
 	key  string
 	file string
 }
 
-func newOperator(t *testing.T) *operator {
+func newOperator(t testing.TB) *operator {
 	o := &operator{t: t, dir: t.TempDir()}
 	o.key, o.file = filepath.Join(o.dir, "key.pem"), filepath.Join(o.dir, "node.toml")
 	public, err := key.GenerateBundle(o.key)
@@ -102,7 +102,7 @@ func (o *operator) verify(what string) {
 	}
 }
 
-func check(t *testing.T, err error) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +217,7 @@ func annotation(t *testing.T, n *nodetest.Node, strict string) {
 }
 
 // shim returns the shim of a container.
-func shim(t *testing.T, p *nodetest.Pod, id string) int {
+func shim(t testing.TB, p *nodetest.Pod, id string) int {
 	t.Helper()
 	for _, process := range p.Processes() {
 		if strings.Contains(process.Command, "/containerd-shim-") && strings.Contains(process.Command, "-id "+id) {
@@ -319,4 +319,45 @@ func wantExec(t *testing.T, c *nodetest.Container, out string, code int32, comma
 	if err != nil || r.Stdout != out || r.Code != code {
 		t.Errorf("%q: %+v, %v", command, r, err)
 	}
+}
+
+// BenchmarkPod starts pods with gVisor's shim and with the gate, one after the other: the time of
+// the pod, of a container and of a command in it, and the memory of the first container's shim.
+func BenchmarkPod(b *testing.B) {
+	o := newOperator(b)
+	n := nodetest.Start(b, nodetest.Options{Env: []string{node.Variable + "=" + o.file}})
+	o.configure(n.Runsc.Path, "default = \""+o.bundle(noDate)+"\"")
+	spent := map[string]time.Duration{}
+	rounds := 0
+	for b.Loop() {
+		rounds++
+		for _, handler := range []string{nodetest.GVisor, nodetest.Fumehood} {
+			step := func(name string, do func() error) {
+				began := time.Now()
+				check(b, do())
+				spent[handler+"-"+name] += time.Since(began)
+			}
+			var p *nodetest.Pod
+			var c *nodetest.Container
+			step("pod", func() (err error) { p, err = n.RunPod(handler, nil); return err })
+			step("container", func() (err error) { c, err = p.Container(forever); return err })
+			step("exec", func() error { _, err := c.Exec("/bin/echo", "on"); return err })
+			b.ReportMetric(float64(resident(b, shim(b, p, p.ID)))/1024, handler+"-shim-MiB")
+			step("stop", p.StopAndRemove)
+		}
+	}
+	for name, total := range spent {
+		b.ReportMetric(float64(total.Milliseconds())/float64(rounds), name+"-ms")
+	}
+}
+
+// resident returns the memory of a process, in KiB.
+func resident(t testing.TB, pid int) (kib int) {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	check(t, err)
+	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	_, err = fmt.Sscan(rest, &kib)
+	check(t, err)
+	return kib
 }

@@ -77,8 +77,8 @@ func (p place) make() error {
 	return os.Mkdir(p.dir, 0o700)
 }
 
-// removed removes the directory of a pod whose first container's shim is gone.
-func removed(ctx context.Context, id string) error {
+// Removed removes the directory of a pod whose first container's shim is gone.
+func Removed(ctx context.Context, id string) error {
 	config, err := node.Read()
 	if err != nil {
 		return err

@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package task
+// Package manager starts and removes shims: gVisor's, which differ in three ways. Each container
+// has a shim of its own, whatever other files say about grouping, because gVisor's cannot stop a
+// group. A host that does not let the shim lower its OOM score starts it anyway. And its caller can
+// remove what a shim that was killed has left.
+package manager
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"syscall"
 	"time"
 
-	"github.com/containerd/containerd/api/types"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/containerd/v2/pkg/shim"
 	"github.com/containerd/containerd/v2/pkg/sys"
 	gvisor "gvisor.dev/gvisor/pkg/shim/v1"
 )
 
-// A manager starts and removes shims. It is gVisor's, with three differences: each container has
-// a shim of its own, whatever other files say about grouping, because gVisor's cannot stop
-// a group; a host that does not let the shim lower its OOM score starts it anyway; and
-// what a shim that was killed has left of its pod is removed.
-type manager struct{ shim.Manager }
+type manager struct {
+	shim.Manager
+	removed func(ctx context.Context, id string) error
+}
 
-// NewManager returns the manager of the runtime with this name.
-func NewManager(name string) shim.Manager { return manager{gvisor.NewShimManager(name)} }
+// New returns the manager of the runtime with this name. removed is called when a container's
+// shim is gone, and has been cleaned up.
+func New(name string, removed func(ctx context.Context, id string) error) shim.Manager {
+	return manager{gvisor.NewShimManager(name), removed}
+}
 
 // oomScore keeps the kernel from killing the shim before what it watches.
 const oomScore = -999
@@ -96,13 +100,8 @@ func command(ctx context.Context, id string, o shim.StartOpts) (*exec.Cmd, error
 // Stop implements shim.Manager: it removes a container whose shim is gone.
 func (m manager) Stop(ctx context.Context, id string) (shim.StopStatus, error) {
 	if _, err := os.Stat("state.json"); errors.Is(err, os.ErrNotExist) { // nothing was created
-		return shim.StopStatus{ExitedAt: time.Now(), ExitStatus: 128 + int(syscall.SIGKILL)}, removed(ctx, id)
+		return shim.StopStatus{ExitedAt: time.Now(), ExitStatus: 128 + int(syscall.SIGKILL)}, m.removed(ctx, id)
 	}
 	status, err := m.Manager.Stop(ctx, id)
-	return status, errors.Join(err, removed(ctx, id))
-}
-
-// Info implements shim.Manager.
-func (m manager) Info(ctx context.Context, options io.Reader) (*types.RuntimeInfo, error) {
-	return m.Manager.Info(ctx, options)
+	return status, errors.Join(err, m.removed(ctx, id))
 }
