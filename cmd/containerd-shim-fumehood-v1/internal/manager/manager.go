@@ -99,6 +99,9 @@ func command(ctx context.Context, id string, o shim.StartOpts) (*exec.Cmd, error
 
 // Stop implements shim.Manager: it removes a container whose shim is gone.
 func (m manager) Stop(ctx context.Context, id string) (shim.StopStatus, error) {
+	if address, err := shim.ReadAddress("address"); err == nil {
+		_ = shim.RemoveSocket(address) // a shim that was not killed has removed it
+	}
 	if _, err := os.Stat("state.json"); errors.Is(err, os.ErrNotExist) { // nothing was created
 		return shim.StopStatus{ExitedAt: time.Now(), ExitStatus: 128 + int(syscall.SIGKILL)}, m.removed(ctx, id)
 	}

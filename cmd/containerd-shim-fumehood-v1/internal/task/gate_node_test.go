@@ -117,7 +117,7 @@ func wantError(t *testing.T, err error, want string) {
 }
 
 // forever is a container that starts a program each second.
-var forever = nodetest.ContainerOptions{ReadOnly: true, Command: []string{"/bin/sh", "-c", "while /bin/sleep 1; do echo on; done"}}
+var forever = nodetest.ContainerOptions{ReadOnly: true, Command: []string{"/bin/sh", "-c", "while sleep 1; do env echo on; done"}}
 
 // Policy decides in real pods, which come, restart, fail and go, and leave nothing but their logs.
 func TestGate(t *testing.T) {
@@ -212,7 +212,7 @@ func annotation(t *testing.T, n *nodetest.Node, strict string) {
 	check(t, err)
 	c, err := p.Container(forever)
 	check(t, err)
-	wantExec(t, c, "uid=0 gid=0\n", 0, "/bin/id") // its policy has no rule about it
+	wantExec(t, c, "uid=0(root) gid=0 groups=0\n", 0, "/bin/id") // its policy has no rule about it
 	check(t, p.StopAndRemove())
 }
 
