@@ -36,11 +36,20 @@ func newGate(t *testing.T) (*pod.Pod, pod.Door) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := pod.Open(pod.Options{Run: proposal.Run{ID: "test"}, Engine: engine, Log: log, Dir: dir})
+	p, err := pod.Open(pod.Options{Run: proposal.Run{ID: "test"}, Log: log, Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.Close(nil) })
+	if _, err := p.Admit(t.Context(), pod.Process{Argv: []string{"echo"}}); code(err) != "pod.options" {
+		t.Errorf("a pod without a policy admits: %v", err)
+	}
+	if err := p.Confirm("control"); code(err) != "pod.options" {
+		t.Errorf("a pod without a policy is confirmed: %v", err)
+	}
+	if err := p.Use(engine); err != nil {
+		t.Fatal(err)
+	}
 	door := filepath.Join(dir, "door")
 	if err := p.Listen(door); err != nil {
 		t.Fatal(err)

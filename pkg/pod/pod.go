@@ -76,10 +76,8 @@ const (
 
 // Options describe a pod. All fields are required except for Same and Linked.
 type Options struct {
-	// Run is the log's first entry; its Session is set.
+	// Run is the log's first entry. Its Session and Policy are set.
 	Run proposal.Run
-	// Engine decides.
-	Engine *policy.Engine
 	// Log gets every entry. Close seals it.
 	Log *audit.Log
 	// Dir is a private directory for the gate's socket, with a path of at most 90 bytes.
@@ -92,6 +90,7 @@ type Options struct {
 // A Pod decides for one pod. Its methods are safe for concurrent use.
 type Pod struct {
 	o        Options
+	engine   *policy.Engine // set by Use, as are the next three
 	redactor *redact.Redactor
 	hood     *hood.Hood
 	observer *observe.Observer
@@ -111,36 +110,49 @@ type Pod struct {
 	last     int // number of the last start
 }
 
-// Open writes the log's first entry and listens for the sandbox's kernel. Close must be
-// called. The error is a *proposal.StopError.
+// Open listens for the sandbox's kernel. Close must be called. The error is a *proposal.StopError.
 func Open(o Options) (*Pod, error) {
-	if o.Engine == nil || o.Log == nil || o.Dir == "" {
-		return nil, stop("pod.options", "the pod has no policy, log or directory", "set Engine, Log and Dir", nil)
+	if o.Log == nil || o.Dir == "" {
+		return nil, stop("pod.options", "the pod has no log or directory", "set Log and Dir", nil)
 	}
 	p := &Pod{o: o, failed: make(chan struct{}), running: map[string]*running{}}
 	p.o.Run.Session = true
-	return p, p.open()
+	var err error
+	p.monitor, err = monitor.Listen(p.socket(), monitor.Options{Exec: p.exec, AnswerWithin: sandbox.AnswerWithin,
+		Patience: patience, Event: p.event, Events: math.MaxInt, Same: o.Same, Linked: o.Linked, Init: Init})
+	if err != nil {
+		return nil, stop("pod.gate", "cannot listen for the sandbox's kernel", "use a directory with a shorter path, which only root can write to", err)
+	}
+	return p, nil
 }
 
-func (p *Pod) open() (err error) {
-	if p.redactor, err = redact.New(redact.Options{Decide: p.o.Engine.Output}); err != nil {
+// Use makes engine decide, and writes the log's first entry. Nothing can be admitted before. It
+// is not part of Open so that a sandbox can start while policy compiles.
+func (p *Pod) Use(engine *policy.Engine) (err error) {
+	if p.redactor, err = redact.New(redact.Options{Decide: engine.Output}); err != nil {
 		return err
 	}
-	if p.hood, err = hood.New(hood.Parts{Parse: gate.Analyze, Policy: p.o.Engine, Now: time.Now}); err != nil {
+	if p.hood, err = hood.New(hood.Parts{Parse: gate.Analyze, Policy: engine, Now: time.Now}); err != nil {
 		return err
 	}
-	if p.observer, err = observe.New(p.o.Log, p.o.Engine.Event); err != nil {
+	if p.observer, err = observe.New(p.o.Log, engine.Event); err != nil {
 		return err
 	}
-	p.monitor, err = monitor.Listen(p.socket(), monitor.Options{Exec: gate.Judged(p.observer, p.judge), AnswerWithin: sandbox.AnswerWithin,
-		Patience: patience, Event: p.observer.See, Events: math.MaxInt, Same: p.o.Same, Linked: p.o.Linked, Init: Init})
-	if err != nil {
-		return stop("pod.gate", "cannot listen for the sandbox's kernel", "use a directory with a shorter path, which only root can write to", err)
+	p.o.Run.Policy = engine.Digest()
+	go engine.Ready() // while the sandbox starts
+	if _, err = p.o.Log.Append("run", p.redactor.Run(p.o.Run)); err != nil {
+		return err
 	}
-	go p.o.Engine.Ready() // while the sandbox starts
-	_, err = p.o.Log.Append("run", p.redactor.Run(p.o.Run))
-	return err
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.engine = engine
+	return nil
 }
+
+// exec decides a program. The kernel asks only after Confirm, which needs Use.
+func (p *Pod) exec(x proposal.Exec) proposal.ExecDecision { return gate.Judged(p.observer, p.judge)(x) }
+
+func (p *Pod) event(e proposal.Event) { p.observer.See(e) }
 
 func (p *Pod) socket() string { return filepath.Join(p.o.Dir, "gate") }
 
@@ -166,9 +178,18 @@ func (p *Pod) Serve(known func(pid int) bool) {
 	p.fail(p.monitor.Err())
 }
 
+func (p *Pod) decider() *policy.Engine {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.engine
+}
+
 // Confirm makes sure that the kernel asks, over the sandbox's control socket: runsc only warns
 // when it cannot set up the session. Without it nothing can be started.
 func (p *Pod) Confirm(control string) error {
+	if p.decider() == nil {
+		return stop("pod.options", "the pod has no policy", "call Use first", nil)
+	}
 	err := p.monitor.Ready(starting)
 	if err == nil {
 		err = nudge(control)
@@ -232,7 +253,9 @@ func (p *Pod) Fail(err error) { p.fail(err) }
 
 func (p *Pod) fail(err error) {
 	p.failing.Do(func() {
-		p.err = p.redactor.Error(err)
+		if p.err = err; p.decider() != nil {
+			p.err = p.redactor.Error(err)
+		}
 		_ = p.monitor.Close() // the kernel refuses everything from then on
 		close(p.failed)
 	})
@@ -262,7 +285,11 @@ func (p *Pod) Close(why error) error {
 	p.mu.Lock()
 	totals := p.totals
 	p.mu.Unlock()
-	_, err := p.o.Log.Append("end", journal.End{Totals: totals, Error: p.redactor.Failure(proposal.FailureOf(why))})
+	failure := proposal.FailureOf(why)
+	if p.decider() != nil {
+		failure = p.redactor.Failure(failure)
+	}
+	_, err := p.o.Log.Append("end", journal.End{Totals: totals, Error: failure})
 	_, sealErr := p.o.Log.Seal()
 	return errors.Join(err, sealErr, p.o.Log.Close())
 }

@@ -71,8 +71,11 @@ func newKube(t *testing.T) *kube {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.pod, err = pod.Open(pod.Options{Run: proposal.Run{ID: "test", Policy: engine.Digest(), Start: time.Now()}, Engine: engine, Log: log, Dir: dir})
+	k.pod, err = pod.Open(pod.Options{Run: proposal.Run{ID: "test", Start: time.Now()}, Log: log, Dir: dir})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := k.pod.Use(engine); err != nil {
 		t.Fatal(err)
 	}
 	k.write("trace.json", func() ([]byte, error) { return k.pod.TraceConfig() })

@@ -217,6 +217,8 @@ func (p *Pod) reserve() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
+	case p.engine == nil:
+		return stop("pod.options", "the pod has no policy", "call Use first", nil)
 	case p.closed:
 		return stop("pod.closed", "the pod has ended", "", nil)
 	case p.reserved >= MaxRunning:
@@ -268,7 +270,7 @@ func (p *Pod) begin(record proposal.Record, path string) (*running, error) {
 	if _, err := p.o.Log.Append("start", journal.NewStart(record, false)); err != nil {
 		return nil, err
 	}
-	e := p.o.Engine
+	e := p.engine
 	r := &running{p: p, record: record, began: time.Now(), started: make(chan struct{}), first: make(chan struct{}),
 		gate:  &lineage.Gate{Exec: e.Exec, Analyze: gate.Analyze, Start: e.Start, Path: strings.Split(path, ":")},
 		facts: &monitor.Command{ID: record.Proposal.ID, Grants: record.Decision.Grant.Exec}}

@@ -38,10 +38,7 @@ func (s *service) open(ctx context.Context, about map[string]string, pause pod.P
 	if err != nil {
 		return err
 	}
-	engine, err := s.node.Engine(ctx, digest)
-	if err != nil {
-		return err
-	}
+	s.pause, s.compiled = pause, begin(func() (*policy.Engine, error) { return s.node.Engine(context.WithoutCancel(ctx), digest) })
 	if err := s.make(); err != nil {
 		return stop("pod.state", "cannot make the pod's directory", "look at the node's directory for state", err)
 	}
@@ -59,7 +56,7 @@ func (s *service) open(ctx context.Context, about map[string]string, pause pod.P
 		return err
 	}
 	s.control = filepath.Join(options.Root, s.namespace, "runsc-"+s.id+".sock")
-	s.pod, err = pod.Open(pod.Options{Run: run(about, digest, engine, runsc.Version), Engine: engine, Log: log, Dir: s.dir})
+	s.pod, err = pod.Open(pod.Options{Run: run(about, digest, runsc.Version), Log: log, Dir: s.dir})
 	if err != nil {
 		return err
 	}
@@ -70,6 +67,9 @@ func (s *service) open(ctx context.Context, about map[string]string, pause pod.P
 	if err == nil {
 		err = s.pod.Listen(s.door())
 	}
+	if err == nil {
+		err = os.Symlink(runsc.Init, s.init())
+	}
 	if err != nil {
 		return err
 	}
@@ -79,10 +79,19 @@ func (s *service) open(ctx context.Context, about map[string]string, pause pod.P
 	return nil
 }
 
+// begin runs f in the background and returns a function that waits for its result.
+func begin[T any](f func() (T, error)) func() (T, error) {
+	var result T
+	var err error
+	done := make(chan struct{})
+	go func() { defer close(done); result, err = f() }()
+	return func() (T, error) { <-done; return result, err }
+}
+
 // run describes the pod in its log.
-func run(about map[string]string, digest string, engine *policy.Engine, version string) proposal.Run {
+func run(about map[string]string, digest, version string) proposal.Run {
 	return proposal.Run{ID: about[uidAnnotation], Workspace: words(about[namespaceAnnotation], about[nameAnnotation]), Start: time.Now(),
-		Policy: engine.Digest(), Policies: []proposal.PolicyOrigin{{Kind: "bundle", Digest: digest}}, Runsc: version, Rootfs: "images of the pod",
+		Policies: []proposal.PolicyOrigin{{Kind: "bundle", Digest: digest}}, Runsc: version, Rootfs: "images of the pod",
 		Enforced: []string{"gVisor (systrap) around the pod", "policy on every process that is started in the pod, and on every program that those start", "no network",
 			"what containers write to their images stays in the sandbox"},
 		Unenforced: []string{"limits of policy on time, processor, memory, processes and disk: those of the pod apply", "credentials, variables, users and capabilities are those of the pod's spec"}}
@@ -102,8 +111,19 @@ func (s *service) log(about map[string]string) (*audit.Log, error) {
 }
 
 // confirm makes sure that the kernel asks the gate, and ends the pod if it ever stops.
-func (s *service) confirm() error {
-	if err := s.pod.Confirm(s.control); err != nil {
+func (s *service) confirm(ctx context.Context) error {
+	engine, err := s.compiled()
+	if err == nil {
+		err = s.pod.Use(engine)
+	}
+	if err == nil {
+		err = s.pod.Confirm(s.control)
+	}
+	if err != nil {
+		return err
+	}
+	s.gate = s.pod
+	if err := s.admit(ctx, "", s.pause); err != nil {
 		return err
 	}
 	go func() {

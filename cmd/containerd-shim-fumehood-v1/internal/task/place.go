@@ -67,6 +67,7 @@ func dirOf(state, namespace, sandbox string) string {
 }
 
 func (p place) door() string   { return filepath.Join(p.dir, "door") }
+func (p place) init() string   { return filepath.Join(p.dir, "init") } // a link to fumehood-init
 func (p place) config() string { return filepath.Join(p.dir, "runsc.toml") }
 
 // make makes the directory, which must be new.

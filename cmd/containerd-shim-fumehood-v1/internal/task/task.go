@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 
@@ -29,6 +30,7 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/node"
 	"github.com/fumehood/fumehood/pkg/pod"
+	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -45,10 +47,12 @@ type service struct {
 	extension.TaskServiceExt
 	node node.Config
 	place
-	gate    pod.Admitter
-	pod     *pod.Pod // of the first container; nil for others
-	control string   // the control socket of its sandbox
-	made    bool     // its directory is this shim's
+	gate     pod.Admitter
+	pod      *pod.Pod                       // of the first container; nil for others
+	control  string                         // the control socket of its sandbox
+	made     bool                           // its directory is this shim's
+	pause    pod.Process                    // the command of the first container
+	compiled func() (*policy.Engine, error) // waits for its policy
 
 	mu       sync.Mutex
 	admitted map[string]pod.Admission // what is to be started, by exec id; "" is the container
@@ -100,7 +104,7 @@ func (s *service) Create(ctx context.Context, r *task.CreateTaskRequest) (*task.
 	}
 	response, err := s.TaskServiceExt.Create(ctx, r)
 	if err == nil && s.first {
-		if err = s.confirm(); err != nil {
+		if err = s.confirm(ctx); err != nil {
 			s.kill(ctx)
 			_, deleteErr := s.TaskServiceExt.Delete(ctx, &task.DeleteRequest{ID: s.id})
 			err = refused(errors.Join(err, deleteErr))
@@ -114,28 +118,27 @@ func (s *service) Create(ctx context.Context, r *task.CreateTaskRequest) (*task.
 
 // prepare changes the bundle and the request, and makes the gate or connects to it.
 func (s *service) prepare(ctx context.Context, r *task.CreateTaskRequest, b bundle) error {
-	runsc, err := s.runsc()
-	if err != nil {
-		return err
-	}
 	process := b.process(s.container)
+	var err error
 	if s.first {
 		process.Pause = true
-		if err := s.open(ctx, b.spec.Annotations, process, r.Options); err != nil {
-			return err
-		}
-		s.gate = s.pod
+		err = s.open(ctx, b.spec.Annotations, process, r.Options)
 	} else {
+		// Decided now, because gVisor's shim cannot delete what was created and never started.
 		s.gate = pod.Door(s.door())
+		err = s.admit(ctx, "", process)
 	}
-	// Decided now, because gVisor's shim cannot delete what was created and never started.
-	if err := s.admit(ctx, "", process); err != nil {
+	if err != nil {
 		return err
 	}
 	if r.Options, err = s.options(); err != nil {
 		return err
 	}
-	return b.change(runsc.Init)
+	init, err := os.Readlink(s.init())
+	if err != nil {
+		return err
+	}
+	return b.change(init)
 }
 
 // Start implements task.TaskService.
