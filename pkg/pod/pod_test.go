@@ -6,6 +6,7 @@ package pod_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -33,6 +34,8 @@ deny contains {"rule": "test.copy", "message": "id is not for pods", "suggestion
 `
 
 const noDate = `package fumehood.command
+
+allow contains {"rule": "test.app"} if input.command.program in {"/app", "/data/app"}
 
 deny contains {"rule": "test.date", "message": "there is no time", "suggestion": "use another"} if input.command.tool == "date"
 `
@@ -63,6 +66,7 @@ func newKube(t *testing.T) *kube {
 	if err != nil {
 		t.Fatal(err)
 	}
+	layer.Role = policy.Allows
 	engine, err := policy.New(t.Context(), policy.Options{Layers: []policy.Layer{layer}})
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +131,7 @@ func (k *kube) run(args ...string) {
 func (k *kube) create(id, root string, argv ...string) {
 	k.t.Helper()
 	bundle := filepath.Join(k.dir, "b-"+id)
-	for _, dir := range []string{"rootfs/usr", "rootfs/etc", "rootfs/tmp", "rootfs/.fumehood"} {
+	for _, dir := range []string{"rootfs/usr", "rootfs/etc", "rootfs/tmp", "rootfs/data", "rootfs/.fumehood"} {
 		if err := os.MkdirAll(filepath.Join(bundle, dir), 0o755); err != nil {
 			k.t.Fatal(err)
 		}
@@ -144,8 +148,13 @@ func (k *kube) create(id, root string, argv ...string) {
 		Annotations: map[string]string{"io.kubernetes.cri.container-type": kind, "io.kubernetes.cri.sandbox-id": "pause"},
 		Linux:       &specs.Linux{Namespaces: []specs.LinuxNamespace{{Type: specs.PIDNamespace}, {Type: specs.MountNamespace}, {Type: specs.NetworkNamespace}}},
 		Mounts: []specs.Mount{{Destination: "/proc", Type: "proc"}, {Destination: "/tmp", Type: "tmpfs"},
+			{Destination: "/data", Type: "bind", Source: filepath.Join(bundle, "rootfs"), Options: []string{"bind", "rw"}},
 			{Destination: "/usr", Type: "bind", Source: "/usr", Options: []string{"rbind", "ro"}},
 			{Destination: pod.Init, Type: "bind", Source: k.runsc.Init, Options: []string{"bind", "ro"}}}}
+	k.write(filepath.Join("b-"+id, "rootfs/app"), func() ([]byte, error) { return []byte("#!/bin/sh\nexec true\n"), nil })
+	if err := os.Chmod(filepath.Join(bundle, "rootfs/app"), 0o755); err != nil {
+		k.t.Fatal(err)
+	}
 	k.write(filepath.Join("b-"+id, "config.json"), func() ([]byte, error) { return json.Marshal(spec) })
 	k.run("create", "--bundle="+bundle, id)
 }
@@ -217,6 +226,7 @@ func (k *kube) end() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
+	_ = syscall.Unmount(filepath.Join(k.dir, "null-netns"), syscall.MNT_DETACH) // which runsc keeps for all sandboxes
 	f, err := audit.OpenFile(k.log)
 	if err != nil {
 		k.t.Error(err)
@@ -274,5 +284,86 @@ func TestPod(t *testing.T) {
 	}
 	if k.pod.Err() != nil {
 		t.Error(k.pod.Err())
+	}
+}
+
+// up starts a container that waits, and returns its id.
+func (k *kube) up(root string) string {
+	k.t.Helper()
+	argv := []string{"sleep", "1000"}
+	k.create("c", root, argv...)
+	if err := k.start(k.pod, "c", pod.Process{Argv: argv, Env: []string{"PATH=/usr/bin:/bin"}}); err != nil {
+		k.t.Fatal(err)
+	}
+	return "c"
+}
+
+// What came with a container, what cannot change, and what it wrote are distinguished.
+func TestLayers(t *testing.T) {
+	t.Parallel()
+	for root, want := range map[string]string{"read-only": "rootfs", "": "workspace"} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			k := newKube(t)
+			id := k.up(root)
+			_, _, err := k.exec(k.pod, id, "/app")
+			if allowed := root == "read-only"; allowed != (err == nil) {
+				t.Errorf("a script of the image: %v", err)
+			}
+			if _, _, err := k.exec(k.pod, id, "/data/app"); code(err) != "pod.denied" {
+				t.Errorf("a program of a volume: %v", err)
+			}
+			log := k.entries()
+			for _, layer := range []string{`"layer":"` + want + `","named":"/app"`, `"layer":"written"`} {
+				if !strings.Contains(log, layer) {
+					t.Errorf("the log lacks %s", layer)
+				}
+			}
+		})
+	}
+}
+
+// What an exec leaves running ends with it, and the container goes on.
+func TestLeftover(t *testing.T) {
+	t.Parallel()
+	k := newKube(t)
+	id := k.up("read-only")
+	if text, status, err := k.exec(k.pod, id, "sh", "-c", "sleep 1000 >/dev/null 2>&1 & exit 3"); status != 3 || err != nil {
+		t.Errorf("%q, %d, %v", text, status, err)
+	}
+	if log := k.entries(); !strings.Contains(log, `"leftover":1`) {
+		t.Error("the log does not say what was left")
+	}
+	if text, status, err := k.exec(k.pod, id, "pgrep", "-r", "RSD", "-x", "sleep"); strings.Count(text, "\n") != 1 || status != 0 || err != nil {
+		t.Errorf("more than the container's own program: %q, %d, %v", text, status, err)
+	}
+}
+
+// In a pod that has failed no program starts, not even one that the node's own runsc starts in it.
+func TestFail(t *testing.T) {
+	t.Parallel()
+	k := newKube(t)
+	id := k.up("read-only")
+	k.pod.Fail(errors.New("for a test"))
+	if _, _, err := k.exec(k.pod, id, "true"); err == nil {
+		t.Error("a pod that has failed admits")
+	}
+	out, err := k.command(append([]string{"exec", id}, pod.Through([]string{"echo", "started"})...)...).CombinedOutput()
+	if err == nil || strings.Contains(string(out), "started") {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+// What starts in a container around the gate belongs to no start, and can start nothing.
+func TestAround(t *testing.T) {
+	t.Parallel()
+	k := newKube(t)
+	id := k.up("read-only")
+	out, err := k.command(append([]string{"exec", id}, pod.Through([]string{"echo", "started"})...)...).CombinedOutput()
+	if err == nil || strings.Contains(string(out), "started") {
+		t.Errorf("%q, %v", out, err)
+	}
+	if text, status, err := k.exec(k.pod, id, "echo", "on"); text != "on\n" || status != 0 || err != nil {
+		t.Errorf("%q, %d, %v", text, status, err)
 	}
 }
