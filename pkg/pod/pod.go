@@ -229,7 +229,7 @@ func (p *Pod) judge(x proposal.Exec) (proposal.ExecDecision, error) {
 		return proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{lineage.RuleNoText}}, nil
 	}
 	d, err := r.gate.Judge(context.Background(), x)
-	if x.First {
+	if x.First && (x.ELF != nil || d.Effect != proposal.Allow || err != nil) { // a script's interpreter is decided, too
 		r.begins(d, err)
 	}
 	return d, err

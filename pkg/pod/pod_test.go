@@ -310,6 +310,9 @@ func TestLayers(t *testing.T) {
 			if allowed := root == "read-only"; allowed != (err == nil) {
 				t.Errorf("a script of the image: %v", err)
 			}
+			if root == "" && !strings.Contains(fmt.Sprint(err), "pod.denied") {
+				t.Errorf("a script of an image that can change: %v", err)
+			}
 			if _, _, err := k.exec(k.pod, id, "/data/app"); code(err) != "pod.denied" {
 				t.Errorf("a program of a volume: %v", err)
 			}

@@ -202,7 +202,7 @@ func denied(r proposal.Record) error {
 
 // command returns argv for a message.
 func command(argv []string) string {
-	text := fmt.Sprintf("%q", strings.Join(argv, " "))
+	text := fmt.Sprintf("%+q", strings.Join(argv, " "))
 	if len(text) > 200 {
 		text = text[:200] + "…"
 	}

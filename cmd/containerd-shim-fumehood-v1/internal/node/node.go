@@ -10,6 +10,7 @@
 //	default  = "sha256:…"                 # for pods that name none; without it, they are refused
 //	replaces = false                      # true: a bundle replaces the shipped policy
 //	logs     = "/var/log/fumehood/pods"
+//	log_limit = 1073741824                # bytes: a pod whose log is larger ends
 //	state    = "/run/fumehood"            # short: sockets are below it
 //	runsc    = "/usr/local/lib/fumehood/fumehood-runsc"
 //	pause    = ["/pause"]                 # the command of the pause image
@@ -61,6 +62,7 @@ type Config struct {
 	Replaces   bool                `toml:"replaces"`
 	Namespaces map[string][]string `toml:"namespaces"`
 	Logs       string              `toml:"logs"`
+	LogLimit   int64               `toml:"log_limit"`
 	State      string              `toml:"state"`
 	Runsc      string              `toml:"runsc"`
 	Pause      []string            `toml:"pause"`
@@ -74,7 +76,7 @@ func Read() (Config, error) {
 	if path == "" {
 		path = File
 	}
-	c := Config{Logs: "/var/log/fumehood/pods", State: "/run/fumehood", Pause: []string{"/pause"}}
+	c := Config{Logs: "/var/log/fumehood/pods", LogLimit: 1 << 30, State: "/run/fumehood", Pause: []string{"/pause"}}
 	meta, err := toml.DecodeFile(path, &c)
 	if err == nil && len(meta.Undecoded()) > 0 {
 		err = fmt.Errorf("unknown key %q", meta.Undecoded()[0])
@@ -96,6 +98,9 @@ func (c Config) check() error {
 	}
 	if len(c.Keys) == 0 {
 		return errors.New("keys: there is none, and a bundle must be signed")
+	}
+	if c.LogLimit < 1 {
+		return errors.New("log_limit: it must be positive")
 	}
 	if len(c.Pause) == 0 {
 		return errors.New("pause: there is no command")

@@ -47,7 +47,7 @@ func TestRead(t *testing.T) {
 	for text, want := range map[string]string{
 		whole: "", whole + "default = \"" + first + "\"": "", "": "node.config", "x": "node.config", whole + "unknown = 1": "node.config",
 		whole + "default = \"main\"": "node.config", whole + "[namespaces]\na = [\"latest\"]": "node.config", whole + "state = \"run\"": "node.config",
-		whole + "pause = []": "node.config", strings.Replace(whole, `"/k"`, "", 1): "node.config",
+		whole + "pause = []": "node.config", whole + "log_limit = 0": "node.config", strings.Replace(whole, `"/k"`, "", 1): "node.config",
 	} {
 		configure(t, text)
 		if _, err := Read(); code(err) != want {

@@ -3,6 +3,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +76,7 @@ func (s *service) open(ctx context.Context, about map[string]string, pause pod.P
 	}
 	self := os.Getpid()
 	go s.pod.Serve(func(pid int) bool { return descends(pid, self) })
-	go s.watch(about[namespaceAnnotation], about[node.Annotation], digest)
+	go s.watch(about[namespaceAnnotation], about[node.Annotation], digest, log.Path())
 	return nil
 }
 
@@ -133,8 +134,9 @@ func (s *service) confirm(ctx context.Context) error {
 	return nil
 }
 
-// watch ends the pod when its policy is revoked.
-func (s *service) watch(namespace, named, digest string) {
+// watch ends the pod when its policy is revoked, or its log is larger than it may be: what a pod
+// does must not fill the node's disk.
+func (s *service) watch(namespace, named, digest, log string) {
 	tick := time.NewTicker(node.Interval)
 	defer tick.Stop()
 	for {
@@ -142,11 +144,22 @@ func (s *service) watch(namespace, named, digest string) {
 		case <-s.pod.Failed():
 			return
 		case <-tick.C:
-			if err := node.Revoked(namespace, named, digest); err != nil {
+			if err := cmp.Or(node.Revoked(namespace, named, digest), s.full(log)); err != nil {
 				s.pod.Fail(err)
 			}
 		}
 	}
+}
+
+func (s *service) full(log string) error {
+	info, err := os.Stat(log)
+	switch {
+	case err != nil:
+		return stop("pod.log", "cannot read the pod's log", "look at the node's directory for logs", err)
+	case info.Size() > s.node.LogLimit:
+		return stop("pod.log-full", fmt.Sprintf("the pod's log is larger than %d bytes", s.node.LogLimit), "start the pod again, or raise log_limit in the node's configuration", nil)
+	}
+	return nil
 }
 
 // close seals the log of the pod, and removes its directory.

@@ -133,6 +133,7 @@ func TestGate(t *testing.T) {
 		{"two containers", twoContainers}, {"restart", restart}, {"first program", firstProgram},
 		{"annotation", func(t *testing.T, _ *operator, n *nodetest.Node) { annotation(t, n, strict) }},
 		{"gate killed", gateKilled}, {"gate stalled", gateStalled}, {"container's shim killed", shimKilled}, {"containerd killed", containerdKilled},
+		{"log full", logFull},
 		{"revoked", func(t *testing.T, o *operator, n *nodetest.Node) { revoked(t, o, n, digest) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -294,6 +295,20 @@ func containerdKilled(t *testing.T, _ *operator, n *nodetest.Node) {
 	_, err = c.Exec("/bin/date")
 	wantError(t, err, "there is no time")
 	check(t, p.StopAndRemove())
+}
+
+// A pod that does so much that its log is too large ends.
+func logFull(t *testing.T, o *operator, n *nodetest.Node) {
+	digest := o.bundle(noID, noDate)
+	o.configure(n.Runsc.Path, "default = \""+digest+"\"", "log_limit = 100000")
+	p, err := n.RunPod(nodetest.Fumehood, nil)
+	check(t, err)
+	c, err := p.Container(nodetest.ContainerOptions{ReadOnly: true, Command: []string{"/bin/sh", "-c", "while env echo on; do :; done"}})
+	check(t, err)
+	_, err = c.Wait()
+	check(t, err)
+	check(t, p.StopAndRemove())
+	o.verify("pod.log-full")
 }
 
 // A pod whose bundle is gone ends.
