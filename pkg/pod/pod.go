@@ -35,6 +35,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -74,7 +75,7 @@ const (
 	starting = 30 * time.Second
 )
 
-// Options describe a pod. All fields are required except for Same and Linked.
+// Options describe a pod. All fields are required.
 type Options struct {
 	// Run is the log's first entry. Its Session and Policy are set.
 	Run proposal.Run
@@ -82,9 +83,6 @@ type Options struct {
 	Log *audit.Log
 	// Dir is a private directory for the gate's socket, with a path of at most 90 bytes.
 	Dir string
-	// Same and Linked are those of monitor.Options, about the containers' images.
-	Same   func(size uint64, digest string) []string
-	Linked func(path string) []string
 }
 
 // A Pod decides for one pod. Its methods are safe for concurrent use.
@@ -104,6 +102,7 @@ type Pod struct {
 	starting sync.Mutex // one start at a time
 	mu       sync.Mutex // for the fields below
 	running  map[string]*running
+	programs map[string]*sandbox.Programs // of the containers that run, by root
 	totals   proposal.Totals
 	reserved int // processes that run or were admitted
 	closed   bool
@@ -115,11 +114,11 @@ func Open(o Options) (*Pod, error) {
 	if o.Log == nil || o.Dir == "" {
 		return nil, stop("pod.options", "the pod has no log or directory", "set Log and Dir", nil)
 	}
-	p := &Pod{o: o, failed: make(chan struct{}), running: map[string]*running{}}
+	p := &Pod{o: o, failed: make(chan struct{}), running: map[string]*running{}, programs: map[string]*sandbox.Programs{}}
 	p.o.Run.Session = true
 	var err error
 	p.monitor, err = monitor.Listen(p.socket(), monitor.Options{Exec: p.exec, AnswerWithin: sandbox.AnswerWithin,
-		Patience: patience, Event: p.event, Events: math.MaxInt, Same: o.Same, Linked: o.Linked, Init: Init})
+		Patience: patience, Event: p.event, Events: math.MaxInt, Same: p.same, Linked: p.linked, Init: Init})
 	if err != nil {
 		return nil, stop("pod.gate", "cannot listen for the sandbox's kernel", "use a directory with a shorter path, which only root can write to", err)
 	}
@@ -153,6 +152,26 @@ func (p *Pod) Use(engine *policy.Engine) (err error) {
 func (p *Pod) exec(x proposal.Exec) proposal.ExecDecision { return gate.Judged(p.observer, p.judge)(x) }
 
 func (p *Pod) event(e proposal.Event) { p.observer.See(e) }
+
+// same and linked answer for all containers of the pod: a container may have the other's files.
+func (p *Pod) same(size uint64, digest string) []string {
+	return p.ofImages(func(x *sandbox.Programs) []string { return x.Same(size, digest) })
+}
+
+func (p *Pod) linked(path string) []string {
+	return p.ofImages(func(x *sandbox.Programs) []string { return x.Linked(path) })
+}
+
+func (p *Pod) ofImages(ask func(*sandbox.Programs) []string) (names []string) {
+	p.mu.Lock()
+	all := slices.Collect(maps.Values(p.programs))
+	p.mu.Unlock()
+	for _, x := range all {
+		names = append(names, ask(x)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
 
 func (p *Pod) socket() string { return filepath.Join(p.o.Dir, "gate") }
 

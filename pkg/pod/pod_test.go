@@ -35,7 +35,7 @@ deny contains {"rule": "test.copy", "message": "id is not for pods", "suggestion
 
 const noDate = `package fumehood.command
 
-allow contains {"rule": "test.app"} if input.command.program in {"/app", "/data/app"}
+allow contains {"rule": "test.app"} if input.command.program in {"/app", "/data/app", "/data/opt/bin/tool"}
 
 deny contains {"rule": "test.date", "message": "there is no time", "suggestion": "use another"} if input.command.tool == "date"
 `
@@ -131,7 +131,7 @@ func (k *kube) run(args ...string) {
 func (k *kube) create(id, root string, argv ...string) {
 	k.t.Helper()
 	bundle := filepath.Join(k.dir, "b-"+id)
-	for _, dir := range []string{"rootfs/usr", "rootfs/etc", "rootfs/tmp", "rootfs/data", "rootfs/.fumehood"} {
+	for _, dir := range []string{"rootfs/usr", "rootfs/etc", "rootfs/tmp", "rootfs/data", "rootfs/opt/bin", "rootfs/.fumehood"} {
 		if err := os.MkdirAll(filepath.Join(bundle, dir), 0o755); err != nil {
 			k.t.Fatal(err)
 		}
@@ -152,8 +152,11 @@ func (k *kube) create(id, root string, argv ...string) {
 			{Destination: "/usr", Type: "bind", Source: "/usr", Options: []string{"rbind", "ro"}},
 			{Destination: pod.Init, Type: "bind", Source: k.runsc.Init, Options: []string{"bind", "ro"}}}}
 	k.write(filepath.Join("b-"+id, "rootfs/app"), func() ([]byte, error) { return []byte("#!/bin/sh\nexec true\n"), nil })
-	if err := os.Chmod(filepath.Join(bundle, "rootfs/app"), 0o755); err != nil {
-		k.t.Fatal(err)
+	k.write(filepath.Join("b-"+id, "rootfs/opt/bin/tool"), func() ([]byte, error) { return os.ReadFile("/usr/bin/true") })
+	for _, name := range []string{"rootfs/app", "rootfs/opt/bin/tool"} {
+		if err := os.Chmod(filepath.Join(bundle, name), 0o755); err != nil {
+			k.t.Fatal(err)
+		}
 	}
 	k.write(filepath.Join("b-"+id, "config.json"), func() ([]byte, error) { return json.Marshal(spec) })
 	k.run("create", "--bundle="+bundle, id)
@@ -292,7 +295,7 @@ func (k *kube) up(root string) string {
 	k.t.Helper()
 	argv := []string{"sleep", "1000"}
 	k.create("c", root, argv...)
-	if err := k.start(k.pod, "c", pod.Process{Argv: argv, Env: []string{"PATH=/usr/bin:/bin"}}); err != nil {
+	if err := k.start(k.pod, "c", pod.Process{Argv: argv, Env: []string{"PATH=/usr/bin:/bin"}, Root: filepath.Join(k.dir, "b-c/rootfs")}); err != nil {
 		k.t.Fatal(err)
 	}
 	return "c"
@@ -316,8 +319,11 @@ func TestLayers(t *testing.T) {
 			if _, _, err := k.exec(k.pod, id, "/data/app"); code(err) != "pod.denied" {
 				t.Errorf("a program of a volume: %v", err)
 			}
+			if _, _, err := k.exec(k.pod, id, "/data/opt/bin/tool"); code(err) != "pod.denied" {
+				t.Errorf("a copy of a program of the image: %v", err)
+			}
 			log := k.entries()
-			for _, layer := range []string{`"layer":"` + want + `","named":"/app"`, `"layer":"written"`} {
+			for _, layer := range []string{`"layer":"` + want + `","named":"/app"`, `"layer":"written"`, `"same":["/opt/bin/tool"]`} {
 				if !strings.Contains(log, layer) {
 					t.Errorf("the log lacks %s", layer)
 				}

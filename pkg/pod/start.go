@@ -20,6 +20,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
 // defaultPath is where programs are looked for if a process has no PATH.
@@ -37,6 +38,9 @@ type Process struct {
 	// Env are the process's variables, NAME=value each. The log has those that can make a
 	// loader or an interpreter run something else, and no others: they may be secrets.
 	Env []string
+	// Root is the container's root file system on the host, for input.same of policy. A
+	// container that runs must not change it there. "" is none.
+	Root string
 	// Pause says that it is the pod's first container, which the node's operator chose, and
 	// whose command is not asked about. Policy decides about its program.
 	Pause bool
@@ -73,6 +77,7 @@ type Admission interface {
 // A running is a Process that was started.
 type running struct {
 	p      *Pod
+	root   string          // of its container
 	record proposal.Record // as decided
 	gate   *lineage.Gate
 	facts  *monitor.Command
@@ -95,7 +100,7 @@ func (p *Pod) Admit(ctx context.Context, x Process) (Admission, error) {
 		p.release()
 		return nil, p.redactor.Error(err)
 	}
-	return &admitted{p: p, record: record, path: pathOf(x.Env)}, nil
+	return &admitted{p: p, record: record, path: pathOf(x.Env), root: x.Root}, nil
 }
 
 // An admitted is an Admission.
@@ -103,6 +108,7 @@ type admitted struct {
 	p      *Pod
 	record proposal.Record
 	path   string // PATH of the process
+	root   string // of its container
 	used   sync.Once
 }
 
@@ -112,14 +118,14 @@ func (a *admitted) Drop() { a.used.Do(a.p.release) }
 // Start implements Admission.
 func (a *admitted) Start(launch func(Ender) error) error {
 	err := stop("pod.start", "the process was started before, or dropped", "create it again", nil)
-	a.used.Do(func() { err = a.p.start(a.record, a.path, launch) })
+	a.used.Do(func() { err = a.p.start(a, launch) })
 	return a.p.redactor.Error(err)
 }
 
-func (p *Pod) start(record proposal.Record, path string, launch func(Ender) error) error {
+func (p *Pod) start(a *admitted, launch func(Ender) error) error {
 	p.starting.Lock()
 	defer p.starting.Unlock()
-	r, err := p.begin(record, path)
+	r, err := p.begin(a)
 	if err != nil {
 		p.fail(err)
 		p.release()
@@ -260,25 +266,28 @@ func (p *Pod) proposal(x Process) proposal.Proposal {
 }
 
 // begin makes the start that the next process belongs to.
-func (p *Pod) begin(record proposal.Record, path string) (*running, error) {
+func (p *Pod) begin(a *admitted) (*running, error) {
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
 	if p.control.Load() == nil {
 		return nil, stop("pod.ungated", "the gate is not in force in the pod's kernel", "start the pod's first container first", nil)
 	}
-	if _, err := p.o.Log.Append("start", journal.NewStart(record, false)); err != nil {
+	if _, err := p.o.Log.Append("start", journal.NewStart(a.record, false)); err != nil {
 		return nil, err
 	}
 	e := p.engine
-	r := &running{p: p, record: record, began: time.Now(), started: make(chan struct{}), first: make(chan struct{}),
-		gate:  &lineage.Gate{Exec: e.Exec, Analyze: gate.Analyze, Start: e.Start, Path: strings.Split(path, ":")},
-		facts: &monitor.Command{ID: record.Proposal.ID, Grants: record.Decision.Grant.Exec}}
-	r.gate.Begin(record)
+	r := &running{p: p, record: a.record, root: a.root, began: time.Now(), started: make(chan struct{}), first: make(chan struct{}),
+		gate:  &lineage.Gate{Exec: e.Exec, Analyze: gate.Analyze, Start: e.Start, Path: strings.Split(a.path, ":")},
+		facts: &monitor.Command{ID: a.record.Proposal.ID, Grants: a.record.Decision.Grant.Exec}}
+	r.gate.Begin(a.record)
 	p.mu.Lock()
 	p.running[r.facts.ID] = r
+	if a.root != "" && p.programs[a.root] == nil {
+		p.programs[a.root] = sandbox.ProgramsOf(a.root)
+	}
 	p.mu.Unlock()
-	if err := p.observer.Begin(record, p.redactor.Event, func(cause error) {
+	if err := p.observer.Begin(a.record, p.redactor.Event, func(cause error) {
 		if cause != nil {
 			p.fail(cause)
 		}
@@ -379,10 +388,23 @@ func (r *running) end(status int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.running, r.facts.ID)
+	if !p.shows(r.root) {
+		delete(p.programs, r.root)
+	}
 	p.reserved--
 	if status == 0 {
 		p.totals.Succeeded++
 	} else {
 		p.totals.Failed++
 	}
+}
+
+// shows reports whether a process runs whose container has this root. p.mu is held.
+func (p *Pod) shows(root string) bool {
+	for _, r := range p.running {
+		if r.root == root {
+			return true
+		}
+	}
+	return false
 }

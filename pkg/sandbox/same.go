@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 
@@ -116,8 +115,8 @@ func (x *sameIndex) digest(host string) string {
 // host returns the host path of a path of the root, or "".
 func (x *sameIndex) host(inside string) string {
 	for _, b := range x.roots.binds {
-		if rest, ok := strings.CutPrefix(inside, b.Target); ok && (rest == "" || rest[0] == '/') {
-			return b.Source + rest
+		if within(inside, b.Target) {
+			return filepath.Join(b.Source, inside[len(b.Target):])
 		}
 	}
 	return ""

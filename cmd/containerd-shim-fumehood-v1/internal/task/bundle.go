@@ -40,8 +40,11 @@ func readBundle(dir string) (bundle, error) {
 
 // process returns the container's command.
 func (b bundle) process(container string) pod.Process {
-	return pod.Process{Container: container, Argv: slices.Clone(b.spec.Process.Args), Env: b.spec.Process.Env}
+	return pod.Process{Container: container, Argv: slices.Clone(b.spec.Process.Args), Env: b.spec.Process.Env, Root: b.root()}
 }
+
+// root is where gVisor's shim mounts the container's root file system.
+func (b bundle) root() string { return filepath.Join(filepath.Dir(b.path), "rootfs") }
 
 // change has the container's command started by init, which is a program of the node, and
 // removes the annotations with which a pod could configure gVisor.

@@ -51,6 +51,7 @@ type service struct {
 	pod      *pod.Pod                       // of the first container; nil for others
 	control  string                         // the control socket of its sandbox
 	made     bool                           // its directory is this shim's
+	root     string                         // of the container, on the host
 	pause    pod.Process                    // the command of the first container
 	compiled func() (*policy.Engine, error) // waits for its policy
 
@@ -93,6 +94,7 @@ func (s *service) Create(ctx context.Context, r *task.CreateTaskRequest) (*task.
 		return nil, err
 	}
 	b, err := readBundle(r.Bundle)
+	s.root = b.root()
 	if err == nil {
 		s.place, err = placeOf(s.node.State, ns, r.ID, b.spec)
 	}
@@ -214,7 +216,7 @@ func (s *service) Exec(ctx context.Context, r *task.ExecProcessRequest) (*emptyp
 	if err := json.Unmarshal(r.Spec.GetValue(), &process); err != nil {
 		return nil, fmt.Errorf("fumehood: cannot read the process: %w: %w", err, errdefs.ErrInvalidArgument)
 	}
-	x := pod.Process{Container: s.container, Exec: true, Argv: process.Args, Env: process.Env}
+	x := pod.Process{Container: s.container, Exec: true, Argv: process.Args, Env: process.Env, Root: s.root}
 	process.Args = pod.Through(process.Args)
 	data, err := json.Marshal(process)
 	if err != nil {
