@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"runtime/debug"
 
 	"github.com/containerd/containerd/v2/pkg/shim"
@@ -17,6 +18,9 @@ import (
 )
 
 func main() {
+	if code, is := task.Gateway(); is {
+		os.Exit(code)
+	}
 	// Policy is compiled once, of garbage that is small: less of it is collected meanwhile.
 	debug.SetGCPercent(400)
 	task.Register()

@@ -11,16 +11,16 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// namesBelow counts the names that a run looks up below each suffix: commands of one run
-// must not carry more out together than one of them may.
-type namesBelow struct {
+// NamesBelow counts the names that a run looks up below each suffix: commands of one run
+// must not carry more out together than one of them may. The zero value has none.
+type NamesBelow struct {
 	mu     sync.Mutex
 	looked map[string]map[string]bool // by suffix
 }
 
-// bound returns d, or a refusal if x is one name too many. Names that were allowed before
-// still are.
-func (n *namesBelow) bound(x proposal.Egress, d proposal.EgressDecision) proposal.EgressDecision {
+// Bound returns policy's answer d about x, or a refusal if x is one name too many. Names that were
+// allowed before still are.
+func (n *NamesBelow) Bound(x proposal.Egress, d proposal.EgressDecision) proposal.EgressDecision {
 	if d.Effect != proposal.Allow || d.Below == "" {
 		return d
 	}

@@ -13,9 +13,9 @@ import (
 
 // Names below a granted suffix carry information out: a run has a budget of them.
 func TestNamesBelow(t *testing.T) {
-	var n namesBelow
+	var n NamesBelow
 	ask := func(name, below string) proposal.EgressDecision {
-		return n.bound(proposal.Egress{Kind: proposal.EgressLookup, Name: name}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.lookup"}, Below: below})
+		return n.Bound(proposal.Egress{Kind: proposal.EgressLookup, Name: name}, proposal.EgressDecision{Effect: proposal.Allow, Rules: []string{"egress.lookup"}, Below: below})
 	}
 	for i := range proposal.MaxNamesBelow {
 		name := fmt.Sprintf("n%d.example.org", i)
@@ -33,7 +33,7 @@ func TestNamesBelow(t *testing.T) {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
-	if d := n.bound(proposal.Egress{Name: "x"}, proposal.EgressDecision{Effect: proposal.Deny, Below: ".y"}); d.Effect != proposal.Deny || n.looked[".y"] != nil {
+	if d := n.Bound(proposal.Egress{Name: "x"}, proposal.EgressDecision{Effect: proposal.Deny, Below: ".y"}); d.Effect != proposal.Deny || n.looked[".y"] != nil {
 		t.Errorf("a refused name counts: %+v", d)
 	}
 }

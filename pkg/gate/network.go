@@ -40,7 +40,7 @@ type network struct {
 	sandbox  *sandbox.Options
 
 	notes   notes
-	names   namesBelow
+	names   NamesBelow
 	gateway *egress.Gateway
 	dir     string // the part of it that the sandbox sees
 }
@@ -94,7 +94,7 @@ func (n *network) options(ctx context.Context, registries []registry.Registry, c
 	if err != nil {
 		return egress.Options{}, err
 	}
-	roots, err := rootCertificates()
+	roots, err := RootCertificates()
 	if err != nil {
 		return egress.Options{}, err
 	}
@@ -102,7 +102,7 @@ func (n *network) options(ctx context.Context, registries []registry.Registry, c
 	return n.observed(egress.Options{
 		Decide: func(_ context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
 			d, err := n.engine.Egress(ctx, x)
-			d = n.names.bound(x, d)
+			d = n.names.Bound(x, d)
 			n.refused(x, d)
 			d.Unresolved = proxied && d.Effect == proposal.Allow && (x.Kind == proposal.EgressLookup || x.Kind == proposal.EgressConnect) && policy.Named(x)
 			d.Intercept = d.Intercept || x.Kind == proposal.EgressConnect && credited(credentials, x)
@@ -134,11 +134,16 @@ func (n *network) close() error {
 // bundles are the paths where programs look for trusted certificates.
 var bundles = []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"}
 
-// trusting are the variables that name such a file for tools which have their own files.
+// CertificateVariables returns the variables that name a file of trusted certificates for tools
+// which have their own.
+func CertificateVariables() []string { return slices.Clone(trusting) }
+
+// trusting are the variables of common tools.
 var trusting = []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO",
 	"CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE", "npm_config_cafile", "BUNDLE_SSL_CA_CERT", "DENO_CERT", "NIX_SSL_CERT_FILE"}
 
-const bundleInside = "/etc/fumehood/ca-certificates.crt"
+// CertificatesInside is where commands with a network find the certificates to trust.
+const CertificatesInside = "/etc/fumehood/ca-certificates.crt"
 
 // show completes the sandbox's options: its network devices, name servers, trusted
 // certificates, and the locations of the registries.
@@ -148,9 +153,9 @@ func (n *network) show(registries []registry.Registry, roots string) error {
 	o.Files, o.Env = maps.Clone(o.Files), maps.Clone(o.Env)
 	trusted := append(append([]byte(strings.TrimSpace(roots)), '\n'), n.gateway.CA()...)
 	o.Files["/etc/resolv.conf"] = fmt.Appendf(nil, "nameserver %s\noptions timeout:5 attempts:2\n", segment.Default().Gateway.V4)
-	o.Files[bundleInside] = trusted
+	o.Files[CertificatesInside] = trusted
 	for _, name := range trusting {
-		o.Env[name] = bundleInside
+		o.Env[name] = CertificatesInside
 	}
 	for _, r := range registries {
 		maps.Copy(o.Env, r.Env)
@@ -236,8 +241,8 @@ func (n *network) shown(path string) bool {
 	return false
 }
 
-// rootCertificates returns the certificates that the operator's own tools trust.
-func rootCertificates() (string, error) {
+// RootCertificates returns the certificates that the operator's own tools trust, in PEM.
+func RootCertificates() (string, error) {
 	paths := bundles
 	if file := os.Getenv("SSL_CERT_FILE"); file != "" {
 		paths = []string{file}

@@ -26,8 +26,8 @@
 // # What it does not do
 //
 // Limits of policy on time, memory and processes are not applied: those of a pod are
-// Kubernetes's. There is no network that policy grants. Nothing asks a person, so what policy
-// asks about is refused.
+// Kubernetes's. Its containers share one network, if policy grants any: which of them a
+// connection is of is not known. Nothing asks a person, so what policy asks about is refused.
 package pod
 
 import (
@@ -93,6 +93,7 @@ type Pod struct {
 	hood     *hood.Hood
 	observer *observe.Observer
 	monitor  *monitor.Monitor
+	network  *connected             // nil if the pod has none; set before the sandbox starts
 	control  atomic.Pointer[string] // the sandbox's control socket, once the gate is in force
 
 	failing sync.Once
@@ -304,6 +305,9 @@ func (p *Pod) Close(why error) error {
 	p.mu.Lock()
 	totals := p.totals
 	p.mu.Unlock()
+	if err := p.disconnect(); why == nil {
+		why = err
+	}
 	failure := proposal.FailureOf(why)
 	if p.decider() != nil {
 		failure = p.redactor.Failure(failure)

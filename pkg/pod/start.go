@@ -280,6 +280,7 @@ func (p *Pod) begin(a *admitted) (*running, error) {
 	r := &running{p: p, record: a.record, root: a.root, began: time.Now(), started: make(chan struct{}), first: make(chan struct{}),
 		gate:  &lineage.Gate{Exec: e.Exec, Analyze: gate.Analyze, Start: e.Start, Path: strings.Split(a.path, ":")},
 		facts: &monitor.Command{ID: a.record.Proposal.ID, Grants: a.record.Decision.Grant.Exec}}
+	r.facts.Stray = func(proposal.Event) { go r.End(Unknown) } // a shell that connects by itself
 	r.gate.Begin(a.record)
 	p.mu.Lock()
 	p.running[r.facts.ID] = r
@@ -287,11 +288,7 @@ func (p *Pod) begin(a *admitted) (*running, error) {
 		p.programs[a.root] = sandbox.ProgramsOf(a.root)
 	}
 	p.mu.Unlock()
-	if err := p.observer.Begin(a.record, p.redactor.Event, func(cause error) {
-		if cause != nil {
-			p.fail(cause)
-		}
-	}); err != nil {
+	if err := p.observer.Begin(a.record, p.redactor.Event, p.failIf); err != nil {
 		return nil, err
 	}
 	return r, p.monitor.Begin(r.facts, p.nudge)

@@ -23,12 +23,13 @@ const (
 	fumehoodShim = "containerd-shim-fumehood-v1"
 	stockShim    = "containerd-shim-runsc-v1"
 	pauseName    = "pause"
+	fetchName    = "fetch"
 )
 
 // build compiles both shims and the pause program into dir, from this module.
 func build(ctx context.Context, dir string) error {
 	return goCommand(ctx, nil, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", dir+"/",
-		module, module+"/internal/nodetest/"+stockShim, module+"/internal/nodetest/"+pauseName)
+		module, module+"/internal/nodetest/"+stockShim, module+"/internal/nodetest/"+pauseName, module+"/internal/nodetest/"+fetchName)
 }
 
 // containerd returns the path of containerd, which it builds if the user's cache does

@@ -42,6 +42,7 @@ func (n *Node) RunPod(handler string, annotations map[string]string) (*Pod, erro
 		Metadata:     &cri.PodSandboxMetadata{Name: name, Uid: name, Namespace: "default"},
 		LogDirectory: n.path("logs", name),
 		Annotations:  annotations,
+		DnsConfig:    &cri.DNSConfig{Servers: []string{Gateway}},
 		Linux: &cri.LinuxPodSandboxConfig{CgroupParent: n.cgroup(), SecurityContext: &cri.LinuxSandboxSecurityContext{
 			NamespaceOptions: &cri.NamespaceOption{Pid: cri.NamespaceMode_CONTAINER}, // as kubelets do
 		}},

@@ -26,7 +26,7 @@ const (
 	Busybox = "local.test/busybox:1"
 )
 
-// applets are the tools of Busybox, as symbolic links in /bin. Those that resolve names,
+// applets are the tools of Busybox, as symbolic links in /bin, beside our own fetch. Those that resolve names,
 // such as wget, crash, because the image does not have glibc's modules.
 var applets = []string{
 	"cat", "chmod", "cp", "echo", "env", "false", "grep", "head", "id", "ls", "mkdir", "mv", "nc", "printf",
@@ -47,7 +47,7 @@ func pauseFiles(program []byte) []file {
 }
 
 // busyboxFiles are the files of Busybox.
-func busyboxFiles(program []byte) []file {
+func busyboxFiles(program, fetch []byte) []file {
 	var files []file
 	for _, dir := range []string{"bin", "dev", "etc", "proc", "sys"} {
 		files = append(files, file{Header: tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: 0o755}})
@@ -56,6 +56,7 @@ func busyboxFiles(program []byte) []file {
 		file{Header: tar.Header{Typeflag: tar.TypeDir, Name: "tmp", Mode: 0o1777}},  // gVisor mounts a tmpfs over it
 		file{Header: tar.Header{Typeflag: tar.TypeDir, Name: "home", Mode: 0o1777}}, // and not over this
 		file{tar.Header{Name: "etc/passwd", Mode: 0o644}, []byte(users)},
+		file{tar.Header{Name: "bin/fetch", Mode: 0o755}, fetch},
 		file{tar.Header{Name: "bin/busybox", Mode: 0o755}, program})
 	for _, applet := range applets {
 		files = append(files, file{Header: tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + applet, Linkname: "busybox", Mode: 0o777}})
@@ -118,7 +119,11 @@ func (n *Node) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return load(ctx, c, Busybox, busyboxFiles(tools), v1.Config{Env: []string{"PATH=/bin"}, Cmd: []string{"/bin/sh"}})
+	fetch, err := os.ReadFile(filepath.Join(n.Dir, "bin", fetchName))
+	if err != nil {
+		return err
+	}
+	return load(ctx, c, Busybox, busyboxFiles(tools, fetch), v1.Config{Env: []string{"PATH=/bin"}, Cmd: []string{"/bin/sh"}})
 }
 
 // load imports an image as reference.

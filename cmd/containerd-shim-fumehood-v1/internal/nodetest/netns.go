@@ -27,6 +27,32 @@ func newNetns() (*os.File, error) {
 	return file, err
 }
 
+// Gateway is the address of the node in the network of its pods, which it has once there is one.
+const Gateway = "10.123.0.1"
+
+// Within runs f on a thread in the node's network namespace: what f listens on is there.
+func (n *Node) Within(f func() error) error { return within(n.netns, f) }
+
+// Within is Node.Within for the pod's network namespace, which has an address only if the pod's
+// sandbox does not take it.
+func (p *Pod) Within(f func() error) error {
+	file, err := os.Open(p.Netns)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return within(file, f)
+}
+
+func within(netns *os.File, f func() error) error {
+	return onOwnThread(func() error {
+		if err := unix.Setns(int(netns.Fd()), unix.CLONE_NEWNET); err != nil {
+			return err
+		}
+		return f()
+	})
+}
+
 // loopbackUp turns on the interface at which containerd serves streams.
 func loopbackUp() error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)

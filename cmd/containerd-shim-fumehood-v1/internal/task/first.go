@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/containerd/containerd/v2/pkg/namespaces"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/node"
@@ -31,7 +32,8 @@ func (s *service) runsc() (install.Runsc, error) {
 }
 
 // open makes the pod's gate, with the policy that its annotations name, and its log.
-func (s *service) open(ctx context.Context, about map[string]string, pause pod.Process, given *anypb.Any) error {
+func (s *service) open(ctx context.Context, spec specs.Spec, pause pod.Process, given *anypb.Any) error {
+	about := spec.Annotations
 	if !slices.Equal(pause.Argv, s.node.Pause) {
 		return stop("pod.pause", fmt.Sprintf("the pod's first container runs %q", pause.Argv), fmt.Sprintf("use a pause image whose command is %q, or change the node's configuration", s.node.Pause), nil)
 	}
@@ -48,19 +50,22 @@ func (s *service) open(ctx context.Context, about map[string]string, pause pod.P
 	if err != nil {
 		return err
 	}
-	options, err := s.configure(given, runsc.Path)
-	if err != nil {
-		return err
-	}
 	log, err := s.log(about)
 	if err != nil {
 		return err
 	}
-	s.control = filepath.Join(options.Root, s.namespace, "runsc-"+s.id+".sock")
 	s.pod, err = pod.Open(pod.Options{Run: run(about, digest, runsc.Version), Log: log, Dir: s.dir})
 	if err != nil {
 		return err
 	}
+	if err := s.connect(ctx, spec); err != nil {
+		return err
+	}
+	options, err := s.configure(given, runsc.Path)
+	if err != nil {
+		return err
+	}
+	s.control = filepath.Join(options.Root, s.namespace, "runsc-"+s.id+".sock")
 	trace, err := s.pod.TraceConfig()
 	if err == nil {
 		err = os.WriteFile(s.own()["pod-init-config"], trace, 0o600)
@@ -93,7 +98,7 @@ func begin[T any](f func() (T, error)) func() (T, error) {
 func run(about map[string]string, digest, version string) proposal.Run {
 	return proposal.Run{ID: about[uidAnnotation], Workspace: words(about[namespaceAnnotation], about[nameAnnotation]), Start: time.Now(),
 		Policies: []proposal.PolicyOrigin{{Kind: "bundle", Digest: digest}}, Runsc: version, Rootfs: "images of the pod",
-		Enforced: []string{"gVisor (systrap) around the pod", "policy on every process that is started in the pod, and on every program that those start", "no network",
+		Enforced: []string{"gVisor (systrap) around the pod", "policy on every process that is started in the pod, and on every program that those start", "no network except for hosts that policy grants, through a gateway that asks policy about every name and connection",
 			"what containers write to their images stays in the sandbox"},
 		Unenforced: []string{"limits of policy on time, processor, memory, processes and disk: those of the pod apply", "credentials, variables, users and capabilities are those of the pod's spec"}}
 }
@@ -113,10 +118,7 @@ func (s *service) log(about map[string]string) (*audit.Log, error) {
 
 // confirm makes sure that the kernel asks the gate, and ends the pod if it ever stops.
 func (s *service) confirm(ctx context.Context) error {
-	engine, err := s.compiled()
-	if err == nil {
-		err = s.pod.Use(engine)
-	}
+	err := s.use()
 	if err == nil {
 		err = s.pod.Confirm(s.control)
 	}
@@ -132,6 +134,19 @@ func (s *service) confirm(ctx context.Context) error {
 		s.kill(namespaces.WithNamespace(context.Background(), s.namespace)) // all containers are in its sandbox
 	}()
 	return nil
+}
+
+// use waits for the policy and gives it to the pod, once.
+func (s *service) use() error {
+	if s.used {
+		return nil
+	}
+	engine, err := s.compiled()
+	if err != nil {
+		return err
+	}
+	s.used = true
+	return s.pod.Use(engine)
 }
 
 // watch ends the pod when its policy is revoked, or its log is larger than it may be: what a pod

@@ -7,6 +7,9 @@ package task_test
 import (
 	"bytes"
 	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/node"
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/nodetest"
@@ -133,7 +138,7 @@ func TestGate(t *testing.T) {
 		{"two containers", twoContainers}, {"restart", restart}, {"first program", firstProgram},
 		{"annotation", func(t *testing.T, _ *operator, n *nodetest.Node) { annotation(t, n, strict) }},
 		{"gate killed", gateKilled}, {"gate stalled", gateStalled}, {"container's shim killed", shimKilled}, {"containerd killed", containerdKilled},
-		{"log full", logFull},
+		{"network", network}, {"log full", logFull},
 		{"revoked", func(t *testing.T, o *operator, n *nodetest.Node) { revoked(t, o, n, digest) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -295,6 +300,116 @@ func containerdKilled(t *testing.T, _ *operator, n *nodetest.Node) {
 	_, err = c.Exec("/bin/date")
 	wantError(t, err, "there is no time")
 	check(t, p.StopAndRemove())
+}
+
+const opens = `package fumehood.proposal
+
+network contains {"rule": "test.hosts", "host": "api.test"} if "api.test" in input.proposal.network
+`
+
+const fetches = `package fumehood.command
+
+allow contains {"rule": "test.fetch"} if "fetch" in {input.command.program, input.command.tool}
+`
+
+const private = `package fumehood.egress
+
+private contains {"rule": "test.private"} if input.name == "api.test"
+`
+
+// serve answers requests in a pod that has no network of its own, and in the node questions for its
+// name. It returns the pod's address.
+func serve(t *testing.T, n *nodetest.Node, server *nodetest.Pod) (address string) {
+	t.Helper()
+	check(t, server.Within(func() error {
+		web, err := net.Listen("tcp4", ":80")
+		if err != nil {
+			return err
+		}
+		t.Cleanup(func() { web.Close() })
+		go http.Serve(web, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, "hello ", r.Host, " ", strings.Split(r.RemoteAddr, ":")[0])
+		}))
+		all, err := net.InterfaceAddrs()
+		for _, a := range all {
+			if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().Is4() && !prefix.Addr().IsLoopback() {
+				address = prefix.Addr().String()
+			}
+		}
+		return err
+	}))
+	check(t, n.Within(func() error {
+		names, err := net.ListenPacket("udp4", ":53")
+		if err != nil {
+			return err
+		}
+		t.Cleanup(func() { names.Close() })
+		go answerNames(names, netip.MustParseAddr(address))
+		return nil
+	}))
+	return address
+}
+
+// answerNames answers that every name has an address.
+func answerNames(conn net.PacketConn, address netip.Addr) {
+	buf := make([]byte, 1500)
+	for {
+		n, from, err := conn.ReadFrom(buf)
+		if err != nil {
+			return
+		}
+		var m dnsmessage.Message
+		if m.Unpack(buf[:n]) != nil || len(m.Questions) != 1 {
+			continue
+		}
+		q := m.Questions[0]
+		m.Response, m.RecursionAvailable, m.Additionals = true, true, nil
+		if q.Type == dnsmessage.TypeA {
+			m.Answers = []dnsmessage.Resource{{Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: 60},
+				Body: &dnsmessage.AResource{A: address.As4()}}}
+		}
+		if answer, err := m.Pack(); err == nil {
+			_, _ = conn.WriteTo(answer, from)
+		}
+	}
+}
+
+// A pod reaches what policy grants, from its own address, and nothing else.
+func network(t *testing.T, o *operator, n *nodetest.Node) {
+	digest := o.bundle(opens, fetches, private)
+	o.configure(n.Runsc.Path, "default = \""+digest+"\"")
+	server, err := n.RunPod(nodetest.Fumehood, nil)
+	check(t, err)
+	address := serve(t, n, server)
+	_, err = n.RunPod(nodetest.Fumehood, map[string]string{"fumehood.dev/network": "evil.test"})
+	wantError(t, err, "pod.denied")
+	p, err := n.RunPod(nodetest.Fumehood, map[string]string{"fumehood.dev/network": "api.test"})
+	check(t, err)
+	for range 2 {
+		c, err := p.Container(forever)
+		check(t, err)
+		r, err := c.Exec("/bin/fetch", "http://api.test/x")
+		check(t, err)
+		if !strings.HasPrefix(r.Stdout, "200 hello api.test 10.123.") || strings.HasSuffix(r.Stdout, " "+nodetest.Gateway) {
+			t.Errorf("%+v", r)
+		}
+		for _, url := range []string{"http://evil.test/", "http://" + address + "/", "http://" + nodetest.Gateway + "/"} {
+			if r, err := c.Exec("/bin/fetch", url); err != nil || r.Code == 0 {
+				t.Errorf("%s: %+v, %v", url, r, err)
+			}
+		}
+	}
+	check(t, p.StopAndRemove())
+	o.verify("egress.")
+	p, err = n.RunPod(nodetest.Fumehood, nil)
+	check(t, err)
+	c, err := p.Container(forever)
+	check(t, err)
+	if r, err := c.Exec("/bin/fetch", "http://"+address+"/x"); err != nil || r.Code == 0 {
+		t.Errorf("a pod without a network: %+v, %v", r, err)
+	}
+	check(t, p.StopAndRemove())
+	check(t, server.StopAndRemove())
 }
 
 // A pod that does so much that its log is too large ends.

@@ -93,9 +93,13 @@ func Removed(ctx context.Context, id string) error {
 
 // own are runsc's flags in a pod, whatever the node's file for gVisor says.
 func (p place) own() map[string]string {
+	network := "none"
+	if _, err := os.Lstat(p.netns()); err == nil {
+		network = "sandbox" // a namespace whose only device is the gateway's
+	}
 	return map[string]string{
 		"pod-init-config": filepath.Join(p.dir, "trace.json"),
-		"network":         "none", // policy grants none
+		"network":         network,
 		"host-uds":        "none",
 		"host-fifo":       "none",
 		"overlay2":        "root:self", // the image's files do not change, and what containers write stays inside

@@ -54,6 +54,7 @@ type service struct {
 	root     string                         // of the container, on the host
 	pause    pod.Process                    // the command of the first container
 	compiled func() (*policy.Engine, error) // waits for its policy
+	used     bool                           // the pod has its policy
 
 	mu       sync.Mutex
 	admitted map[string]pod.Admission // what is to be started, by exec id; "" is the container
@@ -124,7 +125,7 @@ func (s *service) prepare(ctx context.Context, r *task.CreateTaskRequest, b bund
 	var err error
 	if s.first {
 		process.Pause = true
-		err = s.open(ctx, b.spec.Annotations, process, r.Options)
+		err = s.open(ctx, b.spec, process, r.Options)
 	} else {
 		// Decided now, because gVisor's shim cannot delete what was created and never started.
 		s.gate = pod.Door(s.door())
@@ -138,6 +139,9 @@ func (s *service) prepare(ctx context.Context, r *task.CreateTaskRequest, b bund
 	}
 	init, err := os.Readlink(s.init())
 	if err != nil {
+		return err
+	}
+	if err := s.online(&b.spec); err != nil {
 		return err
 	}
 	return b.change(init)
