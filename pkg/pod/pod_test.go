@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,7 +36,7 @@ deny contains {"rule": "test.copy", "message": "id is not for pods", "suggestion
 
 const noDate = `package fumehood.command
 
-allow contains {"rule": "test.app"} if input.command.program in {"/app", "/data/app", "/data/opt/bin/tool"}
+allow contains {"rule": "test.app"} if input.command.program in {"/app", "/data/app", "/ro/app", "/data/opt/bin/tool", "/ro/opt/bin/tool"}
 
 deny contains {"rule": "test.date", "message": "there is no time", "suggestion": "use another"} if input.command.tool == "date"
 `
@@ -131,7 +132,7 @@ func (k *kube) run(args ...string) {
 func (k *kube) create(id, root string, argv ...string) {
 	k.t.Helper()
 	bundle := filepath.Join(k.dir, "b-"+id)
-	for _, dir := range []string{"rootfs/usr", "rootfs/etc", "rootfs/tmp", "rootfs/data", "rootfs/opt/bin", "rootfs/.fumehood"} {
+	for _, dir := range []string{"rootfs/usr", "rootfs/etc", "rootfs/tmp", "rootfs/data", "rootfs/ro", "rootfs/opt/bin", "rootfs/.fumehood"} {
 		if err := os.MkdirAll(filepath.Join(bundle, dir), 0o755); err != nil {
 			k.t.Fatal(err)
 		}
@@ -149,8 +150,9 @@ func (k *kube) create(id, root string, argv ...string) {
 		Linux:       &specs.Linux{Namespaces: []specs.LinuxNamespace{{Type: specs.PIDNamespace}, {Type: specs.MountNamespace}, {Type: specs.NetworkNamespace}}},
 		Mounts: []specs.Mount{{Destination: "/proc", Type: "proc"}, {Destination: "/tmp", Type: "tmpfs"},
 			{Destination: "/data", Type: "bind", Source: filepath.Join(bundle, "rootfs"), Options: []string{"bind", "rw"}},
-			{Destination: "/usr", Type: "bind", Source: "/usr", Options: []string{"rbind", "ro"}},
+			{Destination: "/ro", Type: "bind", Source: filepath.Join(bundle, "rootfs"), Options: []string{"bind", "ro"}},
 			{Destination: pod.Init, Type: "bind", Source: k.runsc.Init, Options: []string{"bind", "ro"}}}}
+	k.install(filepath.Join(bundle, "rootfs"), "sh", "sleep", "echo", "id", "date", "true", "env", "pgrep")
 	k.write(filepath.Join("b-"+id, "rootfs/app"), func() ([]byte, error) { return []byte("#!/bin/sh\nexec true\n"), nil })
 	k.write(filepath.Join("b-"+id, "rootfs/opt/bin/tool"), func() ([]byte, error) { return os.ReadFile("/usr/bin/true") })
 	for _, name := range []string{"rootfs/app", "rootfs/opt/bin/tool"} {
@@ -160,6 +162,44 @@ func (k *kube) create(id, root string, argv ...string) {
 	}
 	k.write(filepath.Join("b-"+id, "config.json"), func() ([]byte, error) { return json.Marshal(spec) })
 	k.run("create", "--bundle="+bundle, id)
+}
+
+// library is a shared library in what ldd prints.
+var library = regexp.MustCompile(`(/\S+) \(0x`)
+
+// install copies programs of the host, and their libraries, into a root file system.
+func (k *kube) install(root string, names ...string) {
+	k.t.Helper()
+	for _, name := range names {
+		path := "/usr/bin/" + name
+		libraries, err := exec.Command("ldd", path).Output()
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		k.copy(root, path)
+		for _, found := range library.FindAllSubmatch(libraries, -1) {
+			k.copy(root, string(found[1]))
+		}
+	}
+}
+
+// copy copies a file of the host to the same path below root, where /lib and others are links to
+// those in /usr.
+func (k *kube) copy(root, path string) {
+	k.t.Helper()
+	if !strings.HasPrefix(path, "/usr/") {
+		path = "/usr" + path
+	}
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(root+path), 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(root+path, data, 0o755)
+	}
+	if err != nil {
+		k.t.Fatal(err)
+	}
 }
 
 // start starts a container that was created, through s.
@@ -301,34 +341,39 @@ func (k *kube) up(root string) string {
 	return "c"
 }
 
-// What came with a container, what cannot change, and what it wrote are distinguished.
+// What cannot change in a container is distinguished from volumes, also from those that it sees
+// read-only: another container, or another path, may show them otherwise.
 func TestLayers(t *testing.T) {
 	t.Parallel()
-	for root, want := range map[string]string{"read-only": "rootfs", "": "workspace"} {
-		t.Run(want, func(t *testing.T) {
-			t.Parallel()
-			k := newKube(t)
-			id := k.up(root)
-			_, _, err := k.exec(k.pod, id, "/app")
-			if allowed := root == "read-only"; allowed != (err == nil) {
-				t.Errorf("a script of the image: %v", err)
-			}
-			if root == "" && !strings.Contains(fmt.Sprint(err), "pod.denied") {
-				t.Errorf("a script of an image that can change: %v", err)
-			}
-			if _, _, err := k.exec(k.pod, id, "/data/app"); code(err) != "pod.denied" {
-				t.Errorf("a program of a volume: %v", err)
-			}
-			if _, _, err := k.exec(k.pod, id, "/data/opt/bin/tool"); code(err) != "pod.denied" {
-				t.Errorf("a copy of a program of the image: %v", err)
-			}
-			log := k.entries()
-			for _, layer := range []string{`"layer":"` + want + `","named":"/app"`, `"layer":"written"`, `"same":["/opt/bin/tool"]`} {
-				if !strings.Contains(log, layer) {
-					t.Errorf("the log lacks %s", layer)
-				}
-			}
-		})
+	k := newKube(t)
+	id := k.up("read-only")
+	if text, status, err := k.exec(k.pod, id, "/app"); status != 0 || err != nil {
+		t.Errorf("a script of the image: %q, %d, %v", text, status, err)
+	}
+	for _, path := range []string{"/data/app", "/ro/app", "/data/opt/bin/tool", "/ro/opt/bin/tool"} {
+		if _, _, err := k.exec(k.pod, id, path); code(err) != "pod.denied" {
+			t.Errorf("%s of a volume: %v", path, err)
+		}
+	}
+	log := k.entries()
+	for _, want := range []string{`"layer":"rootfs","named":"/app"`, `"layer":"written","named":"/ro/opt/bin/tool"`, `"same":["/opt/bin/tool","/usr/bin/true"]`} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log lacks %s", want)
+		}
+	}
+}
+
+// The programs of an image that can change need a grant.
+func TestWritableRoot(t *testing.T) {
+	t.Parallel()
+	k := newKube(t)
+	argv := []string{"sleep", "1000"}
+	k.create("c", "", argv...)
+	if err := k.start(k.pod, "c", pod.Process{Argv: argv, Env: []string{"PATH=/usr/bin:/bin"}}); code(err) != "pod.denied" {
+		t.Errorf("%v", err)
+	}
+	if log := k.entries(); !strings.Contains(log, `"layer":"workspace"`) {
+		t.Error("the log does not say where the program is")
 	}
 }
 

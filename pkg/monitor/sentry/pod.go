@@ -21,8 +21,8 @@ import (
 //   - The root is an overlay over the image unless the container has a read-only root. Then
 //     the image's files are wire.LayerWorkspace: they are what came with the container, and a
 //     process that may write to one can change it between the check and its first use. With a
-//     read-only root they are wire.LayerRootfs. Volumes that can be written to are
-//     wire.LayerWritten.
+//     read-only root they are wire.LayerRootfs. Volumes are wire.LayerWritten, also where they
+//     are read-only.
 //   - The first process of the sandbox is one like all others: it belongs to a generation.
 type pods struct {
 	mu    sync.Mutex
@@ -84,6 +84,12 @@ func (p *pods) outside(t *kernel.Task) bool {
 	got := t.FSContext().RootDirectory()
 	defer got.DecRef(t)
 	return got != h.root
+}
+
+// isRoot reports whether m is the root of t's container.
+func (p *pods) isRoot(t *kernel.Task, m *vfs.Mount) bool {
+	h, ok := p.of(t)
+	return ok && h.root.Mount() == m
 }
 
 // root returns the root file system of t's container.

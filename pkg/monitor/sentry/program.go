@@ -215,7 +215,7 @@ func (g *gate) layer(t *kernel.Task, f *vfs.FileDescription, st *linux.Statx, na
 		return wire.LayerMemory
 	case away || strings.HasPrefix(name, private):
 		return wire.LayerOther
-	case fixed(f.Mount()):
+	case g.fixed(t, f.Mount()):
 		return wire.LayerRootfs
 	case fs.FilesystemType().Name() == tmpfs.Name || g.pod != nil && fs.FilesystemType().Name() == gofer.Name:
 		return wire.LayerWritten
@@ -230,8 +230,12 @@ func (g *gate) layer(t *kernel.Task, f *vfs.FileDescription, st *linux.Statx, na
 }
 
 // fixed reports whether nothing on m can change: it is a read-only view of the host's
-// files. The sandbox's configuration ensures that the gofer serves them read-only too.
-func fixed(m *vfs.Mount) bool {
+// files. The sandbox's configuration ensures that the gofer serves them read-only too. In a pod
+// that is only so for the root: what one container sees read-only another may write to.
+func (g *gate) fixed(t *kernel.Task, m *vfs.Mount) bool {
+	if g.pod != nil && !g.pod.isRoot(t, m) {
+		return false
+	}
 	switch m.Filesystem().FilesystemType().Name() {
 	case gofer.Name:
 		return m.ReadOnly()
@@ -269,25 +273,29 @@ func (g *gate) ours(t *kernel.Task, fs *vfs.Filesystem) bool {
 // change, so that the name always means the same file. It must be called only for
 // tasks with the sandbox's own mounts and root.
 func (g *gate) settled(t *kernel.Task, name string) bool {
+	key := name
+	if g.pod != nil {
+		key = t.ContainerID() + "\x00" + name // each has its own files
+	}
 	g.files.Lock()
-	known, ok := g.stable[name]
+	known, ok := g.stable[key]
 	g.files.Unlock()
 	if ok {
 		return known
 	}
-	found := walk(t, name)
+	found := g.walk(t, name)
 	g.files.Lock()
 	defer g.files.Unlock()
 	if g.stable == nil || len(g.stable) >= maxDigests {
 		g.stable = map[string]bool{}
 	}
 	if found { // what is not settled may become settled
-		g.stable[name] = true
+		g.stable[key] = true
 	}
 	return found
 }
 
-func walk(t *kernel.Task, name string) bool {
+func (g *gate) walk(t *kernel.Task, name string) bool {
 	if !path.IsAbs(name) {
 		return false
 	}
@@ -301,7 +309,7 @@ func walk(t *kernel.Task, name string) bool {
 			continue
 		}
 		done = path.Join(done, step)
-		target, ok := look(t, root, done)
+		target, ok := g.look(t, root, done)
 		if !ok {
 			return false
 		}
@@ -321,7 +329,7 @@ func walk(t *kernel.Task, name string) bool {
 
 // look returns the target if name is a symbolic link, and whether it is where nothing
 // can change.
-func look(t *kernel.Task, root vfs.VirtualDentry, name string) (string, bool) {
+func (g *gate) look(t *kernel.Task, root vfs.VirtualDentry, name string) (string, bool) {
 	fsys, creds := t.Kernel().VFS(), t.Credentials()
 	at := func() *vfs.PathOperation {
 		return &vfs.PathOperation{Root: root, Start: root, Path: fspath.Parse(name)}
@@ -331,7 +339,7 @@ func look(t *kernel.Task, root vfs.VirtualDentry, name string) (string, bool) {
 		return "", false
 	}
 	defer vd.DecRef(t)
-	if !fixed(vd.Mount()) {
+	if !g.fixed(t, vd.Mount()) {
 		return "", false
 	}
 	st, err := fsys.StatAt(t, creds, at(), &vfs.StatOptions{Mask: linux.STATX_TYPE})
