@@ -19,7 +19,8 @@
 //	team-a = ["sha256:…"]
 //
 // A pod names its bundle in the annotation Annotation. It never chooses more than the file
-// allows to its namespace. A bundle is revoked by removing it from the file or the directory:
+// allows to its namespace. The file, and all that it names, must be of root, and writable by no
+// other user. A bundle is revoked by removing it from the file or the directory:
 // pods that have it end within Interval.
 package node
 
@@ -32,6 +33,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/BurntSushi/toml"
@@ -53,6 +55,10 @@ const Annotation = "fumehood.dev/policy"
 
 // Interval is how often a pod's bundle is looked for again.
 const Interval = 5 * time.Second
+
+// longestState is how long the path of the directory for state may be: a socket's has at most 107
+// bytes.
+const longestState = 60
 
 // A Config is the configuration of a node.
 type Config struct {
@@ -84,10 +90,31 @@ func Read() (Config, error) {
 	if err == nil {
 		err = c.check()
 	}
+	for _, name := range append([]string{path, c.Policies}, c.Keys...) {
+		if err == nil {
+			err = private(name)
+		}
+	}
 	if err != nil {
 		return Config{}, stop("node.config", "cannot use the node's configuration "+path, "correct the file: docs/KUBERNETES.md", err)
 	}
 	return c, nil
+}
+
+// private returns an error unless this user alone, which is root where pods run, can change name and
+// its directory's entries.
+func private(name string) error {
+	for _, path := range []string{name, filepath.Dir(name)} {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		sticky := path != name && info.Mode()&os.ModeSticky != 0 // no other user can replace the entry
+		if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() && st.Uid != 0 || info.Mode().Perm()&0o022 != 0 && !sticky {
+			return fmt.Errorf("another user can change %s (mode %04o): use chown root and chmod go-w", path, info.Mode().Perm())
+		}
+	}
+	return nil
 }
 
 func (c Config) check() error {
@@ -95,6 +122,9 @@ func (c Config) check() error {
 		if !filepath.IsAbs(path) {
 			return fmt.Errorf("%s: %q is not an absolute path", name, path)
 		}
+	}
+	if len(c.State) > longestState {
+		return fmt.Errorf("state: %q is longer than %d bytes", c.State, longestState)
 	}
 	if len(c.Keys) == 0 {
 		return errors.New("keys: there is none, and a bundle must be signed")

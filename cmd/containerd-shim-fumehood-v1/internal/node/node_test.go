@@ -21,8 +21,8 @@ const (
 	second = "sha256:2222222222222222222222222222222222222222222222222222222222222222"
 )
 
-const whole = `policies = "/p"
-keys = ["/k"]
+const whole = `policies = "/usr"
+keys = ["/etc/hostname"]
 runsc = "/r"
 `
 
@@ -47,7 +47,7 @@ func TestRead(t *testing.T) {
 	for text, want := range map[string]string{
 		whole: "", whole + "default = \"" + first + "\"": "", "": "node.config", "x": "node.config", whole + "unknown = 1": "node.config",
 		whole + "default = \"main\"": "node.config", whole + "[namespaces]\na = [\"latest\"]": "node.config", whole + "state = \"run\"": "node.config",
-		whole + "pause = []": "node.config", whole + "log_limit = 0": "node.config", strings.Replace(whole, `"/k"`, "", 1): "node.config",
+		whole + "pause = []": "node.config", whole + "log_limit = 0": "node.config", whole + "state = \"/" + strings.Repeat("x", 60) + "\"": "node.config", strings.Replace(whole, `"/etc/hostname"`, "", 1): "node.config", strings.Replace(whole, "/usr", "/missing", 1): "node.config",
 	} {
 		configure(t, text)
 		if _, err := Read(); code(err) != want {
@@ -66,7 +66,8 @@ func TestDocumented(t *testing.T) {
 	if found == nil {
 		t.Fatal("there is none")
 	}
-	configure(t, string(found[1]))
+	text := strings.NewReplacer("/etc/fumehood/policies", "/usr", "/etc/fumehood/policy.pem", "/etc/hostname").Replace(string(found[1]))
+	configure(t, text)
 	c, err := Read()
 	if err != nil || len(c.Namespaces) != 1 {
 		t.Errorf("%+v, %v", c, err)
@@ -116,7 +117,7 @@ func TestEngine(t *testing.T) {
 		return path
 	}
 	good := source.Digest(signed)
-	configure(t, "policies = \""+dir+"\"\nkeys = [\""+public+"\"]\nrunsc = \"/r\"\ndefault = \""+good+"\"\n")
+	configure(t, "policies = \""+dir+"\"\nkeys = [\""+public+"\"]\nrunsc = \"/r\"\nstate = \""+dir+"/s\"\nlogs = \""+dir+"/l\"\ndefault = \""+good+"\"\n")
 	c, err := Read()
 	if err != nil {
 		t.Fatal(err)
@@ -135,10 +136,42 @@ func TestEngine(t *testing.T) {
 	if err := Revoked("a", second, second); code(err) != "pod.revoked" {
 		t.Errorf("%v", err)
 	}
+	var said strings.Builder
+	if Check(t.Context(), &said) || !strings.Contains(said.String(), "ok:   policy "+good) || !strings.Contains(said.String(), "fail: fumehood-runsc: ") {
+		t.Errorf("%s", &said)
+	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
+	said.Reset()
+	if Check(t.Context(), &said) || !strings.Contains(said.String(), "fail: policy "+good) {
+		t.Errorf("%s", &said)
+	}
 	if err := Revoked("a", "", good); code(err) != "pod.revoked" {
 		t.Errorf("%v", err)
+	}
+}
+
+// What another user could change is not a configuration.
+func TestPrivate(t *testing.T) {
+	configure(t, whole)
+	path := os.Getenv(Variable)
+	for _, test := range []struct {
+		name string
+		mode os.FileMode
+		want string
+	}{{path, 0o644, ""}, {path, 0o664, "node.config"}, {path, 0o602, "node.config"}, {path, 0o600, ""}, {filepath.Dir(path), 0o777, "node.config"}, {filepath.Dir(path), 0o755, ""}} {
+		if err := os.Chmod(test.name, test.mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(); code(err) != test.want {
+			t.Errorf("%s %o: %v", test.name, test.mode, err)
+		}
+	}
+	if err := os.Chown(path, 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(); code(err) != "node.config" {
+		t.Errorf("of another user: %v", err)
 	}
 }

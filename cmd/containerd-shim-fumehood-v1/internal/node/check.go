@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox/install"
+)
+
+// Check examines whether pods can run with this node's configuration, and writes a line for each
+// finding. It reports whether they can.
+func Check(ctx context.Context, w io.Writer) bool {
+	c, err := Read()
+	report(w, "configuration", err)
+	if err != nil {
+		return false
+	}
+	all := report(w, "fumehood-runsc", runsc(ctx, c))
+	all = report(w, "directory for state", directory(c.State)) && all
+	all = report(w, "directory for logs", directory(c.Logs)) && all
+	for _, digest := range c.digests() {
+		_, err := c.Engine(ctx, digest)
+		all = report(w, "policy "+digest, err) && all
+	}
+	if c.Default == "" {
+		fmt.Fprintln(w, "note: there is no default policy: pods that name none are refused")
+	}
+	return all
+}
+
+func report(w io.Writer, what string, err error) bool {
+	if err == nil {
+		fmt.Fprintln(w, "ok:   "+what)
+		return true
+	}
+	f := proposal.FailureOf(err)
+	fmt.Fprintf(w, "fail: %s: %v\n", what, err)
+	if f.Hint != "" {
+		fmt.Fprintln(w, "      hint: "+f.Hint)
+	}
+	return false
+}
+
+func runsc(ctx context.Context, c Config) error {
+	_, err := install.Find(ctx, install.Options{Path: c.Runsc})
+	return err
+}
+
+// directory returns why a directory cannot be used, which a pod would make.
+func directory(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return stop("node.config", "cannot make the directory "+path, "make it, or name another", err)
+	}
+	if err := private(path); err != nil {
+		return stop("node.config", "the directory "+path+" is not private", "use another", err)
+	}
+	return nil
+}
+
+// digests returns the bundles that pods may have.
+func (c Config) digests() []string {
+	list := slices.Concat(slices.Collect(maps.Values(c.Namespaces))...)
+	if c.Default != "" {
+		list = append(list, c.Default)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
