@@ -11,6 +11,9 @@
 //	replaces = false                      # true: a bundle replaces the shipped policy
 //	logs     = "/var/log/fumehood/pods"
 //	log_limit = 1073741824                # bytes: a pod whose log is larger ends
+//	log_key  = "/etc/fumehood/log.key"    # signs the logs; "": each has a key of its own
+//	ledger   = "/var/lib/fumehood/ledger" # gets every log that is sealed; "": none
+//	ledger_key = "/etc/fumehood/ledger.key"
 //	state    = "/run/fumehood"            # short: sockets are below it
 //	runsc    = "/usr/local/lib/fumehood/fumehood-runsc"
 //	pause    = ["/pause"]                 # the command of the pause image
@@ -69,6 +72,9 @@ type Config struct {
 	Namespaces map[string][]string `toml:"namespaces"`
 	Logs       string              `toml:"logs"`
 	LogLimit   int64               `toml:"log_limit"`
+	LogKey     string              `toml:"log_key"`
+	Ledger     string              `toml:"ledger"`
+	LedgerKey  string              `toml:"ledger_key"`
 	State      string              `toml:"state"`
 	Runsc      string              `toml:"runsc"`
 	Pause      []string            `toml:"pause"`
@@ -90,8 +96,8 @@ func Read() (Config, error) {
 	if err == nil {
 		err = c.check()
 	}
-	for _, name := range append([]string{path, c.Policies}, c.Keys...) {
-		if err == nil {
+	for _, name := range append([]string{path, c.Policies, c.LogKey, c.LedgerKey}, c.Keys...) {
+		if err == nil && name != "" {
 			err = private(name)
 		}
 	}
@@ -131,6 +137,9 @@ func (c Config) check() error {
 	}
 	if c.LogLimit < 1 {
 		return errors.New("log_limit: it must be positive")
+	}
+	if (c.Ledger == "") != (c.LedgerKey == "") {
+		return errors.New("ledger: it needs ledger_key, and that needs it")
 	}
 	if len(c.Pause) == 0 {
 		return errors.New("pause: there is no command")

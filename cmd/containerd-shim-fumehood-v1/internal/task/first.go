@@ -20,6 +20,7 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/node"
 	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/ledger"
 	"github.com/fumehood/fumehood/pkg/pod"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -54,6 +55,7 @@ func (s *service) open(ctx context.Context, spec specs.Spec, pause pod.Process, 
 	if err != nil {
 		return err
 	}
+	s.audit = log
 	s.pod, err = pod.Open(pod.Options{Run: run(about, digest, runsc.Version), Log: log, Dir: s.dir})
 	if err != nil {
 		return err
@@ -113,7 +115,29 @@ func (s *service) log(about map[string]string) (*audit.Log, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, stop("pod.log", "cannot make the directory of the pod's log", "make room in the directory of the logs", err)
 	}
-	return audit.Create(filepath.Join(dir, s.id[:min(12, len(s.id))]+".jsonl"), audit.Options{Origin: "fumehood/pod/" + s.id})
+	signer, err := s.signer()
+	if err != nil {
+		return nil, err
+	}
+	return audit.Create(filepath.Join(dir, s.id[:min(12, len(s.id))]+".jsonl"), audit.Options{Origin: "fumehood/pod/" + s.id, Signer: signer})
+}
+
+// signer returns the node's key for logs, or nil.
+func (s *service) signer() (*audit.Signer, error) {
+	if s.node.LogKey == "" {
+		return nil, nil
+	}
+	return audit.ReadSigner(s.node.LogKey)
+}
+
+// append adds the pod's log, which is sealed, to the node's ledger, if it has one. The ledger
+// vouches for its key from then on.
+func (s *service) append() error {
+	if s.node.Ledger == "" {
+		return nil
+	}
+	_, _, err := ledger.AppendLog(s.node.Ledger, s.audit.Path(), s.node.LedgerKey, audit.Trust{Key: s.audit.Key()})
+	return err
 }
 
 // confirm makes sure that the kernel asks the gate, and ends the pod if it ever stops.
@@ -183,8 +207,10 @@ func (s *service) close(why error) error {
 		return nil
 	}
 	var err error
-	if s.pod != nil {
+	if s.pod != nil && !s.closed {
+		s.closed = true
 		err = s.pod.Close(why)
+		err = errors.Join(err, s.append())
 	}
 	return errors.Join(err, os.RemoveAll(s.dir))
 }

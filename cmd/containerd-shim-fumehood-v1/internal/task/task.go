@@ -29,6 +29,7 @@ import (
 	"gvisor.dev/gvisor/pkg/shim/v1/extension"
 
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/node"
+	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/pod"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -55,6 +56,8 @@ type service struct {
 	pause    pod.Process                    // the command of the first container
 	compiled func() (*policy.Engine, error) // waits for its policy
 	used     bool                           // the pod has its policy
+	audit    *audit.Log                     // of the pod
+	closed   bool
 
 	mu       sync.Mutex
 	admitted map[string]pod.Admission // what is to be started, by exec id; "" is the container
