@@ -35,7 +35,7 @@ func build(ctx context.Context, dir string) error {
 // containerd returns the path of containerd, which it builds if the user's cache does
 // not have it; that takes minutes.
 func containerd(ctx context.Context) (string, error) {
-	return cached("containerd-"+containerdVersion, "containerd", func(dir string) error {
+	return Cached("containerd-"+containerdVersion, "containerd", func(dir string) error {
 		return goCommand(ctx, []string{"GOBIN=" + dir}, "install", "github.com/containerd/containerd/v2/cmd/containerd@"+containerdVersion)
 	})
 }
@@ -43,16 +43,16 @@ func containerd(ctx context.Context) (string, error) {
 // busybox returns the path of the distribution's static busybox, which it fetches if
 // the user's cache does not have it. The package is not installed.
 func busybox(ctx context.Context) (string, error) {
-	return cached("busybox-static", "bin/busybox", func(dir string) error {
-		return run(ctx, dir, nil, "sh", "-ec", `apt-get download -qq busybox-static
+	return Cached("busybox-static", "bin/busybox", func(dir string) error {
+		return Run(ctx, dir, nil, "sh", "-ec", `apt-get download -qq busybox-static
 			dpkg-deb -x busybox-static_*.deb .
 			test -e bin/busybox || mv usr/bin bin # newer releases`)
 	})
 }
 
-// cached returns the file called name of the user's cache for key, which produce fills
-// if it does not exist. Concurrent callers may produce it twice; the last one wins.
-func cached(key, name string, produce func(dir string) error) (string, error) {
+// Cached returns the file called name of the user's cache for key, which produce writes to
+// dir if it does not exist. Concurrent callers may produce it twice; the last one wins.
+func Cached(key, name string, produce func(dir string) error) (string, error) {
 	user, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
@@ -79,11 +79,12 @@ func cached(key, name string, produce func(dir string) error) (string, error) {
 // goCommand runs the go command with the lowest priority. Without cgo, because the
 // pause program has no libc in its image.
 func goCommand(ctx context.Context, env []string, args ...string) error {
-	return run(ctx, "", append(env, "CGO_ENABLED=0"), "nice", append([]string{"-n", "19", "go"}, args...)...)
+	return Run(ctx, "", append(env, "CGO_ENABLED=0"), "nice", append([]string{"-n", "19", "go"}, args...)...)
 }
 
-// run runs a program, and reports what it printed if it fails.
-func run(ctx context.Context, dir string, env []string, name string, args ...string) error {
+// Run runs a program in dir, with env added to the environment, and reports what it printed if
+// it fails.
+func Run(ctx context.Context, dir string, env []string, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {

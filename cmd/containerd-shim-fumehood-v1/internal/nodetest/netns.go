@@ -3,12 +3,17 @@
 package nodetest
 
 import (
+	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
 
 	"golang.org/x/sys/unix"
 )
+
+// Address is the node's, on its loopback interface. Kubelets refuse 127.0.0.1.
+const Address = "192.0.2.1"
 
 // newNetns returns a new network namespace that has nothing but a loopback interface.
 func newNetns() (*os.File, error) {
@@ -53,20 +58,31 @@ func within(netns *os.File, f func() error) error {
 	})
 }
 
-// loopbackUp turns on the interface at which containerd serves streams.
+// loopbackUp turns on the interface at which containerd serves streams, and adds Address to it.
 func loopbackUp() error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(socket)
-	request, err := unix.NewIfreq("lo")
+	up, err := unix.NewIfreq("lo")
 	if err != nil {
 		return err
 	}
-	request.SetUint16(unix.IFF_UP)
-	return unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, request)
+	up.SetUint16(unix.IFF_UP)
+	alias, err := unix.NewIfreq("lo:1")
+	if err != nil {
+		return err
+	}
+	if err := alias.SetInet4Addr(net.ParseIP(Address).To4()); err != nil {
+		return err
+	}
+	return errors.Join(unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, up), unix.IoctlIfreq(socket, unix.SIOCSIFADDR, alias))
 }
+
+// StartIn starts cmd in the node's network namespace. The channel receives what Wait returns.
+// The caller ends it before the node ends.
+func (n *Node) StartIn(cmd *exec.Cmd) (chan error, error) { return startIn(n.netns, cmd) }
 
 // startIn starts cmd in a network namespace. The channel receives what Wait returns. The
 // thread lives as long as cmd, because the kernel sends Pdeathsig when it ends.

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clustertest starts a Kubernetes of one node around a nodetest.Node, for tests: etcd, the
+// API server, the scheduler, the controller manager and a kubelet, and runs kubectl.
+//
+// The programs are those of Version, built from the module proxy into the user's cache, and the
+// distribution's etcd. All of them run in the node's network namespace, below its directory, and
+// with certificates made for the test. The kubelet has a mount namespace of its own, in which the
+// kernel's settings that it would change on the machine are files.
+//
+// It is not what a cluster is in some respects: pods are in no cgroup of the kubelet's, so that
+// their limits have no effect, nothing is evicted, no service has an address (there is no
+// kube-proxy and no DNS), and the node's only address is on its loopback interface.
+package clustertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/nodetest"
+)
+
+const (
+	buildTime = 2 * time.Hour
+	readyTime = 2 * time.Minute
+	callTime  = time.Minute
+	endTime   = 20 * time.Second
+)
+
+const server = "https://" + nodetest.Address + ":6443"
+
+// NodeName is that of the only node.
+const NodeName = "node"
+
+// A Cluster is a running Kubernetes.
+type Cluster struct {
+	node    *nodetest.Node
+	dir     string
+	kubectl string
+	running []process
+	mounted bool
+}
+
+type process struct {
+	name  string
+	cmd   *exec.Cmd
+	ended chan error
+}
+
+// Build builds or finds everything that a cluster needs. Without it, the first start does, which
+// has less time.
+func Build(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), buildTime)
+	defer cancel()
+	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl"} {
+		if _, err := build(ctx, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := etcd(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Start returns a cluster whose only node is n. It fails the test if that does not get ready. When
+// the test ends, pods are deleted and the programs end, or the test fails.
+func Start(t testing.TB, n *nodetest.Node) *Cluster {
+	t.Helper()
+	c := StartServer(t, n)
+	ctx, cancel := context.WithTimeout(t.Context(), readyTime)
+	defer cancel()
+	if err := c.startNode(ctx); err != nil {
+		t.Fatalf("cannot start Kubernetes: %v", err)
+	}
+	return c
+}
+
+// StartServer is like Start without the kubelet, the scheduler and the controller manager: only
+// the API server and etcd run.
+func StartServer(t testing.TB, n *nodetest.Node) *Cluster {
+	t.Helper()
+	c := &Cluster{node: n, dir: filepath.Join(n.Dir, "kubernetes")}
+	t.Cleanup(func() { c.end(t) })
+	ctx, cancel := context.WithTimeout(t.Context(), readyTime)
+	defer cancel()
+	if err := c.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.startServer(ctx); err != nil {
+		t.Fatalf("cannot start the API server: %v", err)
+	}
+	return c
+}
+
+// prepare writes certificates and configuration.
+func (c *Cluster) prepare() error {
+	for _, dir := range []string{c.dir, c.path("kubelet")} {
+		if err := os.Mkdir(dir, 0o711); err != nil {
+			return err
+		}
+	}
+	a, err := newAuthority(c.dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		a.issue("server", "kube-apiserver", "system:masters"), // the kubelet knows it as a client, too
+		a.client("admin", "admin", "system:masters"),
+		a.client("scheduler", "system:kube-scheduler"),
+		a.client("manager", "system:kube-controller-manager"),
+		a.client("node", "system:node:"+NodeName, "system:nodes"),
+		os.WriteFile(c.path("resolv.conf"), nil, 0o644),
+		writeJSON(c.path("kubelet.conf"), c.kubelet()))
+}
+
+// startServer starts etcd and the API server, and waits until that is ready.
+func (c *Cluster) startServer(ctx context.Context) error {
+	store, err := etcd(ctx)
+	if err != nil {
+		return err
+	}
+	if c.kubectl, err = build(ctx, "kubectl"); err != nil {
+		return err
+	}
+	if err := c.run("etcd", store, etcdFlags(c.path("etcd"))...); err != nil {
+		return err
+	}
+	if err := c.program(ctx, "kube-apiserver", c.serverFlags()...); err != nil {
+		return err
+	}
+	_, err = c.Wait(ctx, "ok", "get", "--raw", "/readyz")
+	return err
+}
+
+// startNode starts everything else, and waits until the node is ready and its namespace has the
+// service account that pods need.
+func (c *Cluster) startNode(ctx context.Context) error {
+	err := c.program(ctx, "kube-scheduler", "--kubeconfig="+c.path("scheduler.conf"), "--leader-elect=false", "--bind-address="+nodetest.Address)
+	if err != nil {
+		return err
+	}
+	if err := c.program(ctx, "kube-controller-manager", c.managerFlags()...); err != nil {
+		return err
+	}
+	if err := c.startKubelet(ctx); err != nil {
+		return err
+	}
+	if _, err := c.Wait(ctx, "True", "get", "node", NodeName, `-o=jsonpath={.status.conditions[?(@.type=="Ready")].status}`); err != nil {
+		return err
+	}
+	_, err = c.Wait(ctx, "default", "get", "serviceaccount", "default")
+	return err
+}
+
+// startKubelet starts the kubelet in its mount namespace. Its directory is shared, so that
+// containerd sees what it mounts for pods.
+func (c *Cluster) startKubelet(ctx context.Context) error {
+	kubelet, err := build(ctx, "kubelet")
+	if err != nil {
+		return err
+	}
+	dir := c.path("kubelet")
+	if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil {
+		return err
+	}
+	c.mounted = true
+	if err := unix.Mount("", dir, "", unix.MS_SHARED, ""); err != nil {
+		return err
+	}
+	return c.run("kubelet", "unshare", "--mount", "--propagation", "unchanged", "sh", "-ec", hide, "kubelet", c.path("settings"), kubelet,
+		"--config="+c.path("kubelet.conf"), "--kubeconfig="+c.path("node.conf"), "--root-dir="+dir, "--cert-dir="+c.path("pki"),
+		"--hostname-override="+NodeName, "--node-ip="+nodetest.Address)
+}
+
+// hide hides from the kubelet what it would change outside its directory, and becomes it. $1 is a
+// directory for the kernel's settings, which have the values that the kubelet wants.
+const hide = `
+settings=$1; shift
+mount --make-private /
+mount --make-rprivate /proc
+mkdir "$settings"
+for setting in vm/overcommit_memory=1 vm/panic_on_oom=0 kernel/panic=10 kernel/panic_on_oops=1 \
+	kernel/keys/root_maxkeys=1000000 kernel/keys/root_maxbytes=25000000; do
+	name=${setting%=*}; file=$settings/${name##*/}
+	echo "${setting#*=}" > "$file"
+	mount --bind "$file" "/proc/sys/$name"
+done
+mount -t tmpfs none /var/lib
+mount -t tmpfs none /var/log
+exec "$@"
+`
+
+// program starts a program of Kubernetes.
+func (c *Cluster) program(ctx context.Context, name string, flags ...string) error {
+	path, err := build(ctx, name)
+	if err != nil {
+		return err
+	}
+	return c.run(name, path, flags...)
+}
+
+// run starts a program, which writes to the file NAME.log.
+func (c *Cluster) run(name, path string, args ...string) error {
+	log, err := os.Create(c.log(name))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(path, args...)
+	cmd.Stdout, cmd.Stderr, cmd.Dir = log, log, c.dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	ended, err := c.node.StartIn(cmd)
+	if err != nil {
+		return fmt.Errorf("cannot start %s: %w", name, err)
+	}
+	c.running = append(c.running, process{name, cmd, ended})
+	return nil
+}
+
+// Kubectl runs kubectl as an administrator and returns what it printed, on both streams. input is
+// its standard input.
+func (c *Cluster) Kubectl(input string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), callTime)
+	defer cancel()
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, c.kubectl, append([]string{"--kubeconfig=" + c.path("admin.conf"), "--cache-dir=" + c.path("cache")}, args...)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &out
+	ended, err := c.node.StartIn(cmd)
+	if err == nil {
+		err = <-ended
+	}
+	if err != nil {
+		err = fmt.Errorf("kubectl %q: %w: %s", args, err, out.String())
+	}
+	return out.String(), err
+}
+
+// Wait runs kubectl until it prints want, among other things, and returns what it printed. It
+// returns an error when ctx ends, or a program of the cluster.
+func (c *Cluster) Wait(ctx context.Context, want string, args ...string) (string, error) {
+	for {
+		out, err := c.Kubectl("", args...)
+		if err == nil && strings.Contains(out, want) {
+			return out, nil
+		}
+		if err := c.ended(); err != nil {
+			return out, err
+		}
+		select {
+		case <-ctx.Done():
+			return out, fmt.Errorf("kubectl %q does not print %q: %q, %w", args, want, out, err)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// ended returns an error if a program has ended.
+func (c *Cluster) ended() error {
+	for _, p := range c.running {
+		select {
+		case err := <-p.ended:
+			p.ended <- err
+			return fmt.Errorf("%s has ended: %v", p.name, err)
+		default:
+		}
+	}
+	return nil
+}
+
+// end deletes the pods, and ends the programs, the last one first.
+func (c *Cluster) end(t testing.TB) {
+	t.Helper()
+	if c.mounted {
+		if _, err := c.Kubectl("", "delete", "pods", "--all", "--all-namespaces", "--timeout=50s"); err != nil {
+			t.Error(err)
+		}
+	}
+	for i := len(c.running) - 1; i >= 0; i-- {
+		if err := c.running[i].stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	if c.mounted {
+		if err := unix.Unmount(c.path("kubelet"), unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	}
+	if t.Failed() {
+		c.logTails(t)
+	}
+}
+
+// stop ends a program, with SIGKILL if SIGTERM does not.
+func (p process) stop() error {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	select {
+	case <-p.ended:
+		return nil
+	case <-time.After(endTime):
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+		return fmt.Errorf("%s did not end within %s", p.name, endTime)
+	}
+}
+
+func (c *Cluster) path(name string) string { return filepath.Join(c.dir, name) }
+
+func (c *Cluster) log(program string) string { return c.path(program + ".log") }
+
+// logTails logs the end of what each program wrote.
+func (c *Cluster) logTails(t testing.TB) {
+	const limit = 8 << 10
+	for _, p := range c.running {
+		file, err := os.Open(c.log(p.name))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		_, _ = file.Seek(-limit, io.SeekEnd) // shorter ones are read whole
+		text, err := io.ReadAll(file)
+		t.Logf("%s (%v):\n%s", p.name, err, text)
+		file.Close()
+	}
+}
