@@ -236,16 +236,24 @@ func (c *Cluster) Kubectl(input string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), callTime)
 	defer cancel()
 	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, c.kubectl, append([]string{"--kubeconfig=" + c.path("admin.conf"), "--cache-dir=" + c.path("cache")}, args...)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &out
-	ended, err := c.node.StartIn(cmd)
-	if err == nil {
-		err = <-ended
-	}
+	err := c.Stream(ctx, input, &out, args...)
 	if err != nil {
 		err = fmt.Errorf("kubectl %q: %w: %s", args, err, out.String())
 	}
 	return out.String(), err
+}
+
+// Stream is like Kubectl, but it writes what kubectl prints to out meanwhile, and has no limit of
+// time but ctx.
+func (c *Cluster) Stream(ctx context.Context, input string, out io.Writer, args ...string) error {
+	cmd := exec.CommandContext(ctx, c.kubectl, append([]string{"--kubeconfig=" + c.path("admin.conf"), "--cache-dir=" + c.path("cache")}, args...)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), out, out
+	cmd.Env = append(os.Environ(), "HOME="+c.dir)
+	ended, err := c.node.StartIn(cmd)
+	if err != nil {
+		return err
+	}
+	return <-ended
 }
 
 // Wait runs kubectl until it prints want, among other things, and returns what it printed. It

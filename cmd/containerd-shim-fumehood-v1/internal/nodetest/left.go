@@ -43,7 +43,7 @@ func (n *Node) Left() []string {
 	mounts := slices.DeleteFunc(n.mounts(""), func(point string) bool {
 		return point == filepath.Join(n.Root, namespace, "null-netns")
 	})
-	return append(describe(n.processes()), mounts...)
+	return append(describe(n.Processes()), mounts...)
 }
 
 // gone waits until nothing is left: containerd does not wait for shims to end.
@@ -64,7 +64,7 @@ type Process struct {
 
 // Processes returns the pod's shims, gofers, sentries with their stubs, and runscs.
 func (p *Pod) Processes() []Process {
-	return slices.DeleteFunc(p.node.processes(), func(q Process) bool {
+	return slices.DeleteFunc(p.node.Processes(), func(q Process) bool {
 		return !slices.ContainsFunc(p.ids(), func(id string) bool { return strings.Contains(q.Command, id) })
 	})
 }
@@ -78,10 +78,10 @@ func (p *Pod) ids() []string {
 	return ids
 }
 
-// processes returns the processes whose command line names the node's directory. All of
-// a node's do: they get the path of a socket, of runsc's root or of a bundle. Zombies have
-// no command line.
-func (n *Node) processes() []Process {
+// Processes returns the processes, except containerd, whose command line names the node's
+// directory. All of a node's do: they get the path of a socket, of runsc's root or of a bundle.
+// Zombies have no command line.
+func (n *Node) Processes() []Process {
 	var found []Process
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range lines {
@@ -189,7 +189,7 @@ func (n *Node) cgroups(id string) []string {
 // and then that.
 func (n *Node) force() error {
 	var errs []error
-	for _, p := range n.processes() {
+	for _, p := range n.Processes() {
 		if err := syscall.Kill(p.Pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			errs = append(errs, err)
 		}

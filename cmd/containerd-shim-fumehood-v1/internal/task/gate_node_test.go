@@ -5,14 +5,12 @@
 package task_test
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,108 +20,10 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/node"
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/nodetest"
-	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/key"
 	"github.com/fumehood/fumehood/pkg/ledger"
 	"github.com/fumehood/fumehood/pkg/policy"
-	"github.com/fumehood/fumehood/pkg/policy/source"
 )
-
-const noID = `package fumehood.exec
-
-deny contains {"rule": "test.id", "message": "id is not for pods", "suggestion": "use another"} if regex.match("(^|/)id$", input.argv[0])
-
-deny contains {"rule": "test.copy", "message": "it is a copy of id", "suggestion": "use another"} if endswith(input.path, "/id")
-`
-
-const noDate = `package fumehood.command
-
-deny contains {"rule": "test.date", "message": "there is no time", "suggestion": "use another"} if input.command.tool == "date"
-`
-
-// An operator is the configuration of a node.
-type operator struct {
-	t    testing.TB
-	dir  string
-	key  string
-	file string
-}
-
-func newOperator(t testing.TB) *operator {
-	o := &operator{t: t, dir: t.TempDir()}
-	o.key, o.file = filepath.Join(o.dir, "key.pem"), filepath.Join(o.dir, "node.toml")
-	public, err := key.GenerateBundle(o.key)
-	check(t, err)
-	check(t, os.WriteFile(filepath.Join(o.dir, "public.pem"), []byte(public), 0o600))
-	check(t, os.Mkdir(filepath.Join(o.dir, "policies"), 0o700))
-	return o
-}
-
-// bundle puts a bundle where the node finds it, and returns its digest.
-func (o *operator) bundle(rules ...string) string {
-	o.t.Helper()
-	recipe := source.Recipe{}
-	for i, text := range rules {
-		recipe.Files = append(recipe.Files, policy.File{Name: fmt.Sprintf("p%d.rego", i), Content: []byte(text)})
-	}
-	data, err := source.Build(recipe)
-	check(o.t, err)
-	data, err = source.Signing{Key: o.key, KeyID: source.DefaultKeyID}.Sign("test", data)
-	check(o.t, err)
-	digest := source.Digest(data)
-	check(o.t, os.WriteFile(o.place(digest), data, 0o600))
-	return digest
-}
-
-func (o *operator) place(digest string) string {
-	return filepath.Join(o.dir, "policies", strings.TrimPrefix(digest, "sha256:")+".tar.gz")
-}
-
-// configure writes the node's file.
-func (o *operator) configure(n string, lines ...string) {
-	o.t.Helper()
-	text := fmt.Sprintf("policies = %q\nkeys = [%q]\nlogs = %q\nstate = %q\nrunsc = %q\n", o.dir+"/policies", o.dir+"/public.pem", o.dir+"/logs", o.dir+"/run", n)
-	check(o.t, os.WriteFile(o.file, []byte(text+strings.Join(lines, "\n")+"\n"), 0o600))
-}
-
-// verify checks the last log that was written: it is sealed, and says what.
-func (o *operator) verify(what string) {
-	o.t.Helper()
-	files, err := filepath.Glob(o.dir + "/logs/*/*.jsonl")
-	check(o.t, err)
-	at := func(name string) time.Time {
-		info, err := os.Stat(name)
-		check(o.t, err)
-		return info.ModTime()
-	}
-	slices.SortFunc(files, func(a, b string) int { return at(a).Compare(at(b)) })
-	if len(files) == 0 {
-		o.t.Fatal("there is no log")
-	}
-	data, err := os.ReadFile(files[len(files)-1])
-	check(o.t, err)
-	found, err := audit.Verify(bytes.NewReader(data), audit.Trust{})
-	if err != nil || found.State != audit.Sealed || !strings.Contains(string(data), what) {
-		o.t.Errorf("%s: %+v, %v, %q is in it: %v", files[len(files)-1], found, err, what, strings.Contains(string(data), what))
-	}
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantError(t *testing.T, err error, want string) {
-	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("error %v, want %q", err, want)
-	}
-}
-
-// forever is a container that starts a program each second.
-var forever = nodetest.ContainerOptions{ReadOnly: true, Command: []string{"/bin/sh", "-c", "while sleep 1; do env echo on; done"}}
 
 // Policy decides in real pods, which come, restart, fail and go, and leave nothing but their logs.
 func TestGate(t *testing.T) {

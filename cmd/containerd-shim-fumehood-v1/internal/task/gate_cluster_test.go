@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cluster
+
+package task_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/clustertest"
+	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/node"
+	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/nodetest"
+)
+
+// A kube is a Kubernetes of one node with its operator.
+type kube struct {
+	*clustertest.Cluster
+	t    testing.TB
+	o    *operator
+	node *nodetest.Node
+}
+
+func newKube(t testing.TB, start func(testing.TB, *nodetest.Node) *clustertest.Cluster) kube {
+	clustertest.Build(t)
+	o := newOperator(t)
+	n := nodetest.Start(t, nodetest.Options{Env: []string{node.Variable + "=" + o.file}})
+	o.configure(n.Runsc.Path, "default = \""+o.bundle(noID, noDate)+"\"")
+	k := kube{start(t, n), t, o, n}
+	k.must(page(t), "apply", "-f", "-")
+	k.must(`{"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "gvisor"}, "handler": "gvisor"}`, "apply", "-f", "-")
+	return k
+}
+
+// page returns the objects of docs/KUBERNETES.md.
+func page(t testing.TB) string {
+	t.Helper()
+	text, err := os.ReadFile("../../../../docs/KUBERNETES.md")
+	check(t, err)
+	_, rest, _ := strings.Cut(string(text), "```yaml\n")
+	yaml, _, found := strings.Cut(rest, "```\n")
+	if !found {
+		t.Fatal("the page has no objects")
+	}
+	return yaml
+}
+
+// must runs kubectl, which has to succeed.
+func (k kube) must(input string, args ...string) string {
+	k.t.Helper()
+	out, err := k.Kubectl(input, args...)
+	check(k.t, err)
+	return out
+}
+
+// wait runs kubectl until it prints want.
+func (k kube) wait(want string, args ...string) string {
+	k.t.Helper()
+	ctx, cancel := context.WithTimeout(k.t.Context(), time.Minute)
+	defer cancel()
+	out, err := k.Wait(ctx, want, args...)
+	check(k.t, err)
+	return out
+}
+
+// in returns k for a test of k's.
+func (k kube) in(t testing.TB) kube {
+	k.t = t
+	return k
+}
+
+type object = map[string]any
+
+// pod returns a pod of a runtime class and with a policy, or without if they are empty.
+func pod(name, class, policy string, command ...string) string {
+	spec := object{"containers": []object{{
+		"name": "c", "image": nodetest.Busybox, "imagePullPolicy": "Never", "command": command,
+		"securityContext": object{"readOnlyRootFilesystem": true},
+	}}, "terminationGracePeriodSeconds": 1}
+	if class != "" {
+		spec["runtimeClassName"] = class
+	}
+	annotations := object{}
+	if policy != "" {
+		annotations[node.Annotation] = policy
+	}
+	text, err := json.Marshal(object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name, "annotations": annotations}, "spec": spec})
+	if err != nil {
+		panic("task_test: internal error: " + err.Error())
+	}
+	return string(text)
+}
+
+// running starts a pod that starts a program each second, with the policy of the node's default.
+func (k kube) running(name, class string) {
+	k.t.Helper()
+	k.must(pod(name, class, "", forever.Command...), "create", "-f", "-")
+	k.wait("Running", "get", "pod", name, "-o=jsonpath={.status.phase}")
+}
+
+func (k kube) remove(name string) {
+	k.t.Helper()
+	k.must("", "delete", "pod", name, "--timeout=50s")
+}
+
+// A kubelet runs pods with a gate, on one node.
+func TestCluster(t *testing.T) {
+	k := newKube(t, clustertest.Start)
+	t.Log(k.must("", "get", "nodes", "-o", "wide"))
+	for _, test := range []struct {
+		name string
+		do   func(kube)
+	}{
+		{"admission", admission}, {"pod", onePod}, {"command", refusedCommand}, {"policy", refusedPolicy}, {"gate killed", gateOfPodKilled},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.do(k.in(t)) })
+	}
+}
+
+// The API server accepts the objects of the page, and then only pods of the class where it is bound.
+func TestClusterAdmission(t *testing.T) {
+	k := newKube(t, clustertest.StartServer)
+	k.must("", "create", "serviceaccount", "default")
+	admission(k)
+}
+
+func admission(k kube) {
+	dry := []string{"create", "--namespace=bound", "--dry-run=server", "-f", "-"}
+	k.must("", "create", "namespace", "bound")
+	k.Kubectl("", "create", "serviceaccount", "default", "--namespace=bound") // unless the controller manager does
+	k.must("", "label", "namespace", "bound", "fumehood.dev/gate=required")
+	for _, class := range []string{"", "gvisor"} {
+		k.refused("pods of this namespace run with the RuntimeClass fumehood", pod("other", class, "", "/bin/true"), dry...)
+		k.must(pod("other", class, "", "/bin/true"), "create", "--namespace=default", "--dry-run=server", "-f", "-")
+	}
+	k.must(pod("gated", "fumehood", "", "/bin/true"), dry...)
+}
+
+// refused runs kubectl until it fails for the reason want: policies of the API server take effect
+// after a while.
+func (k kube) refused(want, input string, args ...string) {
+	k.t.Helper()
+	var err error
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		if _, err = k.Kubectl(input, args...); err != nil && strings.Contains(err.Error(), want) {
+			return
+		}
+	}
+	wantError(k.t, err, want)
+}
+
+// A pod runs, kubectl exec asks policy, and with the pod its log ends.
+func onePod(k kube) {
+	k.running("one", "fumehood")
+	if out := k.must("", "exec", "one", "--", "/bin/echo", "hello"); out != "hello\n" {
+		k.t.Errorf("exec: %q", out)
+	}
+	for command, want := range map[string]string{"/bin/date": "there is no time", "/bin/id": "id is not for pods"} {
+		_, err := k.Kubectl("", "exec", "one", "--", command)
+		wantError(k.t, err, want)
+	}
+	if out := k.must("", "logs", "one"); !strings.Contains(out, "on\n") {
+		k.t.Errorf("logs: %q", out)
+	}
+	k.remove("one")
+	k.o.verify("end")
+}
+
+// A pod whose command policy refuses says so in its events.
+func refusedCommand(k kube) {
+	k.must(pod("two", "fumehood", "", "/bin/date"), "create", "-f", "-")
+	k.wait("there is no time", "describe", "pod", "two")
+	k.remove("two")
+}
+
+// A pod that names a policy which its namespace may not have does not run.
+func refusedPolicy(k kube) {
+	k.must(pod("three", "fumehood", "sha256:"+strings.Repeat("1", 64), forever.Command...), "create", "-f", "-")
+	k.wait(`pods of the namespace "default" may not have the policy`, "describe", "pod", "three")
+	if phase := k.must("", "get", "pod", "three", "-o=jsonpath={.status.phase}"); phase != "Pending" {
+		k.t.Errorf("phase %q", phase)
+	}
+	k.remove("three")
+}
+
+// A pod whose gate is killed is started again by the kubelet, with a gate.
+func gateOfPodKilled(k kube) {
+	k.running("four", "fumehood")
+	check(k.t, syscall.Kill(k.gate("four"), syscall.SIGKILL))
+	k.wait("1 true", "get", "pod", "four", "-o=jsonpath={.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].ready}")
+	_, err := k.Kubectl("", "exec", "four", "--", "/bin/date")
+	wantError(k.t, err, "there is no time")
+	if len(k.logs("four")) != 2 {
+		k.t.Errorf("logs %q", k.logs("four"))
+	}
+	k.remove("four")
+}
+
+// logs returns the files of a pod's logs, which have the names of its sandboxes.
+func (k kube) logs(pod string) []string {
+	files, err := filepath.Glob(k.o.dir + "/logs/default_" + pod + "_*/*.jsonl")
+	check(k.t, err)
+	return files
+}
+
+// gate returns the shim that has a pod's gate.
+func (k kube) gate(pod string) int {
+	k.t.Helper()
+	for _, log := range k.logs(pod) {
+		for _, p := range k.node.Processes() {
+			if strings.Contains(p.Command, "/containerd-shim-") && strings.Contains(p.Command, "-id "+strings.TrimSuffix(filepath.Base(log), ".jsonl")) {
+				return p.Pid
+			}
+		}
+	}
+	k.t.Fatalf("no gate: %q", k.logs(pod))
+	return 0
+}
+
+// BenchmarkCluster starts pods with gVisor's shim and with the gate, one after the other: the time
+// from a pod's creation, as a client of the API server sees it, until it runs.
+func BenchmarkCluster(b *testing.B) {
+	k := newKube(b, clustertest.Start)
+	phases, w := io.Pipe()
+	go func() {
+		err := k.Stream(b.Context(), "", w, "get", "pods", "--watch", `-o=jsonpath={.metadata.name} {.status.phase}{"\n"}`)
+		w.CloseWithError(fmt.Errorf("the watch has ended: %v", err))
+	}()
+	lines := bufio.NewScanner(phases)
+	spent, rounds := map[string]time.Duration{}, 0
+	for b.Loop() {
+		rounds++
+		for _, class := range []string{nodetest.GVisor, nodetest.Fumehood} {
+			name := fmt.Sprint(class, rounds)
+			k.must(pod(name, class, "", forever.Command...), "create", "-f", "-")
+			created := seen(b, lines, name+" Pending")
+			spent[class] += seen(b, lines, name+" Running").Sub(created)
+			k.remove(name)
+		}
+	}
+	for class, total := range spent {
+		b.ReportMetric(float64(total.Milliseconds())/float64(rounds), class+"-ms")
+	}
+}
+
+// seen returns when line comes.
+func seen(b *testing.B, lines *bufio.Scanner, line string) time.Time {
+	b.Helper()
+	for lines.Scan() {
+		if lines.Text() == line {
+			return time.Now()
+		}
+	}
+	b.Fatalf("%q does not come: %v", line, lines.Err())
+	return time.Time{}
+}
