@@ -120,7 +120,7 @@ func TestCluster(t *testing.T) {
 		name string
 		do   func(kube)
 	}{
-		{"admission", admission}, {"pod", onePod}, {"command", refusedCommand}, {"policy", refusedPolicy}, {"gate killed", gateOfPodKilled},
+		{"admission", admission}, {"pod", onePod}, {"command", refusedCommand}, {"policy", refusedPolicy}, {"later", refusedLater}, {"gate killed", gateOfPodKilled},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.do(k.in(t)) })
 	}
@@ -136,7 +136,7 @@ func TestClusterAdmission(t *testing.T) {
 func admission(k kube) {
 	dry := []string{"create", "--namespace=bound", "--dry-run=server", "-f", "-"}
 	k.must("", "create", "namespace", "bound")
-	k.Kubectl("", "create", "serviceaccount", "default", "--namespace=bound") // unless the controller manager does
+	_, _ = k.Kubectl("", "create", "serviceaccount", "default", "--namespace=bound") // unless the controller manager does
 	k.must("", "label", "namespace", "bound", "fumehood.dev/gate=required")
 	for _, class := range []string{"", "gvisor"} {
 		k.refused("pods of this namespace run with the RuntimeClass fumehood", pod("other", class, "", "/bin/true"), dry...)
@@ -177,32 +177,46 @@ func onePod(k kube) {
 
 // A pod whose command policy refuses says so in its events.
 func refusedCommand(k kube) {
-	k.must(pod("two", "fumehood", "", "/bin/date"), "create", "-f", "-")
-	k.wait("there is no time", "describe", "pod", "two")
-	k.remove("two")
+	k.must(pod("command", "fumehood", "", "/bin/date"), "create", "-f", "-")
+	k.wait("there is no time", "describe", "pod", "command")
+	k.remove("command")
 }
 
 // A pod that names a policy which its namespace may not have does not run.
 func refusedPolicy(k kube) {
-	k.must(pod("three", "fumehood", "sha256:"+strings.Repeat("1", 64), forever.Command...), "create", "-f", "-")
-	k.wait(`pods of the namespace "default" may not have the policy`, "describe", "pod", "three")
-	if phase := k.must("", "get", "pod", "three", "-o=jsonpath={.status.phase}"); phase != "Pending" {
+	k.must(pod("policy", "fumehood", "sha256:"+strings.Repeat("1", 64), forever.Command...), "create", "-f", "-")
+	k.wait(`pods of the namespace "default" may not have the policy`, "describe", "pod", "policy")
+	if phase := k.must("", "get", "pod", "policy", "-o=jsonpath={.status.phase}"); phase != "Pending" {
 		k.t.Errorf("phase %q", phase)
 	}
-	k.remove("three")
+	k.remove("policy")
+}
+
+// What a kubelet starts later in a pod that runs is refused, too: a probe, and a container for debugging.
+func refusedLater(k kube) {
+	const probe = `{"spec": {"containers": [{"name": "c", "readinessProbe": {"periodSeconds": 1, "exec": {"command": ["/bin/id"]}}}]}}`
+	merged := k.must(pod("later", "fumehood", "", forever.Command...), "patch", "--local", "-f", "-", "--patch="+probe, "-o=json")
+	k.must(merged, "create", "-f", "-")
+	k.wait("id is not for pods", "describe", "pod", "later")
+	k.must("", "debug", "later", "--image="+nodetest.Busybox, "--image-pull-policy=Never", "--container=debug", "--", "/bin/date")
+	k.wait("there is no time", "describe", "pod", "later")
+	if ready := k.must("", "get", "pod", "later", "-o=jsonpath={.status.containerStatuses[0].ready}"); ready != "false" {
+		k.t.Errorf("ready: %s", ready)
+	}
+	k.remove("later")
 }
 
 // A pod whose gate is killed is started again by the kubelet, with a gate.
 func gateOfPodKilled(k kube) {
-	k.running("four", "fumehood")
-	check(k.t, syscall.Kill(k.gate("four"), syscall.SIGKILL))
-	k.wait("1 true", "get", "pod", "four", "-o=jsonpath={.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].ready}")
-	_, err := k.Kubectl("", "exec", "four", "--", "/bin/date")
+	k.running("killed", "fumehood")
+	check(k.t, syscall.Kill(k.gate("killed"), syscall.SIGKILL))
+	k.wait("1 true", "get", "pod", "killed", "-o=jsonpath={.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].ready}")
+	_, err := k.Kubectl("", "exec", "killed", "--", "/bin/date")
 	wantError(k.t, err, "there is no time")
-	if len(k.logs("four")) != 2 {
-		k.t.Errorf("logs %q", k.logs("four"))
+	if len(k.logs("killed")) != 2 {
+		k.t.Errorf("logs %q", k.logs("killed"))
 	}
-	k.remove("four")
+	k.remove("killed")
 }
 
 // logs returns the files of a pod's logs, which have the names of its sandboxes.
