@@ -244,20 +244,15 @@ func (k kube) gate(pod string) int {
 // from a pod's creation, as a client of the API server sees it, until it runs.
 func BenchmarkCluster(b *testing.B) {
 	k := newKube(b, clustertest.Start)
-	phases, w := io.Pipe()
-	go func() {
-		err := k.Stream(b.Context(), "", w, "get", "pods", "--watch", `-o=jsonpath={.metadata.name} {.status.phase}{"\n"}`)
-		w.CloseWithError(fmt.Errorf("the watch has ended: %v", err))
-	}()
-	lines := bufio.NewScanner(phases)
+	phases := k.phases(b)
 	spent, rounds := map[string]time.Duration{}, 0
 	for b.Loop() {
 		rounds++
 		for _, class := range []string{nodetest.GVisor, nodetest.Fumehood} {
 			name := fmt.Sprint(class, rounds)
 			k.must(pod(name, class, "", forever.Command...), "create", "-f", "-")
-			created := seen(b, lines, name+" Pending")
-			spent[class] += seen(b, lines, name+" Running").Sub(created)
+			created := seen(b, phases, name+" Pending")
+			spent[class] += seen(b, phases, name+" Running").Sub(created)
 			k.remove(name)
 		}
 	}
@@ -266,14 +261,37 @@ func BenchmarkCluster(b *testing.B) {
 	}
 }
 
-// seen returns when line comes.
-func seen(b *testing.B, lines *bufio.Scanner, line string) time.Time {
+// An event is that a pod is in a phase.
+type event struct {
+	line string // NAME PHASE
+	at   time.Time
+}
+
+// phases returns what a watch of all pods prints.
+func (k kube) phases(b *testing.B) chan event {
+	r, w := io.Pipe()
+	go func() {
+		err := k.Stream(b.Context(), "", w, "get", "pods", "--watch", `-o=jsonpath={.metadata.name} {.status.phase}{"\n"}`)
+		w.CloseWithError(err)
+	}()
+	events := make(chan event, 1000)
+	go func() {
+		defer close(events)
+		for lines := bufio.NewScanner(r); lines.Scan(); {
+			events <- event{lines.Text(), time.Now()}
+		}
+	}()
+	return events
+}
+
+// seen returns when line came.
+func seen(b *testing.B, events chan event, line string) time.Time {
 	b.Helper()
-	for lines.Scan() {
-		if lines.Text() == line {
-			return time.Now()
+	for e := range events {
+		if e.line == line {
+			return e.at
 		}
 	}
-	b.Fatalf("%q does not come: %v", line, lines.Err())
+	b.Fatalf("%q does not come", line)
 	return time.Time{}
 }
