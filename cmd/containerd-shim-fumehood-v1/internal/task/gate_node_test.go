@@ -22,7 +22,6 @@ import (
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/nodetest"
 	"github.com/fumehood/fumehood/pkg/key"
 	"github.com/fumehood/fumehood/pkg/ledger"
-	"github.com/fumehood/fumehood/pkg/policy"
 )
 
 // Policy decides in real pods, which come, restart, fail and go, and leave nothing but their logs.
