@@ -82,7 +82,7 @@ func (s *service) open(ctx context.Context, spec specs.Spec, pause pod.Process, 
 		return err
 	}
 	self := os.Getpid()
-	go s.pod.Serve(func(pid int) bool { return descends(pid, self) })
+	go s.pod.Serve(func(pid int) bool { return descends(pid, self, parentOf) })
 	go s.watch(about[namespaceAnnotation], about[node.Annotation], digest, log.Path())
 	return nil
 }
@@ -215,23 +215,37 @@ func (s *service) close(why error) error {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
-// descends reports whether pid is a process that self, or one of its, has started.
-func descends(pid, self int) bool {
-	for range 16 {
-		data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if err != nil {
+// descends reports whether pid is a process that self, or one of its, has started. parent returns the
+// parent of a process that there is.
+//
+// Runsc starts the sandbox and ends. If it does so between two calls of parent, self has inherited
+// the sandbox, and the search begins again.
+func descends(pid, self int, parent func(int) (int, error)) bool {
+	at := pid
+	for range 64 {
+		of, err := parent(at)
+		switch {
+		case err != nil && at != pid:
+			at = pid
+		case err != nil || of <= 1:
 			return false
-		}
-		fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
-		if len(fields) < 2 {
-			return false
-		}
-		if pid, err = strconv.Atoi(fields[1]); err != nil || pid <= 1 {
-			return false
-		}
-		if pid == self {
+		case of == self:
 			return true
+		default:
+			at = of
 		}
 	}
 	return false
+}
+
+func parentOf(pid int) (int, error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0, err
+	}
+	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
+	if len(fields) < 2 {
+		return 0, errors.New("invalid stat of a process")
+	}
+	return strconv.Atoi(fields[1])
 }
