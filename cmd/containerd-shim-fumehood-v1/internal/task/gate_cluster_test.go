@@ -168,9 +168,7 @@ func onePod(k kube) {
 		_, err := k.Kubectl("", "exec", "one", "--", command)
 		wantError(k.t, err, want)
 	}
-	if out := k.must("", "logs", "one"); !strings.Contains(out, "on\n") {
-		k.t.Errorf("logs: %q", out)
-	}
+	k.wait("on\n", "logs", "one")
 	k.remove("one")
 	k.o.verify("end")
 }
