@@ -93,21 +93,24 @@ func (g *Gate) prepare(ctx context.Context) (err error) {
 	}
 	sweepLayers()
 	inner, cancel := context.WithCancel(ctx)
-	load := begin(func() (any, error) { return nil, g.load(inner) })
-	find := begin(func() (install.Runsc, error) {
+	load := sync.OnceValue(func() error { return g.load(inner) })
+	find := sync.OnceValues(func() (install.Runsc, error) {
 		return install.Find(inner, install.Options{Path: g.o.Runsc, Build: true, Progress: g.o.notice})
 	})
-	sandboxed := begin(func() (sandbox.Options, error) { return g.findSandbox(inner, find) })
+	sandboxed := sync.OnceValues(func() (sandbox.Options, error) { return g.findSandbox(inner, find) })
+	go load()
+	go find()
+	go sandboxed()
 	defer func() {
 		cancel()
-		_, _ = load()
+		_ = load()
 		_, _ = find()
 		_, _ = sandboxed()
 		if err != nil {
 			err = errors.Join(err, g.early.Close())
 		}
 	}()
-	if _, err := load(); err != nil {
+	if err := load(); err != nil {
 		return err
 	}
 	if g.sandbox, err = sandboxed(); err != nil {
@@ -143,15 +146,6 @@ func (g *Gate) findSandbox(ctx context.Context, find func() (install.Runsc, erro
 	}
 	g.startEarly(o)
 	return o, nil
-}
-
-// begin runs f in the background and returns a function that waits for its result.
-func begin[T any](f func() (T, error)) func() (T, error) {
-	var result T
-	var err error
-	done := make(chan struct{})
-	go func() { defer close(done); result, err = f() }()
-	return func() (T, error) { <-done; return result, err }
 }
 
 func (g *Gate) sandboxOptions() (sandbox.Options, error) {

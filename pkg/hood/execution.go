@@ -40,7 +40,7 @@ func (h *Hood) hindrance(ctx context.Context, before []proposal.Record, r propos
 		return "the run was interrupted"
 	case !h.p.Now().Before(deadline):
 		return fmt.Sprintf("the run's time budget of %s is used up", h.budget())
-	case r.Decision.Grant == nil || !runnable(r):
+	case !Runnable(r):
 		return "policy allowed it without a grant or a command"
 	}
 	for _, id := range r.Proposal.Needs {
@@ -51,10 +51,10 @@ func (h *Hood) hindrance(ctx context.Context, before []proposal.Record, r propos
 	return ""
 }
 
-// runnable is the last check before a start: a proposal without a command or with
-// anything that could not be analyzed never runs, whatever a Decider says.
-func runnable(r proposal.Record) bool {
-	return len(r.Analysis.Commands) > 0 && len(r.Analysis.Unknowns) == 0 && r.Analysis.Canonical != ""
+// Runnable is the last check before a start: a proposal without a grant or a command, or with
+// anything that could not be analyzed, never runs, whatever a Decider says.
+func Runnable(r proposal.Record) bool {
+	return r.Decision.Grant != nil && len(r.Analysis.Commands) > 0 && len(r.Analysis.Unknowns) == 0 && r.Analysis.Canonical != ""
 }
 
 func succeeded(records []proposal.Record, id string) bool {

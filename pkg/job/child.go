@@ -12,11 +12,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -150,20 +150,16 @@ func rootError(err error) error {
 
 // checkRootOwned refuses a program that another user could replace before root runs it.
 func checkRootOwned(path string) error {
-	for ; ; path = filepath.Dir(path) {
-		info, err := os.Lstat(path)
-		if err != nil {
-			return rootError(err)
-		}
-		st, ok := info.Sys().(*syscall.Stat_t)
-		if !ok || st.Uid != 0 || info.Mode().Perm()&0o022 != 0 && info.Mode()&os.ModeSticky == 0 {
-			return &proposal.StopError{Code: "install.not-root-owned", Message: fmt.Sprintf("users other than root can change %q", path),
-				Hint: "use the action, which installs to a directory that only root can change, or copy fumehood and the files next to it to /var/lib/fumehood"}
-		}
-		if path == "/" {
-			return nil
-		}
+	err := process.Private(path, 0)
+	changeable := &process.Changeable{}
+	switch {
+	case errors.As(err, &changeable):
+		return &proposal.StopError{Code: "install.not-root-owned", Message: fmt.Sprintf("users other than root can change %q", changeable.Path),
+			Hint: "use the action, which installs to a directory that only root can change, or copy fumehood and the files next to it to /var/lib/fumehood"}
+	case err != nil:
+		return rootError(err)
 	}
+	return nil
 }
 
 // A lineWriter calls line with whole lines of at most maxLine bytes.

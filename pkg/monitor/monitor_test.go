@@ -10,6 +10,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -433,6 +435,47 @@ func TestOnlyTheSandboxMayConnect(t *testing.T) {
 	}
 	if _, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"}); err == nil {
 		t.Error("a second connection is taken")
+	}
+}
+
+// What connects for the sandbox may have ended: of a pod's only the user counts.
+func TestOnlyThisUserMayConnect(t *testing.T) {
+	dir, err := os.MkdirTemp("", "fumehood-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	for uid, want := range map[int]string{os.Geteuid(): "", 65534: "gate.start"} {
+		path := filepath.Join(dir, strconv.Itoa(uid))
+		m, err := Listen(path, Options{})
+		if err == nil {
+			err = os.Chmod(path, 0o777)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan struct{})
+		go func() { defer close(served); m.ServeUser(time.Minute) }()
+		conn := make(chan *net.UnixConn, 1)
+		go func() {
+			runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+			_, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), uintptr(uid))
+			c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"})
+			if errno != 0 || err != nil {
+				t.Error(errno, err)
+			}
+			conn <- c
+		}()
+		if c := <-conn; c != nil && want == "" {
+			time.AfterFunc(100*time.Millisecond, func() { c.Close() })
+		}
+		<-served
+		if got := proposal.FailureOf(m.Err()); want != "" && (got == nil || got.Code != want) || want == "" && got != nil && got.Code == "gate.start" {
+			t.Errorf("user %d: %v", uid, m.Err())
+		}
 	}
 }
 

@@ -7,11 +7,12 @@ package monitor
 import (
 	"errors"
 	"fmt"
-	"net"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/pkg/internal/peer"
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 )
 
@@ -26,12 +27,17 @@ const drainGrace = 10 * time.Second
 // ends; Err returns why it ended. A connection from any other process ends the
 // Monitor, and a second connection is never accepted.
 func (m *Monitor) Serve(pid int, grace time.Duration) {
-	m.ServeIf(func(from int) bool { return from == pid }, grace)
+	m.serve(func(from unix.Ucred) bool { return int(from.Pid) == pid }, grace)
 }
 
-// ServeIf is Serve for a process whose id the caller does not know before it connects: known
-// says whether it is the sandbox's.
-func (m *Monitor) ServeIf(known func(pid int) bool, grace time.Duration) {
+// ServeUser is Serve for any process of this user, of which no other may reach the socket: the
+// process that creates a sandbox connects for it, and may have ended before anything can be
+// found out about it.
+func (m *Monitor) ServeUser(grace time.Duration) {
+	m.serve(func(from unix.Ucred) bool { return int(from.Uid) == os.Geteuid() }, grace)
+}
+
+func (m *Monitor) serve(known func(unix.Ucred) bool, grace time.Duration) {
 	_ = m.listener.SetDeadline(time.Now().Add(grace))
 	accepted, err := m.listener.AcceptUnix()
 	_ = m.listener.Close()
@@ -39,9 +45,9 @@ func (m *Monitor) ServeIf(known func(pid int) bool, grace time.Duration) {
 		m.fail("gate.start", "the sandbox's kernel does not connect to its gate", err)
 		return
 	}
-	if from, err := peer(accepted); err != nil || !known(from) {
+	if from, err := peer.Of(accepted); err != nil || !known(from) {
 		_ = accepted.Close()
-		m.fail("gate.start", fmt.Sprintf("process %d, which is not the sandbox's, connected to the gate", from), err)
+		m.fail("gate.start", fmt.Sprintf("process %d, which is not the sandbox's, connected to the gate", from.Pid), err)
 		return
 	}
 	c, err := newConn(accepted, m.o.Patience)
@@ -59,22 +65,6 @@ func (m *Monitor) ServeIf(known func(pid int) bool, grace time.Duration) {
 	buf := make([]byte, wire.MaxMessage+1)
 	for m.next(buf) {
 	}
-}
-
-func peer(conn *net.UnixConn) (int, error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var cred *unix.Ucred
-	var credErr error
-	err = raw.Control(func(fd uintptr) {
-		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	})
-	if err := errors.Join(err, credErr); err != nil {
-		return 0, err
-	}
-	return int(cred.Pid), nil
 }
 
 // next reads and handles one message.

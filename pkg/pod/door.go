@@ -9,14 +9,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/fumehood/fumehood/pkg/internal/peer"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -28,7 +26,7 @@ type Door string
 // maxMessage bounds a message, in bytes: a process's argv and variables.
 const maxMessage = 4 << 20
 
-// knocking is how long the pod may take to answer, without the time that policy takes.
+// knocking is how long either end may take for an answer that no other start can delay.
 const knocking = 2 * starting
 
 // A message is one JSON line of either end. The order is: Process; Admitted or Failure; Start; Launch
@@ -50,8 +48,8 @@ type link struct {
 	conn net.Conn
 	in   *bufio.Scanner
 	mu   sync.Mutex
-	used bool // it was started or dropped
-	over int  // of the two that need the connection: Start and End
+	used sync.Once // it was started or dropped
+	over int       // of the two that need the connection: Start and End
 }
 
 func newLink(conn net.Conn) *link {
@@ -101,7 +99,7 @@ func (p *Pod) Listen(path string) error {
 // visit serves one connection.
 func (p *Pod) visit(conn net.Conn) {
 	defer conn.Close()
-	if own(conn) != nil {
+	if peer.Same(conn.(*net.UnixConn)) != nil {
 		return
 	}
 	w := newLink(conn)
@@ -159,26 +157,6 @@ func (w *link) launched(r Ender, ended chan struct{}) error {
 	return nil
 }
 
-// own returns an error unless the other end is a process of this user.
-func own(conn net.Conn) error {
-	raw, err := conn.(*net.UnixConn).SyscallConn()
-	if err != nil {
-		return err
-	}
-	var cred *unix.Ucred
-	var credErr error
-	err = raw.Control(func(fd uintptr) {
-		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	})
-	if err = errors.Join(err, credErr); err != nil {
-		return err
-	}
-	if int(cred.Uid) != os.Geteuid() {
-		return fmt.Errorf("a process of user %d connected", cred.Uid)
-	}
-	return nil
-}
-
 // Admit implements Admitter.
 func (d Door) Admit(ctx context.Context, x Process) (Admission, error) {
 	conn, err := (&net.Dialer{Timeout: knocking}).DialContext(ctx, "unix", string(d))
@@ -186,6 +164,8 @@ func (d Door) Admit(ctx context.Context, x Process) (Admission, error) {
 		return nil, stop("pod.door", "the pod's gate does not answer", "look at the log of the shim of the pod's first container", err)
 	}
 	w := newLink(conn)
+	_ = conn.SetReadDeadline(time.Now().Add(knocking)) // afterwards others may start before x
+	defer conn.SetReadDeadline(time.Time{})
 	if err := w.ask(message{Process: &x}, func(m message) bool { return m.Admitted }); err != nil {
 		_ = conn.Close()
 		return nil, err
@@ -195,30 +175,20 @@ func (d Door) Admit(ctx context.Context, x Process) (Admission, error) {
 
 // Drop implements Admission.
 func (w *link) Drop() {
-	w.mu.Lock()
-	used := w.used
-	w.used = true
-	w.mu.Unlock()
-	if !used {
-		_ = w.conn.Close()
-	}
+	w.used.Do(func() { _ = w.conn.Close() })
 }
 
 // Start implements Admission.
 func (w *link) Start(launch func(Ender) error) error {
-	w.mu.Lock()
-	used := w.used
-	w.used = true
-	w.mu.Unlock()
-	if used {
-		return stop("pod.start", "the process was started before, or dropped", "create it again", nil)
-	}
-	if err := w.start(launch); err != nil {
-		_ = w.conn.Close()
-		return err
-	}
-	w.release()
-	return nil
+	err := errUsed
+	w.used.Do(func() {
+		if err = w.start(launch); err != nil {
+			_ = w.conn.Close()
+			return
+		}
+		w.release()
+	})
+	return err
 }
 
 // release closes the connection when neither Start nor End needs it.

@@ -49,6 +49,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/lineage"
 	"github.com/fumehood/fumehood/pkg/monitor"
+	"github.com/fumehood/fumehood/pkg/monitor/wire"
 	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -65,8 +66,9 @@ const Init = guest.Init
 // Through returns the argv with which Init starts argv.
 func Through(argv []string) []string { return append([]string{Init, "exec"}, argv...) }
 
-// MaxRunning is how many starts of a pod may run at once.
-const MaxRunning = 60
+// MaxRunning is how many starts of a pod may run at once. The kernel tells more apart: some that
+// have ended may still be known to it.
+const MaxRunning = wire.MaxGenerations - 4
 
 // patience is how long gVisor's kernel and the gate wait for each other, and starting how long
 // a container's first program may take to start.
@@ -96,9 +98,10 @@ type Pod struct {
 	network  *connected             // nil if the pod has none; set before the sandbox starts
 	control  atomic.Pointer[string] // the sandbox's control socket, once the gate is in force
 
-	failing sync.Once
-	failed  chan struct{}
-	err     error // set before failed is closed
+	stopping atomic.Bool
+	failing  sync.Once
+	failed   chan struct{}
+	err      error // set before failed is closed
 
 	starting sync.Mutex // one start at a time
 	mu       sync.Mutex // for the fields below
@@ -179,22 +182,15 @@ func (p *Pod) socket() string { return filepath.Join(p.o.Dir, "gate") }
 // TraceConfig returns what the sandbox must be started with: the content of the file that
 // runsc's flag --pod-init-config names.
 func (p *Pod) TraceConfig() ([]byte, error) {
-	type item map[string]any
-	points := []item{{"name": "container/start", "context_fields": []string{"group_id"}}}
-	for _, name := range slices.Sorted(slices.Values(monitor.Points())) {
-		points = append(points, item{"name": name})
-	}
-	sinks := []item{{"name": monitor.SinkName, "config": item{"socket": p.socket(), "patience": patience.Milliseconds(), "pod": true}}}
-	return json.Marshal(item{"trace_session": item{"name": traceSession, "points": points, "sinks": sinks}})
+	points := append(monitor.PointsOf(monitor.Points()...), monitor.Point{Name: "container/start", Context: []string{"group_id"}})
+	return json.Marshal(monitor.TraceConfig(points, monitor.Sink{Name: monitor.SinkName,
+		Config: map[string]any{"socket": p.socket(), "patience": patience.Milliseconds(), "pod": true}}))
 }
 
-// traceSession is the only name that gVisor accepts.
-const traceSession = "Default"
-
-// Serve answers the sandbox's kernel until it ends; known says whether a process is the
-// sandbox's.
-func (p *Pod) Serve(known func(pid int) bool) {
-	p.monitor.ServeIf(known, starting)
+// Serve answers the sandbox's kernel until it ends. The kernel is what connects first: Options.Dir
+// must be reachable for this user alone.
+func (p *Pod) Serve() {
+	p.monitor.ServeUser(starting)
 	p.fail(p.monitor.Err())
 }
 
@@ -234,7 +230,7 @@ func nudge(socket string) error {
 	}
 	defer c.Close()
 	sessions, err := c.TraceSessions()
-	if err == nil && !slices.Equal(sessions, []string{traceSession}) {
+	if err == nil && !slices.Equal(sessions, []string{monitor.TraceSession}) {
 		err = fmt.Errorf("the kernel has the sessions %q", sessions)
 	}
 	return err
@@ -271,9 +267,20 @@ func (p *Pod) Err() error {
 // Fail ends the pod because of err, as when its policy was revoked.
 func (p *Pod) Fail(err error) { p.fail(err) }
 
+// Stopping says that the sandbox will be ended on purpose: its end is then no failure of the pod.
+func (p *Pod) Stopping() { p.stopping.Store(true) }
+
+var errClosed = stop("pod.closed", "the pod has ended", "", nil)
+
+// fail ends the pod. It has failed even if there is no reason.
 func (p *Pod) fail(err error) {
 	p.failing.Do(func() {
-		if p.err = err; p.decider() != nil {
+		switch {
+		case err == nil, p.stopping.Load():
+			p.err = errClosed
+		case p.decider() == nil:
+			p.err = err
+		default:
 			p.err = p.redactor.Error(err)
 		}
 		_ = p.monitor.Close() // the kernel refuses everything from then on
@@ -287,10 +294,7 @@ func (p *Pod) Close(why error) error {
 	p.mu.Lock()
 	again := p.closed
 	p.closed = true
-	left := make([]*running, 0, len(p.running))
-	for _, r := range p.running {
-		left = append(left, r)
-	}
+	left := slices.Collect(maps.Values(p.running))
 	p.mu.Unlock()
 	if again {
 		return nil
@@ -298,10 +302,10 @@ func (p *Pod) Close(why error) error {
 	for _, r := range left {
 		r.End(Unknown)
 	}
-	if why == nil && p.Err() != nil {
-		why = p.Err()
+	p.fail(nil)
+	if why == nil && p.err != errClosed {
+		why = p.err
 	}
-	p.fail(stop("pod.closed", "the pod has ended", "", nil))
 	p.mu.Lock()
 	totals := p.totals
 	p.mu.Unlock()

@@ -87,7 +87,7 @@ func newKube(t *testing.T) *kube {
 	if err := k.pod.Listen(filepath.Join(dir, "door")); err != nil {
 		t.Fatal(err)
 	}
-	go k.pod.Serve(func(int) bool { return true })
+	go k.pod.Serve()
 	k.create("pause", "", "/usr/bin/sleep", "1000")
 	t.Cleanup(k.end)
 	if err := k.pod.Confirm(filepath.Join(dir, "runsc-pause.sock")); err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/lineage"
 	"github.com/fumehood/fumehood/pkg/monitor"
@@ -112,12 +113,14 @@ type admitted struct {
 	used   sync.Once
 }
 
+var errUsed = stop("pod.start", "the process was started before, or dropped", "create it again", nil)
+
 // Drop implements Admission.
 func (a *admitted) Drop() { a.used.Do(a.p.release) }
 
 // Start implements Admission.
 func (a *admitted) Start(launch func(Ender) error) error {
-	err := stop("pod.start", "the process was started before, or dropped", "create it again", nil)
+	err := errUsed
 	a.used.Do(func() { err = a.p.start(a, launch) })
 	return a.p.redactor.Error(err)
 }
@@ -162,19 +165,12 @@ func (p *Pod) log(r proposal.Record) (proposal.Record, error) {
 		p.fail(err)
 		return r, err
 	}
-	allowed := runnable(r)
+	allowed := r.Runnable() && hood.Runnable(r) && slices.Equal(r.Analysis.Commands[0].Argv(), r.Proposal.Argv)
 	p.count(r, allowed)
 	if !allowed {
 		return r, denied(r)
 	}
 	return r, nil
-}
-
-// runnable reports whether r may start: what was analyzed is all of it.
-func runnable(r proposal.Record) bool {
-	a := r.Analysis
-	return r.Runnable() && r.Decision.Grant != nil && len(a.Commands) > 0 && len(a.Unknowns) == 0 && a.Canonical != "" &&
-		slices.Equal(a.Commands[0].Argv(), r.Proposal.Argv)
 }
 
 func (p *Pod) count(r proposal.Record, allowed bool) {
@@ -226,7 +222,7 @@ func (p *Pod) reserve() error {
 	case p.engine == nil:
 		return stop("pod.options", "the pod has no policy", "call Use first", nil)
 	case p.closed:
-		return stop("pod.closed", "the pod has ended", "", nil)
+		return errClosed
 	case p.reserved >= MaxRunning:
 		return stop("pod.full", fmt.Sprintf("%d processes that were started from outside run in the pod", MaxRunning), "end one of them", nil)
 	}
@@ -282,26 +278,37 @@ func (p *Pod) begin(a *admitted) (*running, error) {
 		facts: &monitor.Command{ID: a.record.Proposal.ID, Grants: a.record.Decision.Grant.Exec}}
 	r.facts.Stray = func(proposal.Event) { go r.End(Unknown) } // a shell that connects by itself
 	r.gate.Begin(a.record)
-	p.mu.Lock()
-	p.running[r.facts.ID] = r
-	if a.root != "" && p.programs[a.root] == nil {
-		p.programs[a.root] = sandbox.ProgramsOf(a.root)
+	if err := p.add(r); err != nil {
+		return nil, err
 	}
-	p.mu.Unlock()
 	if err := p.observer.Begin(a.record, p.redactor.Event, p.failIf); err != nil {
 		return nil, err
 	}
 	return r, p.monitor.Begin(r.facts, p.nudge)
 }
 
+// add makes r known to judge. From then on Close waits for it.
+func (p *Pod) add(r *running) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return errClosed
+	}
+	p.running[r.facts.ID] = r
+	if r.root != "" && p.programs[r.root] == nil {
+		p.programs[r.root] = sandbox.ProgramsOf(r.root)
+	}
+	return nil
+}
+
+// pathOf returns where programs are looked for. Of two variables the first counts.
 func pathOf(env []string) string {
-	path := defaultPath
 	for _, v := range env {
 		if value, ok := strings.CutPrefix(v, "PATH="); ok {
-			path = value
+			return value
 		}
 	}
-	return path
+	return defaultPath
 }
 
 // launch starts the process, waits for the decision about its program, and lets others start

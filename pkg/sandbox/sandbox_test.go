@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/monitor"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox/control"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
@@ -94,7 +95,7 @@ func TestProtocol(t *testing.T) {
 	}
 	defer conn.Close()
 	sessions, err := conn.TraceSessions()
-	if err != nil || len(sessions) != 1 || sessions[0] != traceSession {
+	if err != nil || len(sessions) != 1 || sessions[0] != monitor.TraceSession {
 		t.Errorf("trace sessions %q, %v", sessions, err)
 	}
 	read, write, err := os.Pipe()

@@ -32,7 +32,6 @@ const (
 	sinkSlow     = 's'
 	sinkGone     = 'g'
 	sinkProtocol = 'x'
-	traceSession = "Default" // the only name that runsc accepts
 )
 
 // commonCalls are the calls that can reach the process or the disk limit on every
@@ -70,23 +69,18 @@ func newWatch(dir, gate string, patience time.Duration, trees []string) (*watch,
 func (*watch) config(dir string) string { return filepath.Join(dir, "trace.json") }
 
 func traceConfig(fifo, gate string, patience time.Duration, trees []string) any {
-	type item map[string]any
 	var names []string
 	for _, call := range slices.Concat(commonCalls, archCalls) {
 		names = append(names, fmt.Sprintf("syscall/sysno/%d/exit", call))
 	}
 	// The FIFO's sink comes first: the other one reports through it why it gave up.
-	sinks := []item{{"name": sinkName, "config": item{"fifo": fifo}}}
+	sinks := []monitor.Sink{{Name: sinkName, Config: map[string]any{"fifo": fifo}}}
 	if gate != "" {
 		names = append(names, monitor.Points()...)
-		sinks = append(sinks, item{"name": monitor.SinkName, "config": item{"socket": gate, "patience": patience.Milliseconds(), "trees": trees}})
+		sinks = append(sinks, monitor.Sink{Name: monitor.SinkName, Config: map[string]any{"socket": gate, "patience": patience.Milliseconds(), "trees": trees}})
 	}
 	slices.Sort(names)
-	var points []item
-	for _, name := range slices.Compact(names) {
-		points = append(points, item{"name": name})
-	}
-	return item{"trace_session": item{"name": traceSession, "points": points, "sinks": sinks}}
+	return monitor.TraceConfig(monitor.PointsOf(slices.Compact(names)...), sinks...)
 }
 
 // confirm checks that the sink is active. If runsc cannot set up a session, it only
@@ -96,7 +90,7 @@ func (w *watch) confirm(c *control.Conn) error {
 	if err != nil {
 		return err
 	}
-	if !slices.Equal(sessions, []string{traceSession}) || !w.hits()[sinkHello] {
+	if !slices.Equal(sessions, []string{monitor.TraceSession}) || !w.hits()[sinkHello] {
 		return stop("sandbox.watch", "the sink in gVisor's kernel is not active", "use the fumehood-runsc of this version", nil)
 	}
 	return nil

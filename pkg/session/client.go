@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/internal/peer"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -49,7 +50,7 @@ func Connect(ctx context.Context, name string) (*Client, error) {
 
 // unreachable says why nothing answers, and removes what a killed session left.
 func (c *Client) unreachable(err error) error {
-	if errors.Is(err, errOtherUser) {
+	if errors.Is(err, peer.ErrOtherUser) {
 		return stop("session.user", fmt.Sprintf("the process that serves the session %q belongs to another user", c.name), "remove "+c.path)
 	}
 	info, dead := bury(c.path)

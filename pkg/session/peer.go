@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"github.com/fumehood/fumehood/pkg/internal/peer"
 )
 
 // sameUser is a listener that closes connections of other users.
@@ -26,33 +26,11 @@ func (l sameUser) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if checkPeer(c) == nil {
+		if peer.Same(c) == nil {
 			return c, nil
 		}
 		_ = c.Close()
 	}
-}
-
-var errOtherUser = errors.New("the other end of the socket belongs to another user")
-
-// checkPeer returns an error unless the other end of c was opened by a process of this user.
-func checkPeer(c *net.UnixConn) error {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var peer *unix.Ucred
-	var credErr error
-	if err := raw.Control(func(fd uintptr) { peer, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
-		return err
-	}
-	if credErr != nil {
-		return credErr
-	}
-	if int(peer.Uid) != os.Geteuid() {
-		return errOtherUser
-	}
-	return nil
 }
 
 // dial connects to the session in the directory at path.
@@ -67,7 +45,7 @@ func dial(ctx context.Context, path string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkPeer(c.(*net.UnixConn)); err != nil {
+	if err := peer.Same(c.(*net.UnixConn)); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil

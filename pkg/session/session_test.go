@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/pkg/internal/lease"
+	"github.com/fumehood/fumehood/pkg/internal/peer"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -105,7 +106,7 @@ func TestOtherUserServes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err := dial(t.Context(), dir); !errors.Is(err, errOtherUser) {
+	if c, err := dial(t.Context(), dir); !errors.Is(err, peer.ErrOtherUser) {
 		t.Errorf("connected: %v, %v", c, err)
 	}
 }

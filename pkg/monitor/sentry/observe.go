@@ -181,7 +181,7 @@ func (g *gate) Clone(ctx context.Context, _ seccheck.FieldSet, info *pb.CloneInf
 	}
 	k := t.Kernel()
 	if g.capacity.kernel.Swap(k) == nil && g.pod != nil {
-		if err := g.pod.add(k.GlobalInit().Leader()); err != nil { // it runs our own program
+		if err := g.pod.add(k, k.GlobalInit().Leader()); err != nil { // it runs our own program
 			return linuxerr.EACCES
 		}
 	}

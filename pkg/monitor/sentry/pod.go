@@ -52,19 +52,48 @@ func (g *gate) ContainerStart(_ context.Context, _ seccheck.FieldSet, info *pb.S
 	if first == nil || first.Leader() == nil {
 		return errors.New("the container has no process")
 	}
-	return g.pod.add(first.Leader())
+	return g.pod.add(k, first.Leader())
 }
 
-func (p *pods) add(t *kernel.Task) error {
+// add keeps the home of t's container, and forgets those of containers that have ended.
+func (p *pods) add(k *kernel.Kernel, t *kernel.Task) error {
 	h := home{t.MountNamespace(), t.FSContext().RootDirectory()} // which takes a reference
 	h.mounts.IncRef()
+	left, err := p.put(k, t.ContainerID(), h)
+	for _, h := range left {
+		h.root.DecRef(k.SupervisorContext())
+		h.mounts.DecRef(k.SupervisorContext())
+	}
+	return err
+}
+
+// put returns the homes that are no longer kept.
+func (p *pods) put(k *kernel.Kernel, id string, h home) (left []home, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, known := p.homes[t.ContainerID()]; known {
-		return errors.New("the container has started before")
+	running := containers(k) // with the lock: what was put before has its processes
+	if _, known := p.homes[id]; known {
+		return []home{h}, errors.New("the container has started before")
 	}
-	p.homes[t.ContainerID()] = h
-	return nil
+	for old := range p.homes {
+		if !running[old] {
+			left = append(left, p.homes[old])
+			delete(p.homes, old)
+		}
+	}
+	p.homes[id] = h
+	return left, nil
+}
+
+// containers returns those that have processes.
+func containers(k *kernel.Kernel) map[string]bool {
+	ids := map[string]bool{}
+	for _, tg := range k.RootPIDNamespace().ThreadGroups() {
+		if leader := tg.Leader(); leader != nil {
+			ids[leader.ContainerID()] = true
+		}
+	}
+	return ids
 }
 
 // of returns the home of t's container. Without one, everything is outside: a container that

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox/install"
 )
@@ -23,8 +24,8 @@ func Check(ctx context.Context, w io.Writer) bool {
 		return false
 	}
 	all := report(w, "fumehood-runsc", runsc(ctx, c))
-	all = report(w, "directory for state", directory(c.State)) && all
-	all = report(w, "directory for logs", directory(c.Logs)) && all
+	all = report(w, "directory for state", Directory(c.State)) && all
+	all = report(w, "directory for logs", Directory(c.Logs)) && all
 	for _, digest := range c.digests() {
 		_, err := c.Engine(ctx, digest)
 		all = report(w, "policy "+digest, err) && all
@@ -53,13 +54,13 @@ func runsc(ctx context.Context, c Config) error {
 	return err
 }
 
-// directory returns why a directory cannot be used, which a pod would make.
-func directory(path string) error {
+// Directory makes a directory for pods unless there is one, and returns why it cannot be used.
+func Directory(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return stop("node.config", "cannot make the directory "+path, "make it, or name another", err)
 	}
-	if err := private(path); err != nil {
-		return stop("node.config", "the directory "+path+" is not private", "use another", err)
+	if err := process.Private(path, os.Geteuid()); err != nil {
+		return stop("node.config", "another user can change the directory "+path, "use another", err)
 	}
 	return nil
 }

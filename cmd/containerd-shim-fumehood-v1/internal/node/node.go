@@ -22,8 +22,8 @@
 //	team-a = ["sha256:…"]
 //
 // A pod names its bundle in the annotation Annotation. It never chooses more than the file
-// allows to its namespace. The file, and all that it names, must be of root, and writable by no
-// other user. A bundle is revoked by removing it from the file or the directory:
+// allows to its namespace. The file and all that it names must be root's, with the directories above
+// them, and writable by no other user. A bundle is revoked by removing it from the file or the directory:
 // pods that have it end within Interval.
 package node
 
@@ -36,13 +36,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/BurntSushi/toml"
 
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/source"
+	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -98,29 +98,13 @@ func Read() (Config, error) {
 	}
 	for _, name := range append([]string{path, c.Policies, c.LogKey, c.LedgerKey}, c.Keys...) {
 		if err == nil && name != "" {
-			err = private(name)
+			err = process.Private(name, os.Geteuid())
 		}
 	}
 	if err != nil {
 		return Config{}, stop("node.config", "cannot use the node's configuration "+path, "correct the file: docs/KUBERNETES.md", err)
 	}
 	return c, nil
-}
-
-// private returns an error unless this user alone, which is root where pods run, can change name and
-// its directory's entries.
-func private(name string) error {
-	for _, path := range []string{name, filepath.Dir(name)} {
-		info, err := os.Stat(path)
-		if err != nil {
-			return err
-		}
-		sticky := path != name && info.Mode()&os.ModeSticky != 0 // no other user can replace the entry
-		if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() && st.Uid != 0 || info.Mode().Perm()&0o022 != 0 && !sticky {
-			return fmt.Errorf("another user can change %s (mode %04o): use chown root and chmod go-w", path, info.Mode().Perm())
-		}
-	}
-	return nil
 }
 
 func (c Config) check() error {

@@ -32,6 +32,9 @@ func readBundle(dir string) (bundle, error) {
 	if err == nil && (b.spec.Process == nil || len(b.spec.Process.Args) == 0) {
 		err = errors.New("it has no command")
 	}
+	if err == nil && b.spec.Linux == nil {
+		err = errors.New("it is not for Linux")
+	}
 	if err != nil {
 		return b, stop("pod.bundle", "cannot use the container's bundle", "look at the image's command", err)
 	}

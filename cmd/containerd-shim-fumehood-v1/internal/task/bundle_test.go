@@ -30,7 +30,7 @@ func written(t *testing.T, spec specs.Spec) string {
 
 // A container's command is started by init, and what could configure gVisor is gone.
 func TestChange(t *testing.T) {
-	dir := written(t, specs.Spec{Process: &specs.Process{Args: []string{"/app", "-v"}},
+	dir := written(t, specs.Spec{Linux: &specs.Linux{}, Process: &specs.Process{Args: []string{"/app", "-v"}},
 		Annotations: map[string]string{"dev.gvisor.spec.mount.x.type": "bind", "dev.gvisor.flag.network": "host", "fumehood.dev/policy": "sha256:1"}})
 	b, err := readBundle(dir)
 	if err != nil {
@@ -56,7 +56,7 @@ func TestChange(t *testing.T) {
 
 func TestChangeRefuses(t *testing.T) {
 	for _, place := range []string{"/.fumehood", "/.fumehood/", "/.fumehood/init", "//.fumehood//init", "/x/../.fumehood/y", ".fumehood"} {
-		b, err := readBundle(written(t, specs.Spec{Process: &specs.Process{Args: []string{"a"}}, Mounts: []specs.Mount{{Destination: place}}}))
+		b, err := readBundle(written(t, specs.Spec{Linux: &specs.Linux{}, Process: &specs.Process{Args: []string{"a"}}, Mounts: []specs.Mount{{Destination: place}}}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestChangeRefuses(t *testing.T) {
 			t.Errorf("%q: %v", place, err)
 		}
 	}
-	for _, spec := range []specs.Spec{{}, {Process: &specs.Process{}}} {
+	for _, spec := range []specs.Spec{{}, {Linux: &specs.Linux{}, Process: &specs.Process{}}, {Process: &specs.Process{Args: []string{"a"}}}} {
 		if _, err := readBundle(written(t, spec)); err == nil {
 			t.Errorf("%+v is accepted", spec)
 		}

@@ -10,8 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/containerd/containerd/v2/pkg/namespaces"
@@ -42,7 +42,8 @@ func (s *service) open(ctx context.Context, spec specs.Spec, pause pod.Process, 
 	if err != nil {
 		return err
 	}
-	s.pause, s.compiled = pause, begin(func() (*policy.Engine, error) { return s.node.Engine(context.WithoutCancel(ctx), digest) })
+	s.pause, s.compiled = pause, sync.OnceValues(func() (*policy.Engine, error) { return s.node.Engine(context.WithoutCancel(ctx), digest) })
+	go s.compiled() // while the sandbox is prepared
 	if err := s.make(); err != nil {
 		return stop("pod.state", "cannot make the pod's directory", "look at the node's directory for state", err)
 	}
@@ -81,24 +82,14 @@ func (s *service) open(ctx context.Context, spec specs.Spec, pause pod.Process, 
 	if err != nil {
 		return err
 	}
-	self := os.Getpid()
-	go s.pod.Serve(func(pid int) bool { return descends(pid, self, parentOf) })
+	go s.pod.Serve()
 	go s.watch(about[namespaceAnnotation], about[node.Annotation], digest, log.Path())
 	return nil
 }
 
-// begin runs f in the background and returns a function that waits for its result.
-func begin[T any](f func() (T, error)) func() (T, error) {
-	var result T
-	var err error
-	done := make(chan struct{})
-	go func() { defer close(done); result, err = f() }()
-	return func() (T, error) { <-done; return result, err }
-}
-
 // run describes the pod in its log.
 func run(about map[string]string, digest, version string) proposal.Run {
-	return proposal.Run{ID: about[uidAnnotation], Workspace: words(about[namespaceAnnotation], about[nameAnnotation]), Start: time.Now(),
+	return proposal.Run{ID: about[uidAnnotation], Workspace: about[namespaceAnnotation] + "/" + about[nameAnnotation], Start: time.Now(),
 		Policies: []proposal.PolicyOrigin{{Kind: "bundle", Digest: digest}}, Runsc: version, Rootfs: "images of the pod",
 		Enforced: []string{"gVisor (systrap) around the pod", "policy on every process that is started in the pod, and on every program that those start", "no network except for hosts that policy grants, through a gateway that asks policy about every name and connection",
 			"what containers write to their images stays in the sandbox"},
@@ -110,6 +101,9 @@ func (s *service) log(about map[string]string) (*audit.Log, error) {
 	name := fmt.Sprintf("%s_%s_%s", about[namespaceAnnotation], about[nameAnnotation], about[uidAnnotation])
 	if strings.ContainsAny(name, "/\x00") {
 		return nil, stop("pod.name", fmt.Sprintf("the pod's name %q cannot be a directory's", name), "start it by Kubernetes", nil)
+	}
+	if err := node.Directory(s.node.Logs); err != nil {
+		return nil, err
 	}
 	dir := filepath.Join(s.node.Logs, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -207,45 +201,11 @@ func (s *service) close(why error) error {
 		return nil
 	}
 	var err error
-	if s.pod != nil && !s.closed {
-		s.closed = true
-		err = s.pod.Close(why)
-		err = errors.Join(err, s.append())
-	}
-	return errors.Join(err, os.RemoveAll(s.dir))
-}
-
-// descends reports whether pid is a process that self, or one of its, has started. parent returns the
-// parent of a process that there is.
-//
-// Runsc starts the sandbox and ends. If it does so between two calls of parent, self has inherited
-// the sandbox, and the search begins again.
-func descends(pid, self int, parent func(int) (int, error)) bool {
-	at := pid
-	for range 64 {
-		of, err := parent(at)
-		switch {
-		case err != nil && at != pid:
-			at = pid
-		case err != nil || of <= 1:
-			return false
-		case of == self:
-			return true
-		default:
-			at = of
+	s.closing.Do(func() {
+		if s.pod != nil {
+			err = errors.Join(s.pod.Close(why), s.append())
 		}
-	}
-	return false
-}
-
-func parentOf(pid int) (int, error) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0, err
-	}
-	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
-	if len(fields) < 2 {
-		return 0, errors.New("invalid stat of a process")
-	}
-	return strconv.Atoi(fields[1])
+		err = errors.Join(err, os.RemoveAll(s.dir))
+	})
+	return err
 }

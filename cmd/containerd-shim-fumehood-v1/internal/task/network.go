@@ -114,11 +114,9 @@ func nameServers(spec specs.Spec) (list []netip.AddrPort, err error) {
 }
 
 func namespaceOf(spec specs.Spec) string {
-	if spec.Linux != nil {
-		for _, n := range spec.Linux.Namespaces {
-			if n.Type == specs.NetworkNamespace {
-				return n.Path
-			}
+	for _, n := range spec.Linux.Namespaces {
+		if n.Type == specs.NetworkNamespace {
+			return n.Path
 		}
 	}
 	return ""
@@ -149,7 +147,12 @@ func (p place) online(spec *specs.Spec) error {
 	for _, inside := range seen {
 		spec.Mounts = append(spec.Mounts, specs.Mount{Destination: inside, Type: "bind", Source: p.shown(inside), Options: []string{"bind", "ro", "nosuid", "nodev"}})
 	}
-	for _, name := range gate.CertificateVariables() {
+	variables := gate.CertificateVariables()
+	spec.Process.Env = slices.DeleteFunc(spec.Process.Env, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(variables, name) // of two the first would count
+	})
+	for _, name := range variables {
 		spec.Process.Env = append(spec.Process.Env, name+"="+gate.CertificatesInside)
 	}
 	return nil

@@ -72,7 +72,7 @@ func (p place) config() string { return filepath.Join(p.dir, "runsc.toml") }
 
 // make makes the directory, which must be new.
 func (p place) make() error {
-	if err := os.MkdirAll(filepath.Dir(p.dir), 0o700); err != nil {
+	if err := node.Directory(filepath.Dir(p.dir)); err != nil {
 		return err
 	}
 	return os.Mkdir(p.dir, 0o700)

@@ -17,8 +17,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
+	"time"
 
 	"github.com/containerd/containerd/api/runtime/task/v2"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
@@ -57,7 +57,7 @@ type service struct {
 	compiled func() (*policy.Engine, error) // waits for its policy
 	used     bool                           // the pod has its policy
 	audit    *audit.Log                     // of the pod
-	closed   bool
+	closing  sync.Once
 
 	mu       sync.Mutex
 	admitted map[string]pod.Admission // what is to be started, by exec id; "" is the container
@@ -117,6 +117,7 @@ func (s *service) Create(ctx context.Context, r *task.CreateTaskRequest) (*task.
 		}
 	}
 	if err != nil {
+		s.drop("")
 		return nil, errors.Join(err, s.close(err))
 	}
 	return response, nil
@@ -177,6 +178,9 @@ func (s *service) Start(ctx context.Context, r *task.StartRequest) (response *ta
 }
 
 func (s *service) admit(ctx context.Context, id string, x pod.Process) error {
+	if s.gate == nil {
+		return stop("pod.ungated", "the container has no gate", "create it first", nil)
+	}
 	a, err := s.gate.Admit(ctx, x)
 	if err != nil {
 		return err
@@ -211,10 +215,27 @@ func (s *service) await(r *task.StartRequest, e pod.Ender) {
 	e.End(status)
 }
 
+// kill ends the container. It tries again, because it is called once when the gate has failed:
+// until then nothing starts, but what runs goes on.
 func (s *service) kill(ctx context.Context) {
-	if _, err := s.TaskServiceExt.Kill(ctx, &task.KillRequest{ID: s.id, Signal: 9, All: true}); err != nil {
+	for range killAttempts {
+		_, err := s.TaskServiceExt.Kill(ctx, &task.KillRequest{ID: s.id, Signal: 9, All: true})
+		if err == nil || errdefs.IsNotFound(err) {
+			return
+		}
 		log.G(ctx).WithError(err).Warn("cannot kill the container")
+		time.Sleep(time.Second)
 	}
+}
+
+const killAttempts = 10
+
+// Kill implements task.TaskService.
+func (s *service) Kill(ctx context.Context, r *task.KillRequest) (*emptypb.Empty, error) {
+	if s.pod != nil && r.ExecID == "" {
+		s.pod.Stopping()
+	}
+	return s.TaskServiceExt.Kill(ctx, r)
 }
 
 // Exec implements task.TaskService.
@@ -245,18 +266,23 @@ func (s *service) Delete(ctx context.Context, r *task.DeleteRequest) (*task.Dele
 	response, err := s.TaskServiceExt.Delete(ctx, r)
 	s.drop(r.ExecID)
 	if err == nil && r.ExecID == "" {
-		if closed := s.close(nil); closed != nil {
-			log.G(ctx).WithError(closed).Error("cannot close the pod's log")
-		}
+		s.end(ctx)
 	}
 	return response, err
+}
+
+// end closes the pod whose container has ended.
+func (s *service) end(ctx context.Context) {
+	if err := s.close(nil); err != nil {
+		log.G(ctx).WithError(err).Error("cannot close the pod's log")
+	}
 }
 
 // Shutdown implements task.TaskService.
 func (s *service) Shutdown(ctx context.Context, r *task.ShutdownRequest) (*emptypb.Empty, error) {
 	response, err := s.TaskServiceExt.Shutdown(ctx, r)
 	if err == nil {
-		_ = s.close(nil)
+		s.end(ctx)
 	}
 	return response, err
 }
@@ -277,6 +303,3 @@ func (s *service) Restore(context.Context, *extension.RestoreRequest) (*task.Sta
 }
 
 var errNoCheckpoint = fmt.Errorf("fumehood: a pod with a gate has no checkpoints: %w", errdefs.ErrNotImplemented)
-
-// words joins the parts of a name for a log.
-func words(parts ...string) string { return strings.Join(parts, "/") }

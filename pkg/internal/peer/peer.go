@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+// Package peer finds out which process is at the other end of a local connection.
+package peer
+
+import (
+	"errors"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrOtherUser is Same's error about a process of another user.
+var ErrOtherUser = errors.New("the other end of the socket belongs to another user")
+
+// Of returns the process that made the other end of conn, as it was then.
+func Of(conn *net.UnixConn) (unix.Ucred, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return unix.Ucred{}, err
+	}
+	var cred *unix.Ucred
+	var credErr error
+	err = raw.Control(func(fd uintptr) {
+		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	if err := errors.Join(err, credErr); err != nil {
+		return unix.Ucred{}, err
+	}
+	return *cred, nil
+}
+
+// Same returns an error unless the other end of conn is a process of this user.
+func Same(conn *net.UnixConn) error {
+	cred, err := Of(conn)
+	if err == nil && int(cred.Uid) != os.Geteuid() {
+		err = ErrOtherUser
+	}
+	return err
+}
