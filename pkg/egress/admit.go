@@ -102,7 +102,7 @@ func (a *attempt) connectBy(ctx context.Context) string {
 		return ""
 	}
 	if ctx.Err() != nil {
-		return "cut"
+		return proposal.FlowCut
 	}
 	a.explain(err)
 	return "upstream"
@@ -121,7 +121,7 @@ func (a *attempt) explain(err error) {
 func (a *attempt) permit(ctx context.Context) string {
 	d, err := a.way.ask(ctx, a.egress)
 	if err != nil {
-		return "cut"
+		return proposal.FlowCut
 	}
 	if a.decision = d; d.Effect != proposal.Allow {
 		return "policy"
@@ -176,7 +176,7 @@ func codeOf(ctx context.Context, err error) string {
 	case errors.As(err, &refused):
 		return "address"
 	case ctx.Err() != nil:
-		return "cut"
+		return proposal.FlowCut
 	case errors.Is(err, names.ErrNotFound):
 		return "unresolved"
 	}

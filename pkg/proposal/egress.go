@@ -123,13 +123,16 @@ type Flow struct {
 	WallMS   int64  `json:"wall_ms"`
 }
 
+// FlowCut is the Code of a flow that ended, or was not decided, because the command or the run ended.
+const FlowCut = "cut"
+
 // mishaps are the codes of flows that were allowed but failed or ended early.
-var mishaps = []string{"", "unreachable", "unresolved", "upstream", "timeout", "idle", "cut", "closed"}
+var mishaps = []string{"", "unreachable", "unresolved", "upstream", "timeout", "idle", FlowCut, "closed"}
 
 // Refused reports whether policy or the gateway refused f. A flow that was allowed but
-// failed was not refused.
+// failed was not refused, nor was one whose command ended before policy had answered.
 func (f Flow) Refused() bool {
-	return f.Decision.Effect != Allow || !slices.Contains(mishaps, f.Code)
+	return f.Code != FlowCut && (f.Decision.Effect != Allow || !slices.Contains(mishaps, f.Code))
 }
 
 // Destination returns the destination of e: "name:443", "192.0.2.1:22", or only the name

@@ -23,13 +23,13 @@ const (
 
 // The codes in the Flow of a lookup.
 const (
-	CodePolicy      = "policy"      // refused by policy, or policy could not be asked
-	CodeProtocol    = "protocol"    // not a valid question, or not a valid name
-	CodeAddress     = "address"     // one of the name's addresses must not be connected to
-	CodeUnresolved  = "unresolved"  // there is no such name
-	CodeUnreachable = "unreachable" // no server gave a valid answer
-	CodeCut         = "cut"         // the command ended before the answer
-	CodeLimit       = "limit"       // too many messages or names
+	CodePolicy      = "policy"         // refused by policy, or policy could not be asked
+	CodeProtocol    = "protocol"       // not a valid question, or not a valid name
+	CodeAddress     = "address"        // one of the name's addresses must not be connected to
+	CodeUnresolved  = "unresolved"     // there is no such name
+	CodeUnreachable = "unreachable"    // no server gave a valid answer
+	CodeCut         = proposal.FlowCut // the command ended before the answer
+	CodeLimit       = "limit"          // too many messages or names
 )
 
 // Options configure a Server; all functions and the Pool must be set.

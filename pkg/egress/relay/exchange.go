@@ -74,7 +74,8 @@ func (x *exchange) decide() *refusal {
 		}
 		d, err := x.session.relay.options.Ask(x.in.Context(), x.egress)
 		if err != nil {
-			return &refusal{code: "policy", message: "policy could not be asked"}
+			r := unanswered(x.in.Context())
+			return &r
 		}
 		x.decision = d
 		x.session.lower(d.Most)

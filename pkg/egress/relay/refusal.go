@@ -3,6 +3,7 @@
 package relay
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,6 +35,14 @@ func denied(d proposal.EgressDecision) refusal {
 		r.rule, r.message, r.hint = d.Reason.Rule, d.Reason.Message, d.Reason.Suggestion
 	}
 	return r
+}
+
+// unanswered returns the refusal for a question that policy has not answered.
+func unanswered(ctx context.Context) refusal {
+	if ctx.Err() != nil {
+		return refusal{code: proposal.FlowCut, message: "the command ended before policy had answered"}
+	}
+	return refusal{code: "policy", message: "policy could not be asked"}
 }
 
 // RefusedHeader names the rule, in answers that the gateway itself gives.

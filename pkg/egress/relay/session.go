@@ -85,7 +85,7 @@ func (s *session) run(ctx context.Context) {
 // interrupt records why the session cannot go on; ctx is the command's.
 func (s *session) interrupt(ctx context.Context) {
 	if ctx.Err() != nil {
-		s.end("cut", "the command has ended, or the run")
+		s.end(proposal.FlowCut, "the command has ended, or the run")
 		return
 	}
 	s.end("timeout", "the connection was open for too long")

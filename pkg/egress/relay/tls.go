@@ -104,8 +104,9 @@ func (s *session) allowHello(ctx context.Context, h hello.Hello) bool {
 	e := s.target.Egress
 	e.Kind, e.Protocol, e.SNI = proposal.EgressHello, "tls", h.ServerName
 	d, err := s.relay.options.Ask(ctx, e)
+	why := denied(d)
 	if err != nil {
-		d = proposal.EgressDecision{Reason: reason("policy", "policy could not be asked")}
+		d, why = proposal.EgressDecision{}, unanswered(ctx)
 	}
 	s.mu.Lock()
 	s.flow.Egress, s.flow.Decision = e, d
@@ -114,7 +115,7 @@ func (s *session) allowHello(ctx context.Context, h hello.Hello) bool {
 	if d.Effect == proposal.Allow {
 		return true
 	}
-	s.refuse(denied(d))
+	s.refuse(why)
 	s.alert(alertDenied)
 	return false
 }
