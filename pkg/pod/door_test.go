@@ -28,10 +28,6 @@ func newGate(t *testing.T) (*pod.Pod, pod.Door) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	engine, err := policy.New(t.Context(), policy.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	log, err := audit.Create(filepath.Join(dir, "audit.jsonl"), audit.Options{Origin: "pod/test"})
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +43,7 @@ func newGate(t *testing.T) (*pod.Pod, pod.Door) {
 	if err := p.Confirm("control"); code(err) != "pod.options" {
 		t.Errorf("a pod without a policy is confirmed: %v", err)
 	}
-	if err := p.Use(engine); err != nil {
+	if err := p.Use(policy.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	door := filepath.Join(dir, "door")

@@ -16,6 +16,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox"
 )
@@ -57,10 +58,11 @@ func (p *Pod) Connect(ctx context.Context, n Network) (path string, ca []byte, e
 		return "", nil, err
 	}
 	var names gate.NamesBelow
+	decide := decided(p.engine, (*policy.Engine).Egress)
 	deciding := context.WithoutCancel(ctx)
 	g, err := egress.Start(ctx, egress.Options{Resolvers: n.Resolvers, Argv: n.Argv, AnswerWithin: sandbox.AnswerWithin, Events: math.MaxInt,
 		Event: p.observer.See, Fail: p.fail, Decide: func(_ context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
-			d, err := p.engine.Egress(deciding, x)
+			d, err := decide(deciding, x)
 			return names.Bound(x, d), err
 		}})
 	if err != nil {

@@ -77,7 +77,7 @@ const (
 	starting = 30 * time.Second
 )
 
-// Options describe a pod. All fields are required.
+// Options describe a pod. All fields are required, except for Proven.
 type Options struct {
 	// Run is the log's first entry. Its Session and Policy are set.
 	Run proposal.Run
@@ -85,12 +85,17 @@ type Options struct {
 	Log *audit.Log
 	// Dir is a private directory for the gate's socket, with a path of at most 90 bytes.
 	Dir string
+	// Proven says that a pod with the same policy, fumehood-runsc and pause container has started
+	// before. Then Confirm does not wait until policy is compiled, nor the start of the pause
+	// container until its program is decided: should that fail, the pod does. Every program
+	// waits, as always, and so does every other start.
+	Proven bool
 }
 
 // A Pod decides for one pod. Its methods are safe for concurrent use.
 type Pod struct {
 	o        Options
-	engine   *policy.Engine // set by Use, as are the next three
+	engine   *engine // set by Use, as are the next three
 	redactor *redact.Redactor
 	hood     *hood.Hood
 	observer *observe.Observer
@@ -129,20 +134,24 @@ func Open(o Options) (*Pod, error) {
 	return p, nil
 }
 
-// Use makes engine decide, and writes the log's first entry. Nothing can be admitted before. It
-// is not part of Open so that a sandbox can start while policy compiles.
-func (p *Pod) Use(engine *policy.Engine) (err error) {
-	if p.redactor, err = redact.New(redact.Options{Decide: engine.Output}); err != nil {
+// Use makes policy decide, which it compiles in the background, and writes the log's first entry.
+// Nothing can be admitted before. A policy that cannot be compiled fails the pod. It must be called
+// once, before any other method but Close.
+func (p *Pod) Use(o policy.Options) error {
+	engine, err := compile(o, p.fail)
+	if err != nil {
+		return err
+	}
+	if p.redactor, err = redact.New(redact.Options{Decide: decided(engine, (*policy.Engine).Output)}); err != nil {
 		return err
 	}
 	if p.hood, err = hood.New(hood.Parts{Parse: gate.Analyze, Policy: engine, Now: time.Now}); err != nil {
 		return err
 	}
-	if p.observer, err = observe.New(p.o.Log, engine.Event); err != nil {
+	if p.observer, err = observe.New(p.o.Log, decided(engine, (*policy.Engine).Event)); err != nil {
 		return err
 	}
-	p.o.Run.Policy = engine.Digest()
-	go engine.Ready() // while the sandbox starts
+	p.o.Run.Policy = engine.digest
 	if _, err = p.o.Log.Append("run", p.redactor.Run(p.o.Run)); err != nil {
 		return err
 	}
@@ -194,7 +203,7 @@ func (p *Pod) Serve() {
 	p.fail(p.monitor.Err())
 }
 
-func (p *Pod) decider() *policy.Engine {
+func (p *Pod) decider() *engine {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.engine
@@ -212,8 +221,12 @@ func (p *Pod) Confirm(control string) error {
 	}
 	if err != nil {
 		err = stop("pod.ungated", "the gate is not in force in the pod's kernel", "use the fumehood-runsc of this version", err)
+	} else if !p.o.Proven {
+		_, err = p.engine.made()
+	}
+	if err != nil {
 		p.fail(err)
-		return err
+		return p.redactor.Error(err)
 	}
 	p.control.Store(&control)
 	return nil
@@ -247,6 +260,9 @@ func (p *Pod) judge(x proposal.Exec) (proposal.ExecDecision, error) {
 	d, err := r.gate.Judge(context.Background(), x)
 	if x.First && (x.ELF != nil || d.Effect != proposal.Allow || err != nil) { // a script's interpreter is decided, too
 		r.begins(d, err)
+		if err == nil && r.pause {
+			p.failIf(r.refusal(d)) // before the sandbox ends with its first container
+		}
 	}
 	return d, err
 }

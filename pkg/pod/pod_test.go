@@ -53,6 +53,16 @@ type kube struct {
 
 func newKube(t *testing.T) *kube {
 	t.Helper()
+	k := openKube(t, false, noID, noDate)
+	if err := k.begin(); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// openKube returns a pod whose sandbox was not started, with a policy.
+func openKube(t *testing.T, proven bool, rego ...string) *kube {
+	t.Helper()
 	runsc, err := install.Find(t.Context(), install.Options{Build: true})
 	if err != nil {
 		t.Fatal(err)
@@ -63,40 +73,43 @@ func newKube(t *testing.T) *kube {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	k := &kube{t: t, dir: dir, runsc: runsc, log: filepath.Join(dir, "audit.jsonl")}
-	layer, err := policy.FromFiles("test", []policy.File{{Name: "id.rego", Content: []byte(noID)}, {Name: "date.rego", Content: []byte(noDate)}})
+	var files []policy.File
+	for i, text := range rego {
+		files = append(files, policy.File{Name: fmt.Sprintf("%d.rego", i), Content: []byte(text)})
+	}
+	layer, err := policy.FromFiles("test", files)
 	if err != nil {
 		t.Fatal(err)
 	}
 	layer.Role = policy.Allows
-	engine, err := policy.New(t.Context(), policy.Options{Layers: []policy.Layer{layer}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	log, err := audit.Create(k.log, audit.Options{Origin: "pod/test"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.pod, err = pod.Open(pod.Options{Run: proposal.Run{ID: "test", Start: time.Now()}, Log: log, Dir: dir})
+	k.pod, err = pod.Open(pod.Options{Run: proposal.Run{ID: "test", Start: time.Now()}, Log: log, Dir: dir, Proven: proven})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := k.pod.Use(engine); err != nil {
+	if err := k.pod.Use(policy.Options{Layers: []policy.Layer{layer}}); err != nil {
 		t.Fatal(err)
 	}
 	k.write("trace.json", func() ([]byte, error) { return k.pod.TraceConfig() })
 	if err := k.pod.Listen(filepath.Join(dir, "door")); err != nil {
 		t.Fatal(err)
 	}
+	return k
+}
+
+// begin starts the sandbox with its first container.
+func (k *kube) begin() error {
+	k.t.Helper()
 	go k.pod.Serve()
 	k.create("pause", "", "/usr/bin/sleep", "1000")
-	t.Cleanup(k.end)
-	if err := k.pod.Confirm(filepath.Join(dir, "runsc-pause.sock")); err != nil {
-		t.Fatal(err)
+	k.t.Cleanup(k.end)
+	if err := k.pod.Confirm(filepath.Join(k.dir, "runsc-pause.sock")); err != nil {
+		return err
 	}
-	if err := k.start(k.pod, "pause", pod.Process{Argv: []string{"/usr/bin/sleep", "1000"}, Pause: true}); err != nil {
-		t.Fatal(err)
-	}
-	return k
+	return k.start(k.pod, "pause", pod.Process{Argv: []string{"/usr/bin/sleep", "1000"}, Pause: true})
 }
 
 func (k *kube) write(name string, make func() ([]byte, error)) {

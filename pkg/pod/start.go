@@ -20,6 +20,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/monitor"
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox"
 )
@@ -67,7 +68,7 @@ type Admission interface {
 	// Start returns. That it starts is on disk before.
 	//
 	// Start returns when policy has allowed x's own program, and the process has begun to
-	// run it. The error is a *proposal.StopError: pod.denied if policy refuses the program,
+	// run it; for a Pause see Options.Proven. The error is a *proposal.StopError: pod.denied if policy refuses the program,
 	// or launch's error. With one, nothing of x runs. If launch was not called, the pod has
 	// failed, and its kernel lets no program start.
 	Start(launch func(Ender) error) error
@@ -79,6 +80,7 @@ type Admission interface {
 type running struct {
 	p      *Pod
 	root   string          // of its container
+	pause  bool            // it is the pod's first container
 	record proposal.Record // as decided
 	gate   *lineage.Gate
 	facts  *monitor.Command
@@ -101,7 +103,7 @@ func (p *Pod) Admit(ctx context.Context, x Process) (Admission, error) {
 		p.release()
 		return nil, p.redactor.Error(err)
 	}
-	return &admitted{p: p, record: record, path: pathOf(x.Env), root: x.Root}, nil
+	return &admitted{p: p, record: record, path: pathOf(x.Env), root: x.Root, pause: x.Pause}, nil
 }
 
 // An admitted is an Admission.
@@ -110,6 +112,7 @@ type admitted struct {
 	record proposal.Record
 	path   string // PATH of the process
 	root   string // of its container
+	pause  bool
 	used   sync.Once
 }
 
@@ -127,15 +130,27 @@ func (a *admitted) Start(launch func(Ender) error) error {
 
 func (p *Pod) start(a *admitted, launch func(Ender) error) error {
 	p.starting.Lock()
-	defer p.starting.Unlock()
 	r, err := p.begin(a)
 	if err != nil {
+		p.starting.Unlock()
 		p.fail(err)
 		p.release()
 		return err
 	}
-	defer close(r.started)
-	return r.launch(launch)
+	settle := func() error {
+		defer p.starting.Unlock()
+		defer close(r.started)
+		return r.settle(err)
+	}
+	if err = launch(r); err == nil && a.pause && p.o.Proven {
+		go func() {
+			if err := settle(); err != nil {
+				p.fail(err)
+			}
+		}()
+		return nil
+	}
+	return settle()
 }
 
 // decide decides x and writes the decision to the log. The error says why x does not start.
@@ -273,8 +288,8 @@ func (p *Pod) begin(a *admitted) (*running, error) {
 		return nil, err
 	}
 	e := p.engine
-	r := &running{p: p, record: a.record, root: a.root, began: time.Now(), started: make(chan struct{}), first: make(chan struct{}),
-		gate:  &lineage.Gate{Exec: e.Exec, Analyze: gate.Analyze, Start: e.Start, Path: strings.Split(a.path, ":")},
+	r := &running{p: p, record: a.record, root: a.root, pause: a.pause, began: time.Now(), started: make(chan struct{}), first: make(chan struct{}),
+		gate:  &lineage.Gate{Exec: decided(e, (*policy.Engine).Exec), Analyze: gate.Analyze, Start: e.Start, Path: strings.Split(a.path, ":")},
 		facts: &monitor.Command{ID: a.record.Proposal.ID, Grants: a.record.Decision.Grant.Exec}}
 	r.facts.Stray = func(proposal.Event) { go r.End(Unknown) } // a shell that connects by itself
 	r.gate.Begin(a.record)
@@ -311,10 +326,9 @@ func pathOf(env []string) string {
 	return defaultPath
 }
 
-// launch starts the process, waits for the decision about its program, and lets others start
-// beside it.
-func (r *running) launch(start func(Ender) error) error {
-	err := start(r)
+// settle waits for the decision about the program of a process that was launched, with the error
+// err, and lets others start beside it.
+func (r *running) settle(err error) error {
 	if err == nil {
 		select {
 		case <-r.first:
@@ -324,17 +338,25 @@ func (r *running) launch(start func(Ender) error) error {
 			err = stop("pod.start", "the container's program did not start in time", "check what else runs on this node", nil)
 		}
 	}
+	if err == nil {
+		err = r.refusal(r.decision)
+	}
 	if detached := r.p.monitor.Detach(r.facts, 0, r.p.nudge); detached != nil {
 		r.p.fail(detached) // its processes cannot be distinguished from others
-		return detached
-	}
-	if err == nil && r.decision.Effect != proposal.Allow {
-		err = stop("pod.denied", "policy refuses the program of "+command(r.record.Proposal.Argv)+": "+reason(r.decision), "change the command, or the policy that the pod names", nil)
+		return cmp.Or(err, detached)
 	}
 	if err != nil {
 		r.finish(refusedStatus)
 	}
 	return err
+}
+
+// refusal returns the error of a start whose program has the decision d, or nil.
+func (r *running) refusal(d proposal.ExecDecision) error {
+	if d.Effect == proposal.Allow {
+		return nil
+	}
+	return stop("pod.denied", "policy refuses the program of "+command(r.record.Proposal.Argv)+": "+reason(d), "change the command, or the policy that the pod names", nil)
 }
 
 // refusedStatus is the exit status of Init if it cannot start the program.

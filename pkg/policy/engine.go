@@ -105,6 +105,12 @@ type Engine struct {
 	reported map[string]bool
 }
 
+// Digest is the Digest of the Engine that New makes of o. It takes much less time than New.
+func (o Options) Digest() (string, error) {
+	given, err := ordered(o.Layers, o.Observe)
+	return digest(given, o.Observe), err
+}
+
 // New reads, checks and compiles the layers. Its error is a *proposal.StopError
 // whose code begins with "policy.".
 func New(ctx context.Context, o Options) (*Engine, error) {

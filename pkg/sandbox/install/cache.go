@@ -51,7 +51,7 @@ func current(ctx context.Context, o Options, root, builds string) (Runsc, error)
 	if err != nil {
 		return Runsc{}, err
 	}
-	r, err := verify(dir, "")
+	r, err := verify(dir, "", o.Remember)
 	r.held = held
 	return r, err
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 )
 
+// Forget forgets what this process has verified, as another does not know it.
+func Forget() { checked.Clear() }
+
 // BuildBy makes f fill the cache until the end of the test.
 func BuildBy(t *testing.T, f func(dir string) error) {
 	t.Cleanup(func() { makeInstallation = build })

@@ -60,6 +60,9 @@ type Options struct {
 	// Build allows compiling a missing installation into the cache. It needs the go command and
 	// about a minute, and the network if modules are missing.
 	Build bool
+	// Remember, if set, is a directory that only this user can change, for the identities of files
+	// that were verified, which Find does not read again. It makes the directory.
+	Remember string
 	// Progress, if set, is called with short lines that report slow steps.
 	Progress func(string)
 }
@@ -73,10 +76,10 @@ var releaseDigest string
 // it only once. A damaged installation is an error; it is neither skipped nor repaired.
 func Find(ctx context.Context, o Options) (Runsc, error) {
 	if o.Path != "" {
-		return explicit(o.Path)
+		return explicit(o)
 	}
 	if dir := beside(); dir != "" {
-		return verify(dir, releaseDigest)
+		return verify(dir, releaseDigest, o.Remember)
 	}
 	if releaseDigest != "" {
 		return Runsc{}, missing("this release of fumehood came with a fumehood-runsc, which is no longer next to it")
@@ -84,18 +87,18 @@ func Find(ctx context.Context, o Options) (Runsc, error) {
 	return cached(ctx, o)
 }
 
-func explicit(path string) (Runsc, error) {
-	abs, err := filepath.Abs(path)
+func explicit(o Options) (Runsc, error) {
+	abs, err := filepath.Abs(o.Path)
 	if err != nil {
-		return Runsc{}, missing(fmt.Sprintf("cannot resolve %q: %v", path, err))
+		return Runsc{}, missing(fmt.Sprintf("cannot resolve %q: %v", o.Path, err))
 	}
 	if filepath.Base(abs) != runscName {
-		return Runsc{}, missing(fmt.Sprintf("%q is not a %s; other builds of runsc are not used", path, runscName))
+		return Runsc{}, missing(fmt.Sprintf("%q is not a %s; other builds of runsc are not used", o.Path, runscName))
 	}
 	if _, err := os.Lstat(abs); err != nil {
 		return Runsc{}, missing(err.Error())
 	}
-	return verify(filepath.Dir(abs), releaseDigest)
+	return verify(filepath.Dir(abs), releaseDigest, o.Remember)
 }
 
 // beside returns the running program's directory if it contains a fumehood-runsc.

@@ -135,14 +135,27 @@ func TestUnchanged(t *testing.T) {
 }
 
 // A process that has computed a file's digest notices what changes it afterwards.
-func TestTamperedLater(t *testing.T) {
+func TestTamperedLater(t *testing.T) { tamperLater(t, "", func() {}) }
+
+// So does one that another has left the digests to.
+func TestTamperedAfterOthers(t *testing.T) {
+	known := filepath.Join(t.TempDir(), "known")
+	tamperLater(t, known, install.Forget)
+	if kept, err := os.ReadDir(known); len(kept) == 0 || err != nil {
+		t.Errorf("no file is remembered, %v", err)
+	}
+}
+
+func tamperLater(t *testing.T, remember string, again func()) {
+	t.Helper()
 	dir := clone(t)
 	time.Sleep(1100 * time.Millisecond) // digests of files that were just written are not kept
-	o := install.Options{Path: filepath.Join(dir, runsc)}
+	o := install.Options{Path: filepath.Join(dir, runsc), Remember: remember}
 	for range 2 {
 		if _, err := install.Find(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
+		again()
 	}
 	before, err := os.Stat(filepath.Join(dir, guest))
 	if err != nil {

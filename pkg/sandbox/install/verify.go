@@ -69,8 +69,8 @@ func (r Runsc) Unchanged() error {
 }
 
 // verify checks the installation in dir; if digest is not empty, its manifest must
-// have it.
-func verify(dir, digest string) (Runsc, error) {
+// have it. remember is as in Options.
+func verify(dir, digest, remember string) (Runsc, error) {
 	if err := checkFolders(dir); err != nil {
 		return Runsc{}, err
 	}
@@ -89,7 +89,7 @@ func verify(dir, digest string) (Runsc, error) {
 		Version: m.GVisor, GoVersion: m.Go,
 		Prewarmed: m.prewarmed(), PrewarmerNote: m.Prewarmer,
 	}
-	if r.seen, err = checkFiles(dir, m.Files); err != nil {
+	if r.seen, err = checkFiles(dir, m.Files, remember); err != nil {
 		return Runsc{}, err
 	}
 	for _, f := range m.Files {
@@ -101,7 +101,7 @@ func verify(dir, digest string) (Runsc, error) {
 }
 
 // checkFiles computes all digests in parallel, that of hard links only once.
-func checkFiles(dir string, files []manifestFile) ([]seenFile, error) {
+func checkFiles(dir string, files []manifestFile, remember string) ([]seenFile, error) {
 	var work errgroup.Group
 	seen := make([]seenFile, len(files))
 	digests := map[identity]string{}
@@ -120,7 +120,7 @@ func checkFiles(dir string, files []manifestFile) ([]seenFile, error) {
 			continue
 		}
 		digests[id] = f.SHA256
-		work.Go(func() error { return checkOnce(dir, file, id, f) })
+		work.Go(func() error { return checkOnce(dir, file, checkedFile{id, f}, remember) })
 	}
 	return seen, work.Wait()
 }
@@ -157,23 +157,45 @@ func open(dir, path string, f manifestFile) (*os.File, identity, error) {
 var checked sync.Map // checkedFile → nothing
 
 type checkedFile struct {
-	id     identity
-	sha256 string
+	id identity
+	manifestFile
+}
+
+// marker is the file in the directory remember that says that f was verified.
+func (f checkedFile) marker(remember string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", f))
+	return filepath.Join(remember, hex.EncodeToString(sum[:]))
+}
+
+// known reports whether f was verified before.
+func (f checkedFile) known(remember string) bool {
+	if _, known := checked.Load(f); known || remember == "" {
+		return known
+	}
+	_, err := os.Lstat(f.marker(remember))
+	return err == nil
+}
+
+// keep remembers that f was verified. Without it, it is verified again.
+func (f checkedFile) keep(remember string) {
+	checked.Store(f, nil)
+	if remember != "" && os.MkdirAll(remember, 0o700) == nil {
+		_ = os.WriteFile(f.marker(remember), nil, 0o600)
+	}
 }
 
 // settledAfter is how old a ctime must be so that a later write changes it: a clock tick.
 const settledAfter = time.Second
 
 // checkOnce is checkDigest for a file that may be known already.
-func checkOnce(dir string, file io.Reader, id identity, f manifestFile) error {
-	key := checkedFile{id, f.SHA256}
-	if _, known := checked.Load(key); known {
+func checkOnce(dir string, file io.Reader, f checkedFile, remember string) error {
+	if f.known(remember) {
 		return nil
 	}
-	settled := time.Since(time.Unix(id.ctime.Unix())) > settledAfter
-	err := checkDigest(dir, file, f)
+	settled := time.Since(time.Unix(f.id.ctime.Unix())) > settledAfter
+	err := checkDigest(dir, file, f.manifestFile)
 	if err == nil && settled {
-		checked.Store(key, nil)
+		f.keep(remember)
 	}
 	return err
 }

@@ -23,7 +23,8 @@ func Check(ctx context.Context, w io.Writer) bool {
 	if err != nil {
 		return false
 	}
-	all := report(w, "fumehood-runsc", runsc(ctx, c))
+	_, err = install.Find(ctx, install.Options{Path: c.Runsc}) // all of it is read
+	all := report(w, "fumehood-runsc", err)
 	all = report(w, "directory for state", Directory(c.State)) && all
 	all = report(w, "directory for logs", Directory(c.Logs)) && all
 	for _, digest := range c.digests() {
@@ -47,11 +48,6 @@ func report(w io.Writer, what string, err error) bool {
 		fmt.Fprintln(w, "      hint: "+f.Hint)
 	}
 	return false
-}
-
-func runsc(ctx context.Context, c Config) error {
-	_, err := install.Find(ctx, install.Options{Path: c.Runsc})
-	return err
 }
 
 // Directory makes a directory for pods unless there is one, and returns why it cannot be used.

@@ -29,6 +29,8 @@ package node
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -44,6 +46,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/source"
 	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox/install"
 )
 
 // File is where the configuration is, unless the variable Variable of containerd's environment
@@ -157,17 +160,50 @@ func (c Config) Choose(namespace, named string) (string, error) {
 	return "", stop("pod.policy", fmt.Sprintf("pods of the namespace %q may not have the policy %q", namespace, named), "use one that the operator of the nodes has allowed to the namespace", nil)
 }
 
-// Engine compiles the bundle with this digest, which must be signed.
-func (c Config) Engine(ctx context.Context, digest string) (*policy.Engine, error) {
+// Policy returns the bundle with this digest, which must be signed.
+func (c Config) Policy(digest string) (policy.Options, error) {
 	bundle, err := c.bundle(digest)
-	if err != nil {
-		return nil, err
-	}
 	layer := bundle.Layer
 	if layer.Role = policy.Allows; c.Replaces {
 		layer.Role = policy.Grants
 	}
-	return policy.New(ctx, policy.Options{Layers: []policy.Layer{layer}})
+	return policy.Options{Layers: []policy.Layer{layer}}, err
+}
+
+// Engine compiles what Policy returns.
+func (c Config) Engine(ctx context.Context, digest string) (*policy.Engine, error) {
+	o, err := c.Policy(digest)
+	if err != nil {
+		return nil, err
+	}
+	return policy.New(ctx, o)
+}
+
+// Runscs returns the verified programs of this node.
+func (c Config) Runscs(ctx context.Context) (install.Runsc, error) {
+	return install.Find(ctx, install.Options{Path: c.Runsc, Remember: c.known()})
+}
+
+// known is the directory for what this node has found to be so.
+func (c Config) known() string { return filepath.Join(c.State, "known") }
+
+// Proven reports whether Prove was called with the same facts.
+func (c Config) Proven(facts ...string) bool {
+	_, err := os.Lstat(c.proof(facts))
+	return err == nil
+}
+
+// Prove remembers facts, at most until State is removed.
+func (c Config) Prove(facts ...string) error {
+	if err := os.MkdirAll(c.known(), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(c.proof(facts), nil, 0o600)
+}
+
+func (c Config) proof(facts []string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", facts))
+	return filepath.Join(c.known(), hex.EncodeToString(sum[:]))
 }
 
 func (c Config) bundle(digest string) (source.Bundle, error) {

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/containerd/containerd/v2/pkg/namespaces"
@@ -22,15 +21,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/ledger"
 	"github.com/fumehood/fumehood/pkg/pod"
-	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/sandbox/install"
 )
-
-// runsc returns the verified programs of this node.
-func (s *service) runsc() (install.Runsc, error) {
-	return install.Find(context.Background(), install.Options{Path: s.node.Runsc})
-}
 
 // open makes the pod's gate, with the policy that its annotations name, and its log.
 func (s *service) open(ctx context.Context, spec specs.Spec, pause pod.Process, given *anypb.Any) error {
@@ -42,33 +34,44 @@ func (s *service) open(ctx context.Context, spec specs.Spec, pause pod.Process, 
 	if err != nil {
 		return err
 	}
-	s.pause, s.compiled = pause, sync.OnceValues(func() (*policy.Engine, error) { return s.node.Engine(context.WithoutCancel(ctx), digest) })
-	go s.compiled() // while the sandbox is prepared
+	options, err := s.node.Policy(digest)
+	if err != nil {
+		return err
+	}
+	s.pause = pause
 	if err := s.make(); err != nil {
 		return stop("pod.state", "cannot make the pod's directory", "look at the node's directory for state", err)
 	}
 	s.made = true
-	runsc, err := s.runsc()
+	runsc, err := s.node.Runscs(ctx)
 	if err != nil {
 		return err
 	}
+	whole, err := options.Digest()
+	if err != nil {
+		return err
+	}
+	s.proof = append([]string{whole, runsc.Digest}, pause.Argv...)
 	log, err := s.log(about)
 	if err != nil {
 		return err
 	}
 	s.audit = log
-	s.pod, err = pod.Open(pod.Options{Run: run(about, digest, runsc.Version), Log: log, Dir: s.dir})
+	s.pod, err = pod.Open(pod.Options{Run: run(about, digest, runsc.Version), Log: log, Dir: s.dir, Proven: s.node.Proven(s.proof...)})
+	if err == nil {
+		err = s.pod.Use(options)
+	}
 	if err != nil {
 		return err
 	}
 	if err := s.connect(ctx, spec); err != nil {
 		return err
 	}
-	options, err := s.configure(given, runsc.Path)
+	shim, err := s.configure(given, runsc.Path)
 	if err != nil {
 		return err
 	}
-	s.control = filepath.Join(options.Root, s.namespace, "runsc-"+s.id+".sock")
+	s.control = filepath.Join(shim.Root, s.namespace, "runsc-"+s.id+".sock")
 	trace, err := s.pod.TraceConfig()
 	if err == nil {
 		err = os.WriteFile(s.own()["pod-init-config"], trace, 0o600)
@@ -136,11 +139,7 @@ func (s *service) append() error {
 
 // confirm makes sure that the kernel asks the gate, and ends the pod if it ever stops.
 func (s *service) confirm(ctx context.Context) error {
-	err := s.use()
-	if err == nil {
-		err = s.pod.Confirm(s.control)
-	}
-	if err != nil {
+	if err := s.pod.Confirm(s.control); err != nil {
 		return err
 	}
 	s.gate = s.pod
@@ -152,19 +151,6 @@ func (s *service) confirm(ctx context.Context) error {
 		s.kill(namespaces.WithNamespace(context.Background(), s.namespace)) // all containers are in its sandbox
 	}()
 	return nil
-}
-
-// use waits for the policy and gives it to the pod, once.
-func (s *service) use() error {
-	if s.used {
-		return nil
-	}
-	engine, err := s.compiled()
-	if err != nil {
-		return err
-	}
-	s.used = true
-	return s.pod.Use(engine)
 }
 
 // watch ends the pod when its policy is revoked, or its log is larger than it may be: what a pod

@@ -54,7 +54,9 @@ func TestGate(t *testing.T) {
 func refusedPods(t *testing.T, o *operator, n *nodetest.Node, digest string) {
 	for want, lines := range map[string]string{
 		"node.config": "unknown = 1", "pod.policy": "", "policy.missing": "default = \"sha256:" + strings.Repeat("0", 64) + "\"",
-		"pod.pause": "pause = [\"/other\"]\ndefault = \"" + digest + "\"",
+		"pod.pause":      "pause = [\"/other\"]\ndefault = \"" + digest + "\"",
+		"policy.compile": "default = \"" + o.bundle("package fumehood.command\n\ndeny contains missing(input)\n") + "\"",
+		"nothing pauses": "default = \"" + o.bundle("package fumehood.exec\n\ndeny contains {\"rule\": \"x.y\", \"message\": \"nothing pauses\", \"suggestion\": \"s\"} if input.path == \"/pause\"\n") + "\"",
 	} {
 		o.configure(n.Runsc.Path, lines)
 		_, err := n.RunPod(nodetest.Fumehood, nil)

@@ -60,9 +60,6 @@ func (s *service) connect(ctx context.Context, spec specs.Spec) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	if err := s.use(); err != nil {
-		return err
-	}
 	resolvers, err := nameServers(spec)
 	if err != nil {
 		return err

@@ -31,7 +31,6 @@ import (
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/node"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/pod"
-	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -48,16 +47,15 @@ type service struct {
 	extension.TaskServiceExt
 	node node.Config
 	place
-	gate     pod.Admitter
-	pod      *pod.Pod                       // of the first container; nil for others
-	control  string                         // the control socket of its sandbox
-	made     bool                           // its directory is this shim's
-	root     string                         // of the container, on the host
-	pause    pod.Process                    // the command of the first container
-	compiled func() (*policy.Engine, error) // waits for its policy
-	used     bool                           // the pod has its policy
-	audit    *audit.Log                     // of the pod
-	closing  sync.Once
+	gate    pod.Admitter
+	pod     *pod.Pod    // of the first container; nil for others
+	control string      // the control socket of its sandbox
+	made    bool        // its directory is this shim's
+	root    string      // of the container, on the host
+	pause   pod.Process // the command of the first container
+	proof   []string    // what the pod's start proves
+	audit   *audit.Log  // of the pod
+	closing sync.Once
 
 	mu       sync.Mutex
 	admitted map[string]pod.Admission // what is to be started, by exec id; "" is the container
@@ -109,6 +107,9 @@ func (s *service) Create(ctx context.Context, r *task.CreateTaskRequest) (*task.
 		return nil, refused(errors.Join(err, s.close(err)))
 	}
 	response, err := s.TaskServiceExt.Create(ctx, r)
+	if err != nil && s.pod != nil && s.pod.Err() != nil {
+		err = refused(s.pod.Err()) // which is why no sandbox could start
+	}
 	if err == nil && s.first {
 		if err = s.confirm(ctx); err != nil {
 			s.kill(ctx)
@@ -174,7 +175,20 @@ func (s *service) Start(ctx context.Context, r *task.StartRequest) (response *ta
 	if err != nil {
 		return nil, refused(err)
 	}
+	if s.first && r.ExecID == "" {
+		s.prove(ctx)
+	}
 	return response, nil
+}
+
+// prove remembers that the pod has started, so that the next one starts sooner.
+func (s *service) prove(ctx context.Context) {
+	if s.node.Proven(s.proof...) {
+		return
+	}
+	if err := s.node.Prove(s.proof...); err != nil {
+		log.G(ctx).WithError(err).Warn("cannot remember that the pod has started")
+	}
 }
 
 func (s *service) admit(ctx context.Context, id string, x pod.Process) error {
