@@ -104,6 +104,9 @@ func (m *Metrics) Started(took time.Duration, err error) {
 	}
 }
 
+// Began counts a sandbox that another process has started.
+func (m *Metrics) Began() { m.live.Inc() }
+
 // Ended counts a sandbox that started and is gone.
 func (m *Metrics) Ended() { m.live.Dec() }
 
@@ -140,10 +143,22 @@ func (c counted) written(v any, n int64, err error) (int64, error) {
 func (m *Metrics) count(entry any) {
 	switch e := entry.(type) {
 	case journal.Decision:
-		m.decisions.WithLabelValues(e.Decision.Effect.String()).Inc()
+		m.Count(journal.LogEvent{Decision: &e.Decision})
 	case journal.Result:
-		m.result(e.Result)
+		m.Count(journal.LogEvent{Result: &e.Result})
 	case journal.End:
+		m.Count(journal.LogEvent{Totals: &e.Totals, Error: e.Error})
+	}
+}
+
+// Count counts an entry of a log that another process writes.
+func (m *Metrics) Count(e journal.LogEvent) {
+	switch {
+	case e.Decision != nil:
+		m.decisions.WithLabelValues(e.Decision.Effect.String()).Inc()
+	case e.Result != nil:
+		m.result(*e.Result)
+	case e.Totals != nil:
 		m.runs.WithLabelValues(endOf(e.Error)).Inc()
 	}
 }

@@ -4,6 +4,7 @@ package health
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -160,6 +161,36 @@ func TestHandler(t *testing.T) {
 	} {
 		if code, body := get(t, tt.m.Handler(tt.status), tt.method, tt.path); code != tt.code || strings.TrimSpace(body) != tt.body {
 			t.Errorf("%s %s: %d %s, want %d %s", tt.method, tt.path, code, body, tt.code, tt.body)
+		}
+	}
+}
+
+// What another process has written to its log counts as what this one writes.
+func TestCount(t *testing.T) {
+	written, read := New(), New()
+	log := written.Log(&paper{})
+	for kind, v := range map[string]any{"decision": journal.Decision{Decision: proposal.Decision{Effect: proposal.Allow}}, "end": journal.End{},
+		"result": journal.Result{Result: proposal.Result{Status: proposal.Exited}}, "start": journal.Start{ID: "a"}} {
+		if _, err := log.Append(kind, v); err != nil {
+			t.Fatal(err)
+		}
+		body, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := journal.Entry{Kind: kind, Body: body}.Decode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		read.Count(e)
+	}
+	written.Started(time.Second, nil)
+	read.Began()
+	_, want := get(t, written.Handler(ready), http.MethodGet, MetricsPath)
+	_, got := get(t, read.Handler(ready), http.MethodGet, MetricsPath)
+	for _, line := range []string{`fumehood_decisions_total{effect="allow"} 1`, `fumehood_runs_total{outcome="completed"} 1`, `fumehood_commands_total{outcome="succeeded"} 1`, "fumehood_sandboxes 1"} {
+		if !strings.Contains(want, line+"\n") || !strings.Contains(got, line+"\n") {
+			t.Errorf("no %s in one of %s\n%s", line, own(want), own(got))
 		}
 	}
 }
