@@ -50,6 +50,7 @@ type Cluster struct {
 	dir     string
 	kubectl string
 	running []process
+	issuer  *authority
 	mounted bool
 }
 
@@ -116,6 +117,7 @@ func (c *Cluster) prepare() error {
 	if err != nil {
 		return err
 	}
+	c.issuer = a
 	return errors.Join(
 		a.issue("server", "kube-apiserver", "system:masters"), // the kubelet knows it as a client, too
 		a.client("admin", "admin", "system:masters"),
@@ -211,6 +213,14 @@ func (c *Cluster) program(ctx context.Context, name string, flags ...string) err
 	}
 	return c.run(name, path, flags...)
 }
+
+// Identity returns a configuration with which programs are the user name.
+func (c *Cluster) Identity(file, name string) (path string, err error) {
+	return c.path(file + ".conf"), c.issuer.client(file, name)
+}
+
+// Run starts a program that is part of the cluster: its end before the cluster's is an error.
+func (c *Cluster) Run(name, path string, args ...string) error { return c.run(name, path, args...) }
 
 // run starts a program, which writes to the file NAME.log.
 func (c *Cluster) run(name, path string, args ...string) error {

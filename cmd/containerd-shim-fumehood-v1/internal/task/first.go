@@ -17,6 +17,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/logfile"
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/node"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/ledger"
@@ -116,7 +117,11 @@ func (s *service) log(about map[string]string) (*audit.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	return audit.Create(filepath.Join(dir, s.id[:min(12, len(s.id))]+".jsonl"), audit.Options{Origin: "fumehood/pod/" + s.id, Signer: signer})
+	log, err := audit.Create(filepath.Join(dir, s.id[:min(12, len(s.id))]+".jsonl"), audit.Options{Origin: "fumehood/pod/" + s.id, Signer: signer})
+	if err == nil {
+		s.writing, err = logfile.Lock(log.Path())
+	}
+	return log, err
 }
 
 // signer returns the node's key for logs, or nil.

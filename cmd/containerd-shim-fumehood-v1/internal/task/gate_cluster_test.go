@@ -6,12 +6,15 @@ package task_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -36,22 +39,23 @@ func newKube(t testing.TB, start func(testing.TB, *nodetest.Node) *clustertest.C
 	n := nodetest.Start(t, nodetest.Options{Env: []string{node.Variable + "=" + o.file}})
 	o.configure(n.Runsc.Path, "default = \""+o.bundle(noID, noDate)+"\"")
 	k := kube{start(t, n), t, o, n}
-	k.must(page(t), "apply", "-f", "-")
+	cluster, _ := objects(t)
+	k.must(cluster, "apply", "-f", "-")
 	k.must(`{"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "gvisor"}, "handler": "gvisor"}`, "apply", "-f", "-")
 	return k
 }
 
-// page returns the objects of docs/KUBERNETES.md.
-func page(t testing.TB) string {
+// objects returns the blocks of objects in docs/KUBERNETES.md: those of the cluster, and those of the
+// node's agent.
+func objects(t testing.TB) (cluster, agent string) {
 	t.Helper()
 	text, err := os.ReadFile("../../../../docs/KUBERNETES.md")
 	check(t, err)
-	_, rest, _ := strings.Cut(string(text), "```yaml\n")
-	yaml, _, found := strings.Cut(rest, "```\n")
-	if !found {
-		t.Fatal("the page has no objects")
+	found := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$").FindAllSubmatch(text, -1)
+	if len(found) != 2 {
+		t.Fatalf("%d blocks", len(found))
 	}
-	return yaml
+	return string(found[0][1]), string(found[1][1])
 }
 
 // must runs kubectl, which has to succeed.
@@ -120,7 +124,7 @@ func TestCluster(t *testing.T) {
 		name string
 		do   func(kube)
 	}{
-		{"admission", admission}, {"pod", onePod}, {"command", refusedCommand}, {"policy", refusedPolicy}, {"later", refusedLater}, {"gate killed", gateOfPodKilled},
+		{"admission", admission}, {"pod", onePod}, {"command", refusedCommand}, {"policy", refusedPolicy}, {"later", refusedLater}, {"gate killed", gateOfPodKilled}, {"agent", agentOfNode},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.do(k.in(t)) })
 	}
@@ -215,6 +219,52 @@ func gateOfPodKilled(k kube) {
 		k.t.Errorf("logs %q", k.logs("killed"))
 	}
 	k.remove("killed")
+}
+
+// The agent shows in events of a pod what was refused in it, and what became of its log, with no
+// right but to create events.
+func agentOfNode(k kube) {
+	_, agent := objects(k.t)
+	rights, _, found := strings.Cut(agent, "---\napiVersion: apps/v1\nkind: DaemonSet\n")
+	if !found {
+		k.t.Fatal("there is no DaemonSet")
+	}
+	k.must(rights, "apply", "-f", "-")
+	k.must(agent, "apply", "--dry-run=server", "-f", "-")
+	const user = "system:serviceaccount:fumehood:node-agent"
+	for right, want := range map[string]string{"create events": "yes", "patch events": "yes", "list events": "no", "get secrets": "no", "get pods": "no", "create pods": "no"} {
+		out, _ := k.Kubectl("", append(append([]string{"auth", "can-i"}, strings.Fields(right)...), "--as="+user, "--all-namespaces")...)
+		if strings.TrimSpace(out) != want && !strings.HasPrefix(out, want+"\n") {
+			k.t.Errorf("%s: %q", right, out)
+		}
+	}
+	program, at := k.o.dir+"/fumehood-node-agent", nodetest.Address+":9464"
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, "../../fumehood-node-agent").CombinedOutput()
+	if err != nil {
+		k.t.Fatalf("%v: %s", err, out)
+	}
+	config, err := k.Identity("agent", user)
+	check(k.t, err)
+	check(k.t, k.Run("agent", program, "-kubeconfig", config, "-logs", k.o.dir+"/logs", "-node", clustertest.NodeName, "-listen", at))
+	k.running("watched", "fumehood")
+	if _, err := k.Kubectl("", "exec", "watched", "--", "/bin/sh", "-c", "env -i /bin/id"); err == nil {
+		k.t.Error("a refused program runs")
+	}
+	k.wait(`ProgramRefused fumehood policy refused a program that "/bin/busybox" started: "/bin/id": id is not for pods (test.id)`,
+		"get", "events", "--field-selector=involvedObject.name=watched", `-o=jsonpath={range .items[*]}{.reason} {.source.component} {.message}{"\n"}{end}`)
+	k.wait("ProgramRefused", "describe", "pod", "watched")
+	var page bytes.Buffer
+	curl := exec.Command("curl", "-sS", "http://"+at+"/metrics")
+	curl.Stdout, curl.Stderr = &page, &page
+	ended, err := k.node.StartIn(curl)
+	check(k.t, err)
+	check(k.t, <-ended)
+	if !strings.Contains(page.String(), "fumehood_refusals_total{kind=\"program\"} 1\n") || !strings.Contains(page.String(), "\nfumehood_sandboxes 1\n") {
+		k.t.Errorf("%s", &page)
+	}
+	check(k.t, syscall.Kill(k.gate("watched"), syscall.SIGKILL))
+	k.wait("LogIncomplete", "describe", "pod", "watched")
+	k.remove("watched")
 }
 
 // logs returns the files of a pod's logs, which have the names of its sandboxes.

@@ -55,6 +55,7 @@ type service struct {
 	pause   pod.Process // the command of the first container
 	proof   []string    // what the pod's start proves
 	audit   *audit.Log  // of the pod
+	writing *os.File    // the log, locked
 	closing sync.Once
 
 	mu       sync.Mutex
