@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,6 +24,7 @@ import (
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/clustertest"
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/node"
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/nodetest"
+	"github.com/fumehood/fumehood/pkg/audit"
 )
 
 // A kube is a Kubernetes of one node with its operator.
@@ -124,7 +126,8 @@ func TestCluster(t *testing.T) {
 		name string
 		do   func(kube)
 	}{
-		{"admission", admission}, {"pod", onePod}, {"command", refusedCommand}, {"policy", refusedPolicy}, {"later", refusedLater}, {"gate killed", gateOfPodKilled}, {"agent", agentOfNode},
+		{"admission", admission}, {"pod", onePod}, {"command", refusedCommand}, {"policy", refusedPolicy}, {"later", refusedLater}, {"gate killed", gateOfPodKilled}, {"gate stalled", gateOfPodStalled},
+		{"containerd killed", containerdOfNodeKilled}, {"drained", drained}, {"agent", agentOfNode},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.do(k.in(t)) })
 	}
@@ -219,6 +222,71 @@ func gateOfPodKilled(k kube) {
 		k.t.Errorf("logs %q", k.logs("killed"))
 	}
 	k.remove("killed")
+}
+
+// While a gate does not answer, nothing starts in its pod, from inside or outside.
+func gateOfPodStalled(k kube) {
+	k.running("stalled", "fumehood")
+	pid := k.gate("stalled")
+	check(k.t, syscall.Kill(pid, syscall.SIGSTOP))
+	time.Sleep(3 * time.Second)
+	before := k.must("", "logs", "stalled")
+	ctx, cancel := context.WithTimeout(k.t.Context(), 3*time.Second)
+	defer cancel()
+	var out bytes.Buffer
+	if err := k.Stream(ctx, "", &out, "exec", "stalled", "--", "/bin/echo", "started"); err == nil || strings.Contains(out.String(), "started") {
+		k.t.Errorf("a command starts: %v, %s", err, &out)
+	}
+	if after := k.must("", "logs", "stalled"); before != after {
+		k.t.Errorf("a program starts: %q, %q", before, after)
+	}
+	check(k.t, syscall.Kill(pid, syscall.SIGCONT))
+	k.remove("stalled")
+}
+
+// A pod and its gate do not end with containerd.
+func containerdOfNodeKilled(k kube) {
+	k.running("on", "fumehood")
+	check(k.t, k.node.Kill(syscall.SIGKILL))
+	check(k.t, k.node.Serve(k.t.Context()))
+	k.wait("hello\n", "exec", "on", "--", "/bin/echo", "hello")
+	_, err := k.Kubectl("", "exec", "on", "--", "/bin/date")
+	wantError(k.t, err, "there is no time")
+	if count := k.must("", "get", "pod", "on", "-o=jsonpath={.status.containerStatuses[0].restartCount}"); count != "0" {
+		k.t.Errorf("%s restarts", count)
+	}
+	k.remove("on")
+	k.o.verify(`{"error":null,"totals":`)
+}
+
+// The pods of a node that is drained end, with sealed logs, and leave nothing.
+func drained(k kube) {
+	for _, name := range []string{"first", "second"} {
+		k.running(name, "fumehood")
+	}
+	k.must("", "drain", clustertest.NodeName, "--force", "--ignore-daemonsets", "--timeout=50s")
+	k.must("", "uncordon", clustertest.NodeName)
+	for _, name := range []string{"first", "second"} {
+		for _, log := range k.logs(name) {
+			f, err := audit.OpenFile(log)
+			check(k.t, err)
+			found, err := audit.Verify(f, audit.Trust{})
+			f.Close()
+			if err != nil || found.State != audit.Sealed {
+				k.t.Errorf("%s: %+v, %v", log, found, err)
+			}
+		}
+	}
+	left := []nodetest.Process{}
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		left = slices.DeleteFunc(k.node.Processes(), func(p nodetest.Process) bool {
+			return !strings.Contains(p.Command, "/containerd-shim-") && !strings.Contains(p.Command, "runsc")
+		})
+		if len(left) == 0 {
+			return
+		}
+	}
+	k.t.Errorf("left: %+v", left)
 }
 
 // The agent shows in events of a pod what was refused in it, and what became of its log, with no

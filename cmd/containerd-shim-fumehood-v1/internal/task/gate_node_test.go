@@ -402,13 +402,51 @@ func BenchmarkPod(b *testing.B) {
 	}
 }
 
+// BenchmarkMemory is the memory of pods with one container: of their shims, gofers and sandboxes,
+// each page shared by several processes counted in parts (PSS).
+func BenchmarkMemory(b *testing.B) {
+	const pods = 8
+	o := newOperator(b)
+	n := nodetest.Start(b, nodetest.Options{Env: []string{node.Variable + "=" + o.file}})
+	o.configure(n.Runsc.Path, "default = \""+o.bundle(noDate)+"\"")
+	for b.Loop() {
+		for _, handler := range []string{nodetest.GVisor, nodetest.Fumehood} {
+			var list []*nodetest.Pod
+			for range pods {
+				p, err := n.RunPod(handler, nil)
+				check(b, err)
+				_, err = p.Container(forever)
+				check(b, err)
+				list = append(list, p)
+			}
+			time.Sleep(5 * time.Second)
+			total := 0
+			for _, p := range list {
+				for _, q := range p.Processes() {
+					total += field(b, fmt.Sprintf("/proc/%d/smaps_rollup", q.Pid), "Pss:")
+				}
+			}
+			b.ReportMetric(float64(total)/1024/pods, handler+"-MiB/pod")
+			for _, p := range list {
+				check(b, p.StopAndRemove())
+			}
+		}
+	}
+}
+
 // resident returns the memory of a process, in KiB.
 func resident(t testing.TB, pid int) (kib int) {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return field(t, fmt.Sprintf("/proc/%d/status", pid), "VmRSS:")
+}
+
+// field returns a number after a name in a file.
+func field(t testing.TB, path, name string) (n int) {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	check(t, err)
-	_, rest, _ := strings.Cut(string(text), "VmRSS:")
-	_, err = fmt.Sscan(rest, &kib)
+	_, rest, _ := strings.Cut(string(text), name)
+	_, err = fmt.Sscan(rest, &n)
 	check(t, err)
-	return kib
+	return n
 }
