@@ -81,6 +81,8 @@ type Config struct {
 	State      string              `toml:"state"`
 	Runsc      string              `toml:"runsc"`
 	Pause      []string            `toml:"pause"`
+
+	file string // it was read from
 }
 
 var digest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
@@ -91,7 +93,7 @@ func Read() (Config, error) {
 	if path == "" {
 		path = File
 	}
-	c := Config{Logs: "/var/log/fumehood/pods", LogLimit: 1 << 30, State: "/run/fumehood", Pause: []string{"/pause"}}
+	c := Config{Logs: "/var/log/fumehood/pods", LogLimit: 1 << 30, State: "/run/fumehood", Pause: []string{"/pause"}, file: path}
 	meta, err := toml.DecodeFile(path, &c)
 	if err == nil && len(meta.Undecoded()) > 0 {
 		err = fmt.Errorf("unknown key %q", meta.Undecoded()[0])
@@ -158,6 +160,31 @@ func (c Config) Choose(namespace, named string) (string, error) {
 		return named, nil
 	}
 	return "", stop("pod.policy", fmt.Sprintf("pods of the namespace %q may not have the policy %q", namespace, named), "use one that the operator of the nodes has allowed to the namespace", nil)
+}
+
+// Hidden returns an error if source, a path of the host that a pod mounts, is or contains
+// something of the node's own, or is in it: its configuration, policies, keys, logs or state. No
+// container may read another pod's log, or change what decides.
+func (c Config) Hidden(source string) error {
+	at, err := filepath.EvalSymlinks(source)
+	if err != nil {
+		return stop("pod.mount", "cannot find out what the pod mounts", "correct the volume", err)
+	}
+	for _, own := range append([]string{c.file, c.Policies, c.Logs, c.LogKey, c.Ledger, c.LedgerKey, c.State}, c.Keys...) {
+		if real, err := filepath.EvalSymlinks(own); err == nil {
+			own = real
+		}
+		if own != "" && (within(at, own) || within(own, at)) {
+			return stop("pod.mount", fmt.Sprintf("the pod mounts %q of the node, where the gate's own files are", source), "mount another directory", nil)
+		}
+	}
+	return nil
+}
+
+// within reports whether path is dir or below it.
+func within(path, dir string) bool {
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/"))
+	return ok && (rest == "" || rest[0] == '/')
 }
 
 // Policy returns the bundle with this digest, which must be signed.

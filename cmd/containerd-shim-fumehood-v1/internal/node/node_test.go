@@ -152,6 +152,37 @@ func TestEngine(t *testing.T) {
 	}
 }
 
+// No mount shows what is the node's own, by whatever name.
+func TestHidden(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"own/logs", "own/state", "own/policies", "volume"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"link": "own/logs", "up": "own", "named": "own/policies", "volume/out": "../own/state"} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	key := filepath.Join(dir, "own", "key")
+	if err := os.WriteFile(key, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Logs: dir + "/own/logs", State: dir + "/own/state/", Policies: dir + "/named", Keys: []string{key}, LogKey: "", file: dir + "/own/missing"}
+	for source, want := range map[string]string{
+		"own/logs": "pod.mount", "own": "pod.mount", "own/": "pod.mount", "": "pod.mount", "link": "pod.mount", "up": "pod.mount", "up/state": "pod.mount", "own/policies": "pod.mount",
+		"named": "pod.mount", "own/key": "pod.mount", "volume/out": "pod.mount", "volume/../own": "pod.mount", "nothing": "pod.mount", "volume": "", "volume/.": "",
+	} {
+		if err := c.Hidden(dir + "/" + source); code(err) != want {
+			t.Errorf("%q: %v", source, err)
+		}
+	}
+	if err := c.Hidden("/"); code(err) != "pod.mount" {
+		t.Errorf("the root of the node: %v", err)
+	}
+}
+
 // What another user could change is not a configuration.
 func TestPrivate(t *testing.T) {
 	configure(t, whole)

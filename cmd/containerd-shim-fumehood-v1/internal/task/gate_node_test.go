@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/node"
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/nodetest"
@@ -79,6 +80,13 @@ func twoContainers(t *testing.T, o *operator, n *nodetest.Node) {
 	}
 	_, err = p.Container(nodetest.ContainerOptions{ReadOnly: true, Command: []string{"/bin/date"}})
 	wantError(t, err, "there is no time")
+	for _, source := range []string{o.dir + "/logs", o.dir, "/"} {
+		_, err = p.Container(nodetest.ContainerOptions{ReadOnly: true, Command: forever.Command, Mounts: []*cri.Mount{{HostPath: source, ContainerPath: "/host", Readonly: true}}})
+		wantError(t, err, "pod.mount")
+	}
+	c, err := p.Container(nodetest.ContainerOptions{ReadOnly: true, Command: forever.Command, Mounts: []*cri.Mount{{HostPath: t.TempDir(), ContainerPath: "/host"}}})
+	check(t, err)
+	wantExec(t, c, "", 0, "/bin/ls", "/host")
 	check(t, p.StopAndRemove())
 	o.verify(`{"error":null,"totals":`)
 }

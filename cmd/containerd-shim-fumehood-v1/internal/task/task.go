@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -128,6 +129,14 @@ func (s *service) Create(ctx context.Context, r *task.CreateTaskRequest) (*task.
 // prepare changes the bundle and the request, and makes the gate or connects to it.
 func (s *service) prepare(ctx context.Context, r *task.CreateTaskRequest, b bundle) error {
 	process := b.process(s.container)
+	for _, m := range b.spec.Mounts {
+		if !filepath.IsAbs(m.Source) { // a file system of its own, such as "tmpfs"
+			continue
+		}
+		if err := s.node.Hidden(m.Source); err != nil {
+			return err
+		}
+	}
 	var err error
 	if s.first {
 		process.Pause = true
