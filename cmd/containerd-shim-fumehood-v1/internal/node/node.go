@@ -15,7 +15,7 @@
 //	ledger   = "/var/lib/fumehood/ledger" # gets every log that is sealed; "": none
 //	ledger_key = "/etc/fumehood/ledger.key"
 //	state    = "/run/fumehood"            # short: sockets are below it
-//	runsc    = "/usr/local/lib/fumehood/fumehood-runsc"
+//	runsc    = "/opt/fumehood/fumehood-runsc" # "": the one beside the shim
 //	pause    = ["/pause"]                 # the command of the pause image
 //
 //	[namespaces]                          # which bundles the pods of a namespace may name
@@ -93,7 +93,7 @@ func Read() (Config, error) {
 	if path == "" {
 		path = File
 	}
-	c := Config{Logs: "/var/log/fumehood/pods", LogLimit: 1 << 30, State: "/run/fumehood", Pause: []string{"/pause"}, file: path}
+	c := Config{Logs: "/var/log/fumehood/pods", LogLimit: 1 << 30, State: "/run/fumehood", Runsc: beside(), Pause: []string{"/pause"}, file: path}
 	meta, err := toml.DecodeFile(path, &c)
 	if err == nil && len(meta.Undecoded()) > 0 {
 		err = fmt.Errorf("unknown key %q", meta.Undecoded()[0])
@@ -110,6 +110,15 @@ func Read() (Config, error) {
 		return Config{}, stop("node.config", "cannot use the node's configuration "+path, "correct the file: docs/KUBERNETES.md", err)
 	}
 	return c, nil
+}
+
+// beside is the fumehood-runsc next to this program, where an installation puts it.
+func beside() string {
+	program, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(program), "fumehood-runsc")
 }
 
 func (c Config) check() error {

@@ -52,10 +52,22 @@ func (n *Node) configure(o Options) error {
 	if shim == "" {
 		shim = n.path("bin", fumehoodShim)
 	}
-	return errors.Join(
-		write(n.path(GVisor+".toml"), n.runsc()),
-		write(n.path(Fumehood+".toml"), fumehood),
-		write(n.path("containerd.toml"), n.toml(shim)))
+	config := n.toml(shim)
+	err := errors.Join(write(n.path(GVisor+".toml"), n.runsc()), write(n.path(Fumehood+".toml"), fumehood))
+	if o.Install != nil {
+		config = n.importing(config)
+		err = errors.Join(err, os.Mkdir(n.path("conf.d"), 0o711), o.Install(n))
+	}
+	return errors.Join(err, write(n.path("containerd.toml"), config))
+}
+
+// importing returns config with the handler Fumehood left to other files.
+func (n *Node) importing(config table) table {
+	config["imports"] = []string{n.path("conf.d", "*.toml")}
+	handlers := config["plugins"].(table)["io.containerd.cri.v1.runtime"].(table)["containerd"].(table)
+	handlers["default_runtime_name"] = GVisor
+	delete(handlers["runtimes"].(table), Fumehood)
+	return config
 }
 
 // runsc returns the options of gVisor's shim. Grouping, one shim for a pod, is off: with

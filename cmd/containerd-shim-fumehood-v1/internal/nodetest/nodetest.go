@@ -60,6 +60,10 @@ type Options struct {
 	// in the form of TOML: strings, numbers and tables. They replace the defaults; see
 	// the method runsc.
 	Config map[string]any
+	// Install, if set, writes the configuration of the handler Fumehood into the directory conf.d of
+	// Dir, from which containerd imports it, instead of this package. Options of gVisor's shim
+	// are in fumehood.toml there.
+	Install func(n *Node) error
 }
 
 // A Node is a running containerd. Its methods may be called concurrently, except for

@@ -41,6 +41,7 @@ func newKube(t testing.TB, start func(testing.TB, *nodetest.Node) *clustertest.C
 	n := nodetest.Start(t, nodetest.Options{Env: []string{node.Variable + "=" + o.file}})
 	o.configure(n.Runsc.Path, "default = \""+o.bundle(noID, noDate)+"\"")
 	k := kube{start(t, n), t, o, n}
+	_, _ = k.Kubectl("", "label", "node", clustertest.NodeName, "fumehood.dev/node=true") // unless there is only a server
 	cluster, _ := objects(t)
 	k.must(cluster, "apply", "-f", "-")
 	k.must(`{"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "gvisor"}, "handler": "gvisor"}`, "apply", "-f", "-")

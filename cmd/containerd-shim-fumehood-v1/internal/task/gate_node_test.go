@@ -5,12 +5,14 @@
 package task_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +23,7 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/node"
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/nodetest"
+	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/setup"
 	"github.com/fumehood/fumehood/pkg/key"
 	"github.com/fumehood/fumehood/pkg/ledger"
 )
@@ -378,6 +381,54 @@ func wantExec(t *testing.T, c *nodetest.Container, out string, code int32, comma
 	if err != nil || r.Stdout != out || r.Code != code {
 		t.Errorf("%q: %+v, %v", command, r, err)
 	}
+}
+
+// What setup installs is what containerd then runs, beside its own fumehood-runsc.
+func TestInstalled(t *testing.T) {
+	o := newOperator(t)
+	check(t, os.Chmod(filepath.Dir(o.dir), 0o755)) // sentries enter it
+	at := ""
+	n := nodetest.Start(t, nodetest.Options{Env: []string{node.Variable + "=" + o.file}, Install: func(n *nodetest.Node) error {
+		from, root := o.dir+"/from", o.dir+"/host"
+		err := nodetest.Run(t.Context(), "", nil, "cp", "-a", filepath.Dir(n.Runsc.Path), from)
+		if err == nil {
+			err = nodetest.Run(t.Context(), "", nil, "cp", n.Dir+"/bin/containerd-shim-fumehood-v1", from)
+		}
+		if err != nil {
+			return err
+		}
+		version, _, err := setup.Install(t.Context(), setup.Options{From: from, Root: root, RunscConfig: n.Dir + "/fumehood.toml"})
+		if err != nil {
+			return err
+		}
+		at = root + version
+		text, err := os.ReadFile(root + setup.DropIn)
+		return errors.Join(err, os.WriteFile(n.Dir+"/conf.d/fumehood.toml", []byte(strings.ReplaceAll(string(text), setup.Versions, root+setup.Versions)), 0o644))
+	}})
+	o.configure("", "default = \""+o.bundle(noDate)+"\"")
+	p, err := n.RunPod(nodetest.Fumehood, nil)
+	check(t, err)
+	c, err := p.Container(forever)
+	check(t, err)
+	_, err = c.Exec("/bin/date")
+	wantError(t, err, "there is no time")
+	if !slices.ContainsFunc(p.Processes(), func(q nodetest.Process) bool { return program(q.Pid) == at+"/containerd-shim-fumehood-v1" }) {
+		t.Errorf("the shim in %s does not run: %+v", at, p.Processes())
+	}
+	options, err := filepath.Glob(o.dir + "/run/*/runsc.toml")
+	if err != nil || len(options) != 1 {
+		t.Fatalf("%q, %v", options, err)
+	}
+	if text, err := os.ReadFile(options[0]); err != nil || !strings.Contains(string(text), at+"/fumehood-runsc\"") {
+		t.Errorf("%s, %v", text, err)
+	}
+	check(t, p.StopAndRemove())
+}
+
+// program returns the file that a process runs.
+func program(pid int) string {
+	path, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	return path
 }
 
 // BenchmarkPod starts pods with gVisor's shim and with the gate, one after the other: the time of

@@ -74,7 +74,10 @@ func (o *operator) place(digest string) string {
 // configure writes the node's file.
 func (o *operator) configure(n string, lines ...string) {
 	o.t.Helper()
-	text := fmt.Sprintf("policies = %q\nkeys = [%q]\nlogs = %q\nstate = %q\nrunsc = %q\n", o.dir+"/policies", o.dir+"/public.pem", o.dir+"/logs", o.dir+"/run", n)
+	text := fmt.Sprintf("policies = %q\nkeys = [%q]\nlogs = %q\nstate = %q\n", o.dir+"/policies", o.dir+"/public.pem", o.dir+"/logs", o.dir+"/run")
+	if n != "" {
+		text += fmt.Sprintf("runsc = %q\n", n)
+	}
 	check(o.t, os.WriteFile(o.file, []byte(text+strings.Join(lines, "\n")+"\n"), 0o600))
 }
 

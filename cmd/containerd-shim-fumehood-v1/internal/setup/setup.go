@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package setup puts the shim and its fumehood-runsc on a node, and names them in containerd's
+// configuration.
+//
+// Each version gets a directory of its own, named by its content, below Versions. Pods go on with
+// the version that started them: Install never changes or removes one. What is new is whole: it is
+// copied beside, verified there, and then renamed.
+package setup
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/fumehood/fumehood/pkg/process"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox/install"
+)
+
+// Paths on a node.
+const (
+	Versions = "/usr/local/lib/fumehood"
+	DropIn   = "/etc/containerd/conf.d/fumehood.toml" // containerd imports it unless its configuration says something else
+)
+
+const (
+	shimName  = "containerd-shim-fumehood-v1"
+	runscName = "fumehood-runsc"
+)
+
+// Options say what to install, and where. From is required.
+type Options struct {
+	From string // a directory with the shim and the installation of fumehood-runsc
+	Root string // where the node's root directory is mounted; "" is /
+	// RunscConfig is the path, on the node, of a file with options of gVisor's shim; "" is none.
+	RunscConfig string
+}
+
+// Install installs a version and returns its directory on the node. changed says that containerd's
+// configuration is another now: containerd must be restarted. The error is a *proposal.StopError.
+func Install(ctx context.Context, o Options) (version string, changed bool, err error) {
+	if o.RunscConfig != "" && !filepath.IsAbs(o.RunscConfig) {
+		return "", false, stop("setup.config", fmt.Sprintf("%q is not an absolute path", o.RunscConfig), "name the file as the node does", nil)
+	}
+	name, err := digest(ctx, o.From)
+	if err != nil {
+		return "", false, err
+	}
+	version = filepath.Join(Versions, name)
+	if err := o.place(ctx, version); err != nil {
+		return "", false, err
+	}
+	changed, err = o.configure(version)
+	return version, changed, err
+}
+
+// digest verifies the installation in dir, and returns a name for its content.
+func digest(ctx context.Context, dir string) (string, error) {
+	runsc, err := install.Find(ctx, install.Options{Path: filepath.Join(dir, runscName)})
+	if err != nil {
+		return "", err
+	}
+	f, err := os.Open(filepath.Join(dir, shimName))
+	if err != nil {
+		return "", stop("setup.shim", "cannot read the shim", "put it beside "+runscName, err)
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", stop("setup.shim", "cannot read the shim", "copy it again", err)
+	}
+	io.WriteString(sum, runsc.Digest)
+	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
+}
+
+// place copies the version unless it is there.
+func (o Options) place(ctx context.Context, version string) error {
+	to := filepath.Join(o.Root, version)
+	if got, err := digest(ctx, to); err == nil && got == filepath.Base(to) {
+		return nil
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return stop("setup.changed", to+" is not what was installed there", "find out who changed it; remove it when no pod of it runs", nil)
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return failed(err)
+	}
+	if err := process.Private(filepath.Dir(to), 0); err != nil {
+		return failed(err)
+	}
+	scratch, err := os.MkdirTemp(filepath.Dir(to), ".new-")
+	if err != nil {
+		return failed(err)
+	}
+	defer os.RemoveAll(scratch)
+	if err := copyTree(o.From, scratch); err != nil {
+		return failed(err)
+	}
+	if got, err := digest(ctx, scratch); err != nil || got != filepath.Base(to) {
+		return stop("setup.copy", "what was copied is something else than what was read", "try again", err)
+	}
+	return failed(os.Rename(scratch, to))
+}
+
+// parts are the names in a version's directory.
+var parts = []string{".", shimName, runscName, runscName + ".json", "fumehood-init", "gvisor-bin"}
+
+// copyTree copies parts, which are files and directories, and refuses anything else. Links of one
+// file stay that.
+func copyTree(from, to string) error {
+	first := map[string]fs.FileInfo{} // by path
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(from, path)
+		at := filepath.Join(to, name)
+		if top, _, _ := strings.Cut(name, "/"); !slices.Contains(parts, top) {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		info, err := d.Info()
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir():
+			return errors.Join(os.MkdirAll(at, 0o755), os.Chmod(at, 0o755))
+		case !d.Type().IsRegular():
+			return fmt.Errorf("%s is neither a file nor a directory", path)
+		}
+		for other, known := range first {
+			if os.SameFile(known, info) {
+				return os.Link(other, at)
+			}
+		}
+		first[at] = info
+		return copyFile(path, at, info.Mode().Perm()&^0o022)
+	})
+}
+
+func copyFile(from, to string, mode fs.FileMode) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Chmod(mode), out.Sync(), out.Close())
+}
+
+type table = map[string]any
+
+// configure makes version the one of new pods.
+func (o Options) configure(version string) (changed bool, err error) {
+	runtime := table{"runtime_type": "io.containerd.fumehood.v1", "runtime_path": filepath.Join(version, shimName), "pod_annotations": []string{"fumehood.dev/*"}}
+	if o.RunscConfig != "" {
+		runtime["options"] = table{"TypeUrl": "io.containerd.runsc.v1.options", "ConfigPath": o.RunscConfig}
+	}
+	var text bytes.Buffer
+	text.WriteString("# Written by " + shimName + " install.\n")
+	config := table{"version": 3, "plugins": table{"io.containerd.cri.v1.runtime": table{"containerd": table{"runtimes": table{"fumehood": runtime}}}}}
+	if err := toml.NewEncoder(&text).Encode(config); err != nil {
+		return false, failed(err)
+	}
+	path := filepath.Join(o.Root, DropIn)
+	if was, err := os.ReadFile(path); err == nil && bytes.Equal(was, text.Bytes()) {
+		return false, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return false, failed(err)
+	}
+	if err := os.WriteFile(path+".new", text.Bytes(), 0o644); err != nil {
+		return false, failed(err)
+	}
+	return true, failed(os.Rename(path+".new", path))
+}
+
+// Remove removes what Install has written: containerd's configuration, and all versions. No pod may
+// run.
+func Remove(root string) error {
+	err := os.Remove(filepath.Join(root, DropIn))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return failed(errors.Join(err, os.RemoveAll(filepath.Join(root, Versions))))
+}
+
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return stop("setup.write", "cannot change the node", "run it as root, on a file system that can be written to", err)
+}
+
+func stop(code, message, hint string, err error) error {
+	return &proposal.StopError{Code: code, Message: message, Hint: hint, Err: err}
+}
