@@ -46,7 +46,7 @@ func main() {
 }
 
 func flags() (o options) {
-	flag.StringVar(&o.logs, "logs", "/var/log/fumehood/pods", "the `directory` of the logs: logs of the node's configuration")
+	flag.StringVar(&o.logs, "logs", "/var/lib/fumehood/pods", "the `directory` of the logs: logs of the node's configuration")
 	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "a `file` that says how to reach the cluster; without it, the pod's service account does")
 	flag.StringVar(&o.node, "node", os.Getenv("NODE_NAME"), "the node's `name`, for events")
 	flag.StringVar(&o.listen, "listen", ":9464", "the `address` for GET /metrics and /healthz")

@@ -9,7 +9,7 @@
 //	keys     = ["/etc/fumehood/policy.pem"] # one of these has signed every bundle
 //	default  = "sha256:…"                 # for pods that name none; without it, they are refused
 //	replaces = false                      # true: a bundle replaces the shipped policy
-//	logs     = "/var/log/fumehood/pods"
+//	logs     = "/var/lib/fumehood/pods"
 //	log_limit = 1073741824                # bytes: a pod whose log is larger ends
 //	log_key  = "/etc/fumehood/log.key"    # signs the logs; "": each has a key of its own
 //	ledger   = "/var/lib/fumehood/ledger" # gets every log that is sealed; "": none
@@ -93,7 +93,7 @@ func Read() (Config, error) {
 	if path == "" {
 		path = File
 	}
-	c := Config{Logs: "/var/log/fumehood/pods", LogLimit: 1 << 30, State: "/run/fumehood", Runsc: beside(), Pause: []string{"/pause"}, file: path}
+	c := Config{Logs: "/var/lib/fumehood/pods", LogLimit: 1 << 30, State: "/run/fumehood", Runsc: beside(), Pause: []string{"/pause"}, file: path}
 	meta, err := toml.DecodeFile(path, &c)
 	if err == nil && len(meta.Undecoded()) > 0 {
 		err = fmt.Errorf("unknown key %q", meta.Undecoded()[0])

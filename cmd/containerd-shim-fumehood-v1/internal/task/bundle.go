@@ -49,6 +49,19 @@ func (b bundle) process(container string) pod.Process {
 // root is where gVisor's shim mounts the container's root file system.
 func (b bundle) root() string { return filepath.Join(filepath.Dir(b.path), "rootfs") }
 
+// shows returns the paths of the host that the container mounts.
+func (b bundle) shows() (sources []string) {
+	for _, m := range b.spec.Mounts {
+		switch {
+		case filepath.IsAbs(m.Source):
+			sources = append(sources, m.Source)
+		case m.Type == "bind" || slices.Contains(m.Options, "bind") || slices.Contains(m.Options, "rbind"):
+			sources = append(sources, filepath.Join(filepath.Dir(b.path), m.Source))
+		}
+	}
+	return sources
+}
+
 // change has the container's command started by init, which is a program of the node, and
 // removes the annotations with which a pod could configure gVisor.
 func (b bundle) change(init string) error {

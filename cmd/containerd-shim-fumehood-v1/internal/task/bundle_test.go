@@ -54,6 +54,16 @@ func TestChange(t *testing.T) {
 	}
 }
 
+// Mounts of the host are known by their source, those of other file systems have none.
+func TestShows(t *testing.T) {
+	dir := written(t, specs.Spec{Linux: &specs.Linux{}, Process: &specs.Process{Args: []string{"a"}}, Mounts: []specs.Mount{
+		{Type: "proc", Source: "proc"}, {Type: "tmpfs", Source: "tmpfs"}, {Type: "bind", Source: "/a"}, {Source: "/b"}, {Type: "bind", Source: "c"}, {Type: "none", Source: "../d", Options: []string{"rbind"}}}})
+	b, err := readBundle(dir)
+	if want := []string{"/a", "/b", dir + "/c", filepath.Dir(dir) + "/d"}; err != nil || !slices.Equal(b.shows(), want) {
+		t.Errorf("%q, want %q, %v", b.shows(), want, err)
+	}
+}
+
 func TestChangeRefuses(t *testing.T) {
 	for _, place := range []string{"/.fumehood", "/.fumehood/", "/.fumehood/init", "//.fumehood//init", "/x/../.fumehood/y", ".fumehood"} {
 		b, err := readBundle(written(t, specs.Spec{Linux: &specs.Linux{}, Process: &specs.Process{Args: []string{"a"}}, Mounts: []specs.Mount{{Destination: place}}}))

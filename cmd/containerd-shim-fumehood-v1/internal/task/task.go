@@ -17,7 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -129,11 +128,8 @@ func (s *service) Create(ctx context.Context, r *task.CreateTaskRequest) (*task.
 // prepare changes the bundle and the request, and makes the gate or connects to it.
 func (s *service) prepare(ctx context.Context, r *task.CreateTaskRequest, b bundle) error {
 	process := b.process(s.container)
-	for _, m := range b.spec.Mounts {
-		if !filepath.IsAbs(m.Source) { // a file system of its own, such as "tmpfs"
-			continue
-		}
-		if err := s.node.Hidden(m.Source); err != nil {
+	for _, source := range b.shows() {
+		if err := s.node.Hidden(source); err != nil {
 			return err
 		}
 	}
