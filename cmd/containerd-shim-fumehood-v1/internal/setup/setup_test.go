@@ -47,7 +47,7 @@ func code(err error) string {
 	return ""
 }
 
-// Two versions are beside each other, and containerd is told about the newer one, once.
+// Two versions are beside each other, and containerd's configuration names the newer one.
 func TestInstall(t *testing.T) {
 	root := open(t)
 	versions := map[string]bool{}
