@@ -61,7 +61,7 @@ func (p *Pod) Connect(ctx context.Context, n Network) (path string, ca []byte, e
 	decide := decided(p.engine, (*policy.Engine).Egress)
 	deciding := context.WithoutCancel(ctx)
 	g, err := egress.Start(ctx, egress.Options{Resolvers: n.Resolvers, Argv: n.Argv, AnswerWithin: sandbox.AnswerWithin, Events: math.MaxInt,
-		Event: p.observer.See, Fail: p.fail, Decide: func(_ context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
+		Event: p.observer.See, Fail: p.Fail, Decide: func(_ context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
 			d, err := decide(deciding, x)
 			return names.Bound(x, d), err
 		}})
@@ -99,7 +99,7 @@ func (p *Pod) decideNetwork(ctx context.Context, n Network) (proposal.Record, er
 // failIf is fail as a context.CancelCauseFunc, which is also called without a cause.
 func (p *Pod) failIf(cause error) {
 	if cause != nil {
-		p.fail(cause)
+		p.Fail(cause)
 	}
 }
 

@@ -138,7 +138,7 @@ func Open(o Options) (*Pod, error) {
 // Nothing can be admitted before. A policy that cannot be compiled fails the pod. It must be called
 // once, before any other method but Close.
 func (p *Pod) Use(o policy.Options) error {
-	engine, err := compile(o, p.fail)
+	engine, err := compile(o, p.Fail)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (p *Pod) TraceConfig() ([]byte, error) {
 // must be reachable for this user alone.
 func (p *Pod) Serve() {
 	p.monitor.ServeUser(starting)
-	p.fail(p.monitor.Err())
+	p.Fail(p.monitor.Err())
 }
 
 func (p *Pod) decider() *engine {
@@ -225,8 +225,7 @@ func (p *Pod) Confirm(control string) error {
 		_, err = p.engine.made()
 	}
 	if err != nil {
-		p.fail(err)
-		return p.redactor.Error(err)
+		return p.fail(err)
 	}
 	p.control.Store(&control)
 	return nil
@@ -281,15 +280,16 @@ func (p *Pod) Err() error {
 }
 
 // Fail ends the pod because of err, as when its policy was revoked.
-func (p *Pod) Fail(err error) { p.fail(err) }
+func (p *Pod) Fail(err error) { _ = p.fail(err) }
 
 // Stopping says that the sandbox will be ended on purpose: its end is then no failure of the pod.
 func (p *Pod) Stopping() { p.stopping.Store(true) }
 
 var errClosed = stop("pod.closed", "the pod has ended", "", nil)
 
-// fail ends the pod. It has failed even if there is no reason.
-func (p *Pod) fail(err error) {
+// fail ends the pod, and returns the first reason: what a failed pod closes fails, too. It has failed
+// even if there is no reason.
+func (p *Pod) fail(err error) error {
 	p.failing.Do(func() {
 		switch {
 		case err == nil, p.stopping.Load():
@@ -302,6 +302,7 @@ func (p *Pod) fail(err error) {
 		_ = p.monitor.Close() // the kernel refuses everything from then on
 		close(p.failed)
 	})
+	return p.err
 }
 
 // Close ends what runs, as far as the kernel still answers, and seals the log. The sandbox must
@@ -318,7 +319,7 @@ func (p *Pod) Close(why error) error {
 	for _, r := range left {
 		r.End(Unknown)
 	}
-	p.fail(nil)
+	p.Fail(nil)
 	if why == nil && p.err != errClosed {
 		why = p.err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/pod"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // noSleep refuses the program of the pause container.
@@ -84,5 +85,17 @@ func (k *kube) wantFailed(want string) {
 	}
 	if _, err := k.pod.Admit(k.t.Context(), pod.Process{Argv: []string{"echo"}}); code(err) != want {
 		k.t.Errorf("a failed pod admits: %v", err)
+	}
+}
+
+// What a failed pod closes is not why it failed.
+func TestFirstReason(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		p, _ := newGate(t)
+		go p.Fail(&proposal.StopError{Code: "pod.revoked", Message: "it was revoked"})
+		if err := p.Confirm("control"); code(err) != "pod.revoked" {
+			t.Errorf("error %v", err)
+		}
 	}
 }

@@ -133,9 +133,8 @@ func (p *Pod) start(a *admitted, launch func(Ender) error) error {
 	r, err := p.begin(a)
 	if err != nil {
 		p.starting.Unlock()
-		p.fail(err)
 		p.release()
-		return err
+		return p.fail(err)
 	}
 	settle := func() error {
 		defer p.starting.Unlock()
@@ -145,7 +144,7 @@ func (p *Pod) start(a *admitted, launch func(Ender) error) error {
 	if err = launch(r); err == nil && a.pause && p.o.Proven {
 		go func() {
 			if err := settle(); err != nil {
-				p.fail(err)
+				p.Fail(err)
 			}
 		}()
 		return nil
@@ -177,8 +176,7 @@ func (p *Pod) decide(ctx context.Context, x Process) (proposal.Record, error) {
 func (p *Pod) log(r proposal.Record) (proposal.Record, error) {
 	var err error
 	if r.Entry, err = p.o.Log.Append("decision", journal.NewDecision(p.redactor.Record(r))); err != nil {
-		p.fail(err)
-		return r, err
+		return r, p.fail(err)
 	}
 	allowed := r.Runnable() && hood.Runnable(r) && slices.Equal(r.Analysis.Commands[0].Argv(), r.Proposal.Argv)
 	p.count(r, allowed)
@@ -342,7 +340,7 @@ func (r *running) settle(err error) error {
 		err = r.refusal(r.decision)
 	}
 	if detached := r.p.monitor.Detach(r.facts, 0, r.p.nudge); detached != nil {
-		r.p.fail(detached) // its processes cannot be distinguished from others
+		detached = r.p.fail(detached) // its processes cannot be distinguished from others
 		return cmp.Or(err, detached)
 	}
 	if err != nil {
@@ -408,7 +406,7 @@ func (r *running) end(status int) {
 	_, logErr := p.o.Log.Append("result", journal.NewResult(record))
 	for _, e := range []error{err, seeErr, logErr} {
 		if e != nil {
-			p.fail(e)
+			p.Fail(e)
 		}
 	}
 	p.mu.Lock()
