@@ -130,7 +130,7 @@ const FlowCut = "cut"
 var mishaps = []string{"", "unreachable", "unresolved", "upstream", "timeout", "idle", FlowCut, "closed"}
 
 // Refused reports whether policy or the gateway refused f. A flow that was allowed but
-// failed was not refused, nor was one whose command ended before policy had answered.
+// failed was not refused, nor was one that ended before policy had answered.
 func (f Flow) Refused() bool {
 	return f.Code != FlowCut && (f.Decision.Effect != Allow || !slices.Contains(mishaps, f.Code))
 }

@@ -93,9 +93,8 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer closeServer()
-	agent.Run(ctx, agent.Options{Logs: o.logs, Since: time.Now(), Metrics: m, Ended: ended, Warn: warn,
+	return agent.Run(ctx, agent.Options{Logs: o.logs, Since: time.Now(), Metrics: m, Ended: ended, Warn: warn,
 		Events: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "fumehood", Host: o.node})})
-	return nil
 }
 
 // collect sends metrics to the collector, and returns what sends a log; both do nothing without one.

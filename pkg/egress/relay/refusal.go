@@ -40,7 +40,7 @@ func denied(d proposal.EgressDecision) refusal {
 // unanswered returns the refusal for a question that policy has not answered.
 func unanswered(ctx context.Context) refusal {
 	if ctx.Err() != nil {
-		return refusal{code: proposal.FlowCut, message: "the command ended before policy had answered"}
+		return refusal{code: proposal.FlowCut, message: "it ended before policy had answered"}
 	}
 	return refusal{code: "policy", message: "policy could not be asked"}
 }

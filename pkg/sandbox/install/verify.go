@@ -49,6 +49,17 @@ type identity struct {
 	ctime    syscall.Timespec
 }
 
+// Files returns the names, relative to the directory of Path, of all that the installation consists
+// of. A copy of them is an installation.
+func (r Runsc) Files() []string {
+	names := []string{manifestName}
+	for _, s := range r.seen {
+		name, _ := filepath.Rel(filepath.Dir(r.Path), s.path) // it is below
+		names = append(names, name)
+	}
+	return names
+}
+
 // Unchanged returns an error if any file of the installation was replaced or
 // written to since Find returned it. It takes some microseconds, while computing
 // all digests again takes milliseconds; call it before every start.

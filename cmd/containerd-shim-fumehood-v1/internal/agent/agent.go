@@ -45,8 +45,11 @@ type Options struct {
 	Warn  func(error)
 }
 
-// Run reads logs until ctx ends, and those that come meanwhile.
-func Run(ctx context.Context, o Options) {
+// Run reads logs until ctx ends, and those that come meanwhile. The error says that Logs cannot be read.
+func Run(ctx context.Context, o Options) error {
+	if _, err := os.ReadDir(o.Logs); err != nil {
+		return err
+	}
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	known := map[string]bool{}
@@ -62,7 +65,7 @@ func Run(ctx context.Context, o Options) {
 		}
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-tick.C:
 		}
 	}
@@ -92,12 +95,12 @@ func (o Options) fresh(known map[string]bool) (list []string) {
 func (o Options) news(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
-		return false
+		return true // read says why it cannot be read
 	}
 	defer f.Close()
 	goesOn, err := writing(f)
 	info, statErr := f.Stat()
-	return goesOn || errors.Join(err, statErr) == nil && info.ModTime().After(o.Since)
+	return goesOn || errors.Join(err, statErr) != nil || info.ModTime().After(o.Since)
 }
 
 // podOf returns the pod whose log is at path: see docs/KUBERNETES.md, "The log".

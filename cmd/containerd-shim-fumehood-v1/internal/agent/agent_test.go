@@ -86,7 +86,7 @@ func start(t *testing.T, dir string) *running {
 	done := make(chan struct{})
 	o := Options{Logs: dir, Since: time.Now(), Metrics: a.m, Events: a.events, Warn: func(err error) { a.warned <- err },
 		Ended: func(_ context.Context, path string) error { a.ended <- path; return nil }}
-	go func() { defer close(done); Run(ctx, o) }()
+	go func() { defer close(done); _ = Run(ctx, o) }()
 	t.Cleanup(func() { cancel(); <-done })
 	return a
 }
@@ -197,5 +197,12 @@ func TestMessages(t *testing.T) {
 		if len(m.text) > 1024 || strings.ContainsFunc(strings.TrimSuffix(m.text, "…"), func(r rune) bool { return r < ' ' || r > '~' }) {
 			t.Errorf("%d bytes: %q", len(m.text), m.text)
 		}
+	}
+}
+
+// A directory that cannot be read is no directory without logs.
+func TestNoLogs(t *testing.T) {
+	if err := Run(t.Context(), Options{Logs: filepath.Join(t.TempDir(), "missing")}); !os.IsNotExist(err) {
+		t.Error(err)
 	}
 }

@@ -215,8 +215,8 @@ func (c Config) Engine(ctx context.Context, digest string) (*policy.Engine, erro
 	return policy.New(ctx, o)
 }
 
-// Runscs returns the verified programs of this node.
-func (c Config) Runscs(ctx context.Context) (install.Runsc, error) {
+// FindRunsc returns the verified programs of this node.
+func (c Config) FindRunsc(ctx context.Context) (install.Runsc, error) {
 	return install.Find(ctx, install.Options{Path: c.Runsc, Remember: c.known()})
 }
 

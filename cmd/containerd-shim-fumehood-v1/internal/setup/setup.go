@@ -19,8 +19,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/BurntSushi/toml"
 
@@ -54,41 +52,41 @@ func Install(ctx context.Context, o Options) (version string, changed bool, err 
 	if o.RunscConfig != "" && !filepath.IsAbs(o.RunscConfig) {
 		return "", false, stop("setup.config", fmt.Sprintf("%q is not an absolute path", o.RunscConfig), "name the file as the node does", nil)
 	}
-	name, err := digest(ctx, o.From)
+	name, files, err := digest(ctx, o.From)
 	if err != nil {
 		return "", false, err
 	}
 	version = filepath.Join(Versions, name)
-	if err := o.place(ctx, version); err != nil {
+	if err := o.place(ctx, version, files); err != nil {
 		return "", false, err
 	}
 	changed, err = o.configure(version)
 	return version, changed, err
 }
 
-// digest verifies the installation in dir, and returns a name for its content.
-func digest(ctx context.Context, dir string) (string, error) {
+// digest verifies the installation in dir, and returns a name for its content, and its files.
+func digest(ctx context.Context, dir string) (name string, files []string, err error) {
 	runsc, err := install.Find(ctx, install.Options{Path: filepath.Join(dir, runscName)})
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	f, err := os.Open(filepath.Join(dir, shimName))
 	if err != nil {
-		return "", stop("setup.shim", "cannot read the shim", "put it beside "+runscName, err)
+		return "", nil, stop("setup.shim", "cannot read the shim", "put it beside "+runscName, err)
 	}
 	defer f.Close()
 	sum := sha256.New()
 	if _, err := io.Copy(sum, f); err != nil {
-		return "", stop("setup.shim", "cannot read the shim", "copy it again", err)
+		return "", nil, stop("setup.shim", "cannot read the shim", "copy it again", err)
 	}
 	io.WriteString(sum, runsc.Digest)
-	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
+	return hex.EncodeToString(sum.Sum(nil)[:16]), append(runsc.Files(), shimName), nil
 }
 
 // place copies the version unless it is there.
-func (o Options) place(ctx context.Context, version string) error {
+func (o Options) place(ctx context.Context, version string, files []string) error {
 	to := filepath.Join(o.Root, version)
-	if got, err := digest(ctx, to); err == nil && got == filepath.Base(to) {
+	if got, _, err := digest(ctx, to); err == nil && got == filepath.Base(to) {
 		return nil
 	}
 	if _, err := os.Lstat(to); err == nil {
@@ -105,51 +103,48 @@ func (o Options) place(ctx context.Context, version string) error {
 		return failed(err)
 	}
 	defer os.RemoveAll(scratch)
-	if err := copyTree(o.From, scratch); err != nil {
+	if err := copyAll(files, o.From, scratch); err != nil {
 		return failed(err)
 	}
-	if got, err := digest(ctx, scratch); err != nil || got != filepath.Base(to) {
+	if got, _, err := digest(ctx, scratch); err != nil || got != filepath.Base(to) {
 		return stop("setup.copy", "what was copied is something else than what was read", "try again", err)
 	}
 	return failed(os.Rename(scratch, to))
 }
 
-// parts are the names in a version's directory.
-var parts = []string{".", shimName, runscName, runscName + ".json", "fumehood-init", "gvisor-bin"}
-
-// copyTree copies parts, which are files and directories, and refuses anything else. Links of one
-// file stay that.
-func copyTree(from, to string) error {
+// copyAll copies files by name. Links of one file stay that.
+func copyAll(names []string, from, to string) error {
+	if err := os.Chmod(to, 0o755); err != nil {
+		return err
+	}
 	first := map[string]fs.FileInfo{} // by path
-	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+	for _, name := range names {
+		at := filepath.Join(to, name)
+		info, err := os.Lstat(filepath.Join(from, name))
+		if err == nil && !info.Mode().IsRegular() {
+			err = fmt.Errorf("%s is not a file", name)
+		}
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(at), 0o755)
+		}
 		if err != nil {
 			return err
 		}
-		name, _ := filepath.Rel(from, path)
-		at := filepath.Join(to, name)
-		if top, _, _ := strings.Cut(name, "/"); !slices.Contains(parts, top) {
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		info, err := d.Info()
-		switch {
-		case err != nil:
+		if err := copyOrLink(first, info, filepath.Join(from, name), at); err != nil {
 			return err
-		case d.IsDir():
-			return errors.Join(os.MkdirAll(at, 0o755), os.Chmod(at, 0o755))
-		case !d.Type().IsRegular():
-			return fmt.Errorf("%s is neither a file nor a directory", path)
 		}
-		for other, known := range first {
-			if os.SameFile(known, info) {
-				return os.Link(other, at)
-			}
+	}
+	return nil
+}
+
+func copyOrLink(first map[string]fs.FileInfo, info fs.FileInfo, from, to string) error {
+	for other, known := range first {
+		if os.SameFile(known, info) {
+			return os.Link(other, to)
 		}
-		first[at] = info
-		return copyFile(path, at, info.Mode().Perm()&^0o022)
-	})
+	}
+	first[to] = info
+	return copyFile(from, to, info.Mode().Perm()&^0o022)
 }
 
 func copyFile(from, to string, mode fs.FileMode) error {
@@ -184,7 +179,8 @@ func (o Options) configure(version string) (changed bool, err error) {
 	if was, err := os.ReadFile(path); err == nil && bytes.Equal(was, text.Bytes()) {
 		return false, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), process.Private(filepath.Dir(path), 0)) // it names what root runs
+	if err != nil {
 		return false, failed(err)
 	}
 	if err := os.WriteFile(path+".new", text.Bytes(), 0o644); err != nil {

@@ -21,7 +21,7 @@ func release(t *testing.T, shim string) string {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(open(t), "from")
-	err = errors.Join(os.MkdirAll(dir, 0o755), copyTree(filepath.Dir(runsc.Path), dir),
+	err = errors.Join(os.MkdirAll(dir, 0o755), copyAll(runsc.Files(), filepath.Dir(runsc.Path), dir),
 		os.WriteFile(filepath.Join(dir, shimName), []byte(shim), 0o755), os.WriteFile(filepath.Join(dir, "other"), nil, 0o644), os.Mkdir(filepath.Join(dir, "more"), 0o755))
 	if err != nil {
 		t.Fatal(err)

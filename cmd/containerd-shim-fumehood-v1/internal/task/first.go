@@ -44,7 +44,7 @@ func (s *service) open(ctx context.Context, spec specs.Spec, pause pod.Process, 
 		return stop("pod.state", "cannot make the pod's directory", "look at the node's directory for state", err)
 	}
 	s.made = true
-	runsc, err := s.node.Runscs(ctx)
+	runsc, err := s.node.FindRunsc(ctx)
 	if err != nil {
 		return err
 	}
