@@ -32,7 +32,7 @@ type member struct {
 
 // program replaces fumehood in these tests: it prints how it was started.
 const program = `#!/bin/bash -p
-printf 'started: %s\nfrom: %s\nuser: %s\nPATH: %s\nLD_PRELOAD: %s\nkey: %s\n' "$*" "$0" "$(/usr/bin/id -u)" "$PATH" "${LD_PRELOAD-unset}" "${INPUT_AUDIT_KEY-unset}"
+printf 'started: %s\nfrom: %s\nuser: %s\nPATH: %s\nLD_PRELOAD: %s\nkey: %s\n' "$*" "$0" "$EUID" "$PATH" "${LD_PRELOAD-unset}" "${INPUT_AUDIT_KEY-unset}"
 `
 
 func members() []member {
