@@ -22,6 +22,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/internal/peer"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/session/internal/wire"
 )
 
 // A Client uses the session of a name. Its errors are *proposal.StopErrors.
@@ -98,7 +99,7 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader) 
 		return answer, nil
 	}
 	defer answer.Body.Close()
-	var e event
+	var e wire.Event
 	if err := json.NewDecoder(answer.Body).Decode(&e); err != nil || e.Error == nil {
 		return nil, c.broken(errors.New(answer.Status))
 	}
@@ -132,7 +133,7 @@ func (c *Client) Do(ctx context.Context, p proposal.Proposal, each func(proposal
 	var id string
 	read := bufio.NewReader(r.Body)
 	for d := json.NewDecoder(read); ; {
-		var e event
+		var e wire.Event
 		if err := d.Decode(&e); err != nil {
 			return proposal.Record{}, errors.Join(hood.Interruption(ctx), c.broken(err))
 		}

@@ -14,11 +14,12 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/session/internal/wire"
 )
 
 // maxText is the maximum length of a snippet or of a command's standard input, in bytes. A
 // plan's own limits are lower.
-const maxText = maxProposal
+const maxText = wire.MaxProposal
 
 // ReadText reads the file name, or stdin if it is "-". Its error is a *proposal.StopError.
 func ReadText(name string, stdin io.Reader) (string, error) {

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -23,6 +22,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/interpreter"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/session/internal/wire"
 )
 
 // Options configure Host. All functions are required.
@@ -81,14 +81,13 @@ type host struct {
 	o       Options
 	info    Info
 
-	mu       sync.Mutex
-	proposed int
-	running  map[string]context.CancelFunc // by id
+	running wire.Running
 
 	setup struct {
 		once  sync.Once
 		done  chan struct{}
 		err   error
+		mu    sync.Mutex
 		notes []string // of failures, for the first answer
 	}
 
@@ -97,7 +96,7 @@ type host struct {
 }
 
 func newHost(ctx context.Context, s *gate.Session, o Options) *host {
-	h := &host{session: s, ctx: ctx, o: o, running: map[string]context.CancelFunc{},
+	h := &host{session: s, ctx: ctx, o: o,
 		info: Info{Name: o.Name, Session: s.ID(), Log: absolute(s.Log()), Workspace: absolute(o.Workspace), PID: os.Getpid(), Started: time.Now()}}
 	h.setup.done = make(chan struct{})
 	return h
@@ -106,14 +105,14 @@ func newHost(ctx context.Context, s *gate.Session, o Options) *host {
 // serve answers until the session has ended.
 func (h *host) serve(ctx context.Context, l net.Listener) {
 	routes := http.NewServeMux()
-	routes.HandleFunc("GET /session", func(w http.ResponseWriter, _ *http.Request) { answer(w, h.state(), nil) })
+	routes.HandleFunc("GET /session", func(w http.ResponseWriter, _ *http.Request) { wire.Answer(w, h.state(), nil) })
 	routes.HandleFunc("POST /proposals", h.propose)
 	routes.HandleFunc("POST /proposals/{id}/interrupt", h.interrupt)
 	routes.HandleFunc("GET /files", h.list)
 	routes.HandleFunc("GET /file", h.take)
 	routes.HandleFunc("PUT /file", h.put)
 	routes.HandleFunc("GET /diff", h.diff)
-	routes.HandleFunc("POST /end", func(w http.ResponseWriter, _ *http.Request) { h.close(); answer(w, h.last, nil) })
+	routes.HandleFunc("POST /end", func(w http.ResponseWriter, _ *http.Request) { h.close(); wire.Answer(w, h.last, nil) })
 	server := http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 20}
 	go func() { _ = server.Serve(l) }()
 	select {
@@ -140,10 +139,8 @@ func (h *host) close() {
 }
 
 func (h *host) state() Info {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	info := h.info
-	info.Proposals, info.Running = h.proposed, len(h.running)
+	info.Proposals, info.Running = h.running.Count()
 	return info
 }
 
@@ -153,53 +150,36 @@ const defaultContext = "main"
 // propose decides a proposal and runs it if it is allowed. The answer is a stream of events.
 func (h *host) propose(w http.ResponseWriter, r *http.Request) {
 	var p proposal.Proposal
-	if err := decode(w, r, &p); err != nil {
-		answer(w, nil, err)
+	if err := wire.Decode(w, r, &p); err != nil {
+		wire.Answer(w, nil, err)
 		return
 	}
 	if _, keeps := interpreter.LanguageOf(p.Language); keeps && p.Code != "" {
 		p.Context = cmp.Or(p.Context, defaultContext)
 	}
-	ctx, ended := h.begin(r.Context(), &p)
+	id, ctx, ended := h.running.Begin(r.Context())
 	defer ended()
-	w.Header().Set("Content-Type", "application/jsonl")
-	events := &stream{w: w}
-	events.send(event{ID: p.ID})
+	p.ID = id
+	events := wire.NewStream(w)
+	_ = events.Send(wire.Event{ID: p.ID})
 	record, err := h.do(ctx, p, events)
 	if err != nil {
-		events.send(event{Error: proposal.FailureOf(err)})
+		_ = events.Send(wire.Event{Error: proposal.FailureOf(err)})
 		return
 	}
-	events.send(event{Record: &record})
+	_ = events.Send(wire.Event{Record: &record})
 }
 
-// begin gives p its id and returns a context that interrupt ends.
-func (h *host) begin(ctx context.Context, p *proposal.Proposal) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.proposed++
-	p.ID = fmt.Sprintf("c%d", h.proposed)
-	id := p.ID
-	h.running[id] = cancel
-	return ctx, func() {
-		cancel()
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		delete(h.running, id)
-	}
-}
-
-func (h *host) do(ctx context.Context, p proposal.Proposal, events *stream) (proposal.Record, error) {
+func (h *host) do(ctx context.Context, p proposal.Proposal, events *wire.Stream) (proposal.Record, error) {
 	if err := h.setUp(ctx, events); err != nil {
 		return proposal.Record{}, err
 	}
-	return h.session.Do(gate.WithOutput(ctx, func(c proposal.Chunk) { events.send(event{Output: &c}) }), p)
+	return h.session.Do(gate.WithOutput(ctx, func(c proposal.Chunk) { _ = events.Send(wire.Event{Output: &c}) }), p)
 }
 
 // setUp installs the dependencies before the first proposal. It ends with the session, not
 // with the client that waits first: the next one needs it too.
-func (h *host) setUp(ctx context.Context, events *stream) error {
+func (h *host) setUp(ctx context.Context, events *wire.Stream) error {
 	u := &h.setup
 	u.once.Do(func() {
 		go func() {
@@ -216,10 +196,10 @@ func (h *host) setUp(ctx context.Context, events *stream) error {
 	case <-ctx.Done():
 		return hood.Interruption(ctx)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	for _, why := range u.notes {
-		events.send(event{Note: why})
+		_ = events.Send(wire.Event{Note: why})
 	}
 	u.notes = nil
 	return u.err
@@ -238,20 +218,12 @@ func setupFailure(r proposal.Record) string {
 }
 
 func (h *host) interrupt(w http.ResponseWriter, r *http.Request) {
-	h.mu.Lock()
-	cancel := h.running[r.PathValue("id")]
-	h.mu.Unlock()
-	if cancel == nil {
-		answer(w, nil, stop("session.request", "the command does not run", ""))
-		return
-	}
-	cancel()
-	answer(w, struct{}{}, nil)
+	wire.Answer(w, struct{}{}, h.running.Cancel(r.PathValue("id")))
 }
 
 func (h *host) list(w http.ResponseWriter, r *http.Request) {
 	found, err := h.session.List(r.Context(), cmp.Or(r.FormValue("pattern"), "*"))
-	answer(w, found, err)
+	wire.Answer(w, found, err)
 }
 
 // take answers with the Output. Its File is absolute, below a directory that only this user
@@ -261,23 +233,23 @@ func (h *host) take(w http.ResponseWriter, r *http.Request) {
 	if out.File != "" {
 		out.File = absolute(filepath.Join(h.session.Artifacts(), out.File))
 	}
-	answer(w, out, err)
+	wire.Answer(w, out, err)
 }
 
 func (h *host) put(w http.ResponseWriter, r *http.Request) {
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxFile))
+	data, err := wire.ReadFile(w, r)
 	if err != nil {
-		answer(w, nil, stop("session.request", "cannot read the file: "+err.Error(), "send at most 32 MiB"))
+		wire.Answer(w, nil, err)
 		return
 	}
 	out, err := h.session.Put(r.Context(), r.URL.Query().Get("path"), data)
-	answer(w, out, err)
+	wire.Answer(w, out, err)
 }
 
 func (h *host) diff(w http.ResponseWriter, r *http.Request) {
 	d, err := h.session.Diff(r.Context(), r.URL.Query()["path"]...)
 	d.Patch.File = absolute(d.Patch.File)
-	answer(w, d, err)
+	wire.Answer(w, d, err)
 }
 
 // absolute returns path, if there is one, for clients, which have other working directories.

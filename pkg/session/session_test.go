@@ -22,6 +22,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/lease"
 	"github.com/fumehood/fumehood/pkg/internal/peer"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/session/internal/wire"
 )
 
 // asNobody calls do on a thread of another user, which ends after it.
@@ -63,7 +64,7 @@ func TestOtherUserConnects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w, Info{Name: "x"}, nil) })}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { wire.Answer(w, Info{Name: "x"}, nil) })}
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() { server.Close() })
 	ask := func() error {
@@ -191,17 +192,17 @@ func TestRequests(t *testing.T) {
 		"x":                            "session.request",
 		`{"run":"true"}{"run":"true"}`: "session.request",
 		`{"run":"true","rum":"x"}`:     "session.request",
-		`{"run":"` + strings.Repeat("x", maxProposal) + `"}`: "session.request",
+		`{"run":"` + strings.Repeat("x", wire.MaxProposal) + `"}`: "session.request",
 	} {
 		w := httptest.NewRecorder()
 		h.propose(w, httptest.NewRequest(http.MethodPost, "/proposals", strings.NewReader(body)))
-		var e event
+		var e wire.Event
 		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != http.StatusUnprocessableEntity || e.Error.Code != want {
 			t.Errorf("%.30q: %d %s", body, w.Code, w.Body)
 		}
 	}
 	w := httptest.NewRecorder()
-	h.put(w, httptest.NewRequest(http.MethodPut, "/file?path=x", strings.NewReader(strings.Repeat("x", maxFile+1))))
+	h.put(w, httptest.NewRequest(http.MethodPut, "/file?path=x", strings.NewReader(strings.Repeat("x", wire.MaxFile+1))))
 	if w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), "at most 32 MiB") {
 		t.Errorf("a file that is too large: %d %s", w.Code, w.Body)
 	}

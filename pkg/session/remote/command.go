@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/session/internal/wire"
+)
+
+// codeCancelled is the code of a call that ended before it was its turn, because the client asked.
+const codeCancelled = "session.cancelled"
+
+var validRequest = regexp.MustCompile(`^c[0-9]{1,18}$`)
+
+// A command is a request whose answer is a stream of events.
+type command struct {
+	session *Session
+	ctx     context.Context // of the request
+	cancel  context.CancelFunc
+	answer  *http.Response
+	events  *reader
+	output  *outlet
+
+	mu     sync.Mutex
+	id     string
+	ending bool        // it is to be interrupted
+	late   *time.Timer // gives up the request
+}
+
+// command sends a request that outlives ctx: its command is interrupted, and it says how it ended.
+func (s *Session) command(ctx context.Context, q request, output bool) (*command, error) {
+	if err := errors.Join(s.open(), ctx.Err()); err != nil {
+		return nil, err
+	}
+	x := &command{session: s}
+	x.ctx, x.cancel = s.with(context.WithoutCancel(ctx))
+	defer context.AfterFunc(ctx, x.giveUp)()
+	q.token = s.token
+	answer, err := s.client.send(x.ctx, q)
+	if err != nil {
+		x.cancel()
+		return nil, errors.Join(ctx.Err(), ended(s.ctx, err))
+	}
+	x.answer, x.events = answer, newReader(answer.Body, s.client.bounds.line, s.client.bounds.output)
+	var receive func(proposal.Chunk)
+	if output {
+		receive = hood.OutputOf(ctx)
+	}
+	x.output = newOutlet(receive)
+	return x, nil
+}
+
+// close ends the request, after the receiver of the output has all of it.
+func (x *command) close() {
+	x.output.close()
+	x.mu.Lock()
+	if x.late != nil {
+		x.late.Stop()
+	}
+	x.mu.Unlock()
+	x.cancel()
+	_ = x.answer.Body.Close()
+}
+
+// giveUp ends the request if it does not end soon.
+func (x *command) giveUp() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.late == nil {
+		x.late = time.AfterFunc(x.session.client.bounds.patience, x.cancel)
+	}
+}
+
+// interrupt ends the command: now, or when its id is known.
+func (x *command) interrupt() {
+	x.giveUp()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ending = true
+	if x.id != "" {
+		go x.end(x.id)
+	}
+}
+
+// identify sets the command's id.
+func (x *command) identify(id string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.id = id
+	if x.ending {
+		go x.end(id)
+	}
+}
+
+func (x *command) end(id string) {
+	var answer struct{}
+	_ = x.session.client.call(x.ctx, request{method: http.MethodPost, path: "/running/" + id + "/end", token: x.session.token}, &answer)
+}
+
+// next returns the next event that is not output. ctx is the caller's.
+func (x *command) next(ctx context.Context) (wire.Event, error) {
+	for {
+		e, err := x.events.event(x.session.client.bounds.values)
+		switch {
+		case err != nil:
+			return e, x.broken(ctx, err)
+		case e.Output != nil:
+			x.output.add(*e.Output)
+		case e.ID != "" && validRequest.MatchString(e.ID):
+			x.identify(e.ID)
+		case e.Error != nil:
+			return e, x.failed(ctx, e.Error)
+		case e.ID != "" || e.Alive:
+			return e, invalidAnswer(errors.New("an event is unexpected"))
+		default:
+			return e, nil
+		}
+	}
+}
+
+// broken returns why the stream ended too early.
+func (x *command) broken(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errors.Join(hood.Interruption(ctx), err)
+	}
+	return ended(x.session.ctx, err)
+}
+
+// failed returns the server's error; the caller's own if that is why nothing ran.
+func (x *command) failed(ctx context.Context, f *proposal.Failure) error {
+	if ctx.Err() != nil && f.Code == codeCancelled {
+		return ctx.Err()
+	}
+	return failure(f)
+}
+
+// record returns the Record of the proposal id.
+func (x *command) record(ctx context.Context, id string) (proposal.Record, error) {
+	e, err := x.next(ctx)
+	if err != nil {
+		return proposal.Record{}, err
+	}
+	if e.Record == nil || id != "" && e.Record.Proposal.ID != id {
+		return proposal.Record{}, invalidAnswer(fmt.Errorf("there is no record of the proposal %q", id))
+	}
+	return x.fetched(*e.Record), nil
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package remote
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/session/internal/wire"
+)
+
+var errTooLong = errors.New("it is too long")
+
+// decode decodes a JSON document with at most max values into v. A few bytes of a document can
+// be a large value in memory.
+func decode(data []byte, max int, v any) error {
+	if n := values(data); n > max {
+		return invalidAnswer(fmt.Errorf("it has more than %d values", max))
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return invalidAnswer(err)
+	}
+	return nil
+}
+
+// values returns an upper bound of the number of JSON values in data.
+func values(data []byte) int {
+	n, inside := 1, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case inside && c == '\\':
+			i++
+		case c == '"':
+			inside = !inside
+		case !inside && (c == ',' || c == '[' || c == '{'):
+			n++
+		}
+	}
+	return n
+}
+
+// A reader reads lines, each of at most max bytes, and at most left bytes together.
+type reader struct {
+	in   *bufio.Reader
+	max  int
+	left int64
+}
+
+func newReader(in io.Reader, max int, left int64) *reader {
+	return &reader{bufio.NewReaderSize(in, 32<<10), max, left}
+}
+
+// line returns the next line. The error of the connection is lost's, others are invalidAnswer's.
+func (r *reader) line() (line []byte, err error) {
+	for {
+		piece, err := r.in.ReadSlice('\n')
+		if r.left -= int64(len(piece)); len(line)+len(piece) > r.max || r.left < 0 {
+			return nil, invalidAnswer(errTooLong)
+		}
+		line = append(line, piece...)
+		if err == nil {
+			return line, nil
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return nil, lost(err)
+		}
+	}
+}
+
+// minEvent is what an event counts at least, so that many small ones have an end.
+const minEvent = 64
+
+// event returns the next event.
+func (r *reader) event(values int) (e wire.Event, err error) {
+	line, err := r.line()
+	if err != nil {
+		return e, err
+	}
+	r.left -= max(minEvent-int64(len(line)), 0)
+	if err := decode(line, values, &e); err != nil {
+		return e, err
+	}
+	return e, check(e)
+}
+
+// check refuses an event that says nothing, or more than one thing.
+func check(e wire.Event) error {
+	n := 0
+	for _, is := range []bool{e.ID != "", e.Output != nil, e.Record != nil, e.Error != nil, e.Started, e.Alive, e.Ended} {
+		if is {
+			n++
+		}
+	}
+	if n != 1 || e.Note != "" || len(e.ID) > 64 {
+		return invalidAnswer(errors.New("an event is not one thing"))
+	}
+	if e.Output != nil {
+		return checkChunk(*e.Output)
+	}
+	return nil
+}
+
+func checkChunk(c proposal.Chunk) error {
+	shows := c.Stream == proposal.ChunkDisplay
+	if !shows && c.Stream != proposal.ChunkStdout && c.Stream != proposal.ChunkStderr || c.Dropped < 0 || !shows && c.Display != nil || shows && len(c.Data) > 0 {
+		return invalidAnswer(errors.New("an output is invalid"))
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// closeTime is how long the server may take to end the session, and between two parts of the log.
+const closeTime = 2 * time.Minute
+
+// Close ends the session, as gate.Session.Close does, and puts its log into a new file in
+// ClientOptions.Logs. The Report's Audit.File is its path. The error says why the session
+// stopped early, if it did. It is session.log if the log does not verify, is not of this session
+// or was cut: the file then has what came. If the server is lost, the Report says only which
+// session it was. Later calls return the same.
+func (s *Session) Close() (proposal.Report, error) {
+	s.closing.Store(true)
+	s.once.Do(func() {
+		report, err := s.end()
+		if err != nil && report == nil {
+			report = &proposal.Report{Schema: proposal.ReportSchema, Run: proposal.Run{ID: s.id}, Records: []proposal.Record{}, Error: proposal.FailureOf(err)}
+		}
+		s.report, s.err = *report, err
+		s.lose(errClosed)
+		<-s.done
+	})
+	return s.report, s.err
+}
+
+// end ends the session and fetches its report and its log. The report may be nil if there is an error.
+func (s *Session) end() (report *proposal.Report, err error) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(s.ctx))
+	defer cancel(nil)
+	if cause := context.Cause(s.ctx); cause != nil {
+		return nil, cause
+	}
+	defer context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })()
+	late := time.AfterFunc(closeTime, func() { cancel(lost(errSilent)) })
+	defer late.Stop()
+	answer, err := s.client.send(ctx, request{method: http.MethodPost, path: "/session/close", token: s.token})
+	if err != nil {
+		return nil, ended(ctx, err)
+	}
+	defer answer.Body.Close()
+	var stopped error
+	body := &progress{answer.Body, late}
+	err = s.client.bounds.part(body, s.client.bounds.report, s.client.bounds.log, func(p part, data io.Reader) error {
+		report, stopped, err = s.sealed(p, data)
+		return err
+	})
+	if report != nil && err != nil {
+		err = logError(err)
+	}
+	if report == nil && err == nil {
+		err = stopped
+	}
+	return report, errors.Join(ended(ctx, err), stopped)
+}
+
+// A progress resets a timer with each read.
+type progress struct {
+	in   io.Reader
+	late *time.Timer
+}
+
+func (p *progress) Read(data []byte) (int, error) {
+	p.late.Reset(closeTime)
+	return p.in.Read(data)
+}
+
+// sealed writes the log of a report.
+func (s *Session) sealed(p part, data io.Reader) (report *proposal.Report, stopped, err error) {
+	if p.Report == nil || p.Report.Run.ID != s.id {
+		return nil, nil, errors.New("there is no report of this session")
+	}
+	report = p.Report
+	for i, r := range report.Records {
+		report.Records[i] = located(r, func(proposal.Stream) string { return "" })
+	}
+	if p.Error != nil {
+		stopped = failure(p.Error)
+	}
+	if report.Audit == nil {
+		return report, stopped, errors.New("the report names no log")
+	}
+	report.Audit.File = s.Log()
+	if err := create(s.Log(), data); err != nil {
+		return report, stopped, err
+	}
+	return report, stopped, s.verify(*report.Audit)
+}
+
+// verify checks the log that was written.
+func (s *Session) verify(a proposal.Audit) error {
+	f, err := audit.OpenFile(a.File)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if a.Key == "" || a.Checkpoint == "" {
+		return errors.New("the report has no key or no checkpoint")
+	}
+	sum, err := audit.Verify(f, audit.Trust{Key: a.Key, Checkpoint: a.Checkpoint})
+	switch {
+	case err != nil:
+		return err
+	case !sum.Complete():
+		return errors.New(sum.String())
+	case sum.Origin != "fumehood/"+s.id || a.Origin != sum.Origin || a.Entries != sum.Entries:
+		return fmt.Errorf("it is the log of %q with %d entries", sum.Origin, sum.Entries)
+	}
+	return nil
+}
+
+func logError(err error) error {
+	return &proposal.StopError{Code: "session.log", Message: "the log of the session is not complete and unaltered", Hint: "do not rely on the log; the one on the machine that ran the session may be complete", Err: err}
+}

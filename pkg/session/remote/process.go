@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package remote
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Process is a gate.Process of the server. Its methods are safe for concurrent use.
+type Process struct {
+	command *command
+	done    chan struct{} // closed when record and err are set
+	record  proposal.Record
+	err     error
+}
+
+// Start is gate.Session.Start. If the connection ends, the command is killed. ctx is for the
+// decision and the start, and for gate.WithOutput.
+func (s *Session) Start(ctx context.Context, p proposal.Proposal) (*Process, error) {
+	q := proposed{Proposal: p, Output: hood.OutputOf(ctx) != nil}
+	x, err := s.command(ctx, request{method: http.MethodPost, path: "/processes", document: q}, q.Output)
+	if err != nil {
+		return nil, err
+	}
+	starting := context.AfterFunc(ctx, x.interrupt)
+	e, err := x.next(ctx)
+	starting()
+	if err == nil && !e.Started {
+		err = invalidAnswer(errors.New("the command has not started"))
+	}
+	if err != nil {
+		x.close()
+		return nil, err
+	}
+	started := &Process{command: x, done: make(chan struct{})}
+	go started.follow(p.ID)
+	return started, nil
+}
+
+// follow reads until the command has ended.
+func (p *Process) follow(id string) {
+	defer close(p.done)
+	defer p.command.close()
+	p.record, p.err = p.command.record(p.command.session.ctx, id)
+}
+
+// Wait is gate.Process.Wait.
+func (p *Process) Wait(ctx context.Context) (proposal.Record, error) {
+	select {
+	case <-p.done:
+		return p.record, p.err
+	case <-ctx.Done():
+		return proposal.Record{}, ctx.Err()
+	}
+}
+
+// Kill is gate.Process.Kill. If the server does not answer, the connection is ended, which
+// kills the command as well.
+func (p *Process) Kill() { p.command.interrupt() }
