@@ -109,6 +109,9 @@ type Options struct {
 	// same workspace can share one. See Prepare.
 	Pool *Pool
 
+	// Cgroup is the parent of the sandboxes' cgroups: see sandbox.Options. "" is the root cgroup.
+	Cgroup string
+
 	// Health counts sandboxes and commands, such as a *health.Metrics; nil for no calls.
 	Health Health
 

@@ -68,7 +68,7 @@ func (o Options) imageFrom(commands int) int {
 func (g *Gate) own(o sandbox.Options) sandbox.Options {
 	o.Env, o.Binds, o.Files = maps.Clone(o.Env), slices.Clone(o.Binds), maps.Clone(o.Files)
 	maps.Copy(o.Env, g.o.Setup.Env)
-	o.Path = setupPath(g.o.Setup) + o.Path
+	o.Path, o.Cgroup = setupPath(g.o.Setup)+o.Path, g.o.Cgroup
 	return o
 }
 

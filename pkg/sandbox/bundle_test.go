@@ -131,7 +131,7 @@ func TestCgroup2Delegation(t *testing.T) {
 	if err := os.WriteFile(control, []byte("cpuset memory pids\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	c, err := newCgroup(mount, "s")
+	c, err := newCgroup(mount, "", "s")
 	if err != nil {
 		t.Fatal(err)
 	}

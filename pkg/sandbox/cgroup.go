@@ -35,18 +35,18 @@ type cgroup struct {
 // controllers are those that a limit or a measured figure depends on.
 var controllers = []string{"memory", "cpu", "cpuacct", "pids"}
 
-// newCgroup makes the cgroup name under mount. It fails if a controller that a limit
-// needs is missing.
-func newCgroup(mount, name string) (*cgroup, error) {
+// newCgroup makes the cgroup name in parent, a path under mount, which has the cgroups of all
+// controllers. It fails if a controller that a limit needs is missing.
+func newCgroup(mount, parent, name string) (*cgroup, error) {
 	if _, err := os.Stat(filepath.Join(mount, "cgroup.controllers")); err == nil {
-		return newCgroup2(mount, name)
+		return newCgroup2(filepath.Join(mount, parent), name)
 	}
 	c := &cgroup{dirs: map[string]string{}}
 	for _, controller := range controllers {
-		base := filepath.Join(mount, controller)
+		base := filepath.Join(mount, controller, parent)
 		if _, err := os.Stat(base); err != nil {
 			c.remove()
-			return nil, fmt.Errorf("cgroup controller %q is not mounted under %s", controller, mount)
+			return nil, fmt.Errorf("cgroup controller %q is not mounted under %s, or lacks the cgroup %q", controller, mount, parent)
 		}
 		dir := filepath.Join(base, name)
 		// cpu and cpuacct are one hierarchy on many distributions.
@@ -66,7 +66,7 @@ func CheckCgroup() error {
 	if err != nil {
 		return noState(err)
 	}
-	c, err := newCgroup(cgroupMount, "fumehood-"+id)
+	c, err := newCgroup(cgroupMount, "", "fumehood-"+id)
 	if err != nil {
 		return noCgroup(err)
 	}
@@ -124,7 +124,7 @@ func newCgroup2(mount, name string) (*cgroup, error) {
 // with it a limit. The kernel refuses that while one of them has given it to a child.
 const leafName = "sandbox"
 
-// delegate enables our controllers for children of the root cgroup.
+// delegate enables our controllers for children of a cgroup without processes.
 func delegate(mount string) error {
 	path := filepath.Join(mount, "cgroup.subtree_control")
 	have, err := os.ReadFile(path)

@@ -35,7 +35,7 @@ func (s *instance) prepare(ctx context.Context) error {
 	go func() { defer close(reaped); reap() }()
 	s.onClose(func() error { <-reaped; return nil }) // a short run must not leave half of it
 	var err error
-	if s.cgroup, err = newCgroup(cgroupMount, "fumehood-"+s.id); err != nil {
+	if s.cgroup, err = newCgroup(cgroupMount, s.o.Cgroup, "fumehood-"+s.id); err != nil {
 		return noCgroup(err)
 	}
 	s.onClose(s.cgroup.remove)
@@ -82,7 +82,7 @@ func (s *instance) claim() error {
 	if s.dir, err = stateDir(s.o, s.id); err != nil {
 		return noState(err)
 	}
-	if err := (note{s.id, s.dir}).write(s.root.Path); err != nil {
+	if err := (note{s.id, s.dir, s.o.Cgroup}).write(s.root.Path); err != nil {
 		return noState(err)
 	}
 	if err := os.Mkdir(s.dir, 0o700); err != nil {
@@ -202,7 +202,7 @@ func (s *instance) bundle() error {
 	l := &s.layout
 	l.ID, l.Init, l.Binds, l.Limits, l.Netns, l.Home = s.id, s.o.Init, s.o.Binds, s.o.Limits, s.o.Netns, s.o.Home
 	l.Root, l.Upper = filepath.Join(s.dir, "root"), filepath.Join(s.dir, "upper")
-	l.Cgroup, l.files = "/fumehood-"+s.id, s.o.files
+	l.Cgroup, l.files = filepath.Join("/", s.o.Cgroup, "fumehood-"+s.id), s.o.files
 	if err := l.skeleton(); err != nil {
 		return err
 	}

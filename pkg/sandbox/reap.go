@@ -35,6 +35,8 @@ var rootParents = []string{"/run", "/tmp"}
 type note struct {
 	ID  string `json:"id"`  // of the sandbox and its cgroup
 	Dir string `json:"dir"` // the sandbox's directory
+	// Cgroup is the parent of its cgroup, a path under cgroupMount.
+	Cgroup string `json:"cgroup,omitempty"`
 }
 
 // leaseRoot makes a private directory with a short path.
@@ -86,15 +88,19 @@ func readNote(d *lease.Dir) (note, bool) {
 		return n, false
 	}
 	plain := len(n.ID) == 16 && strings.Trim(n.ID, "0123456789abcdef") == ""
+	plain = plain && filepath.Clean("/"+n.Cgroup) == filepath.Join("/", n.Cgroup) && !strings.Contains(n.Cgroup, "..")
 	return n, plain && filepath.Base(n.Dir) == "fumehood-"+n.ID && filepath.IsAbs(n.Dir)
 }
 
 // remove fails while a process is in the cgroup: a killed fumehood's lock is released a
 // moment before its sandbox is gone.
 func (n note) remove() error {
-	dirs, _ := filepath.Glob(cgroupMount + "/*/fumehood-" + n.ID)
-	top := filepath.Join(cgroupMount, "fumehood-"+n.ID)
-	for _, dir := range append(dirs, filepath.Join(top, leafName), top) {
+	top := filepath.Join(cgroupMount, n.Cgroup, "fumehood-"+n.ID)
+	dirs := []string{filepath.Join(top, leafName), top}
+	for _, controller := range controllers {
+		dirs = append(dirs, filepath.Join(cgroupMount, controller, n.Cgroup, "fumehood-"+n.ID))
+	}
+	for _, dir := range dirs {
 		if err := unix.Rmdir(dir); err != nil && err != unix.ENOENT { // the next run retries
 			return err
 		}

@@ -21,11 +21,14 @@ import (
 )
 
 // claimed returns a sandbox that has made everything on the host and was not started.
-func claimed(stateDir string) (*instance, error) {
-	s := &instance{o: Options{StateDir: stateDir}}
+func claimed(stateDir string) (*instance, error) { return claimedIn(stateDir, "") }
+
+// claimedIn is claimed, with a parent of the sandbox's cgroup.
+func claimedIn(stateDir, parent string) (*instance, error) {
+	s := &instance{o: Options{StateDir: stateDir, Cgroup: parent}}
 	err := s.claim()
 	if err == nil {
-		s.cgroup, err = newCgroup(cgroupMount, "fumehood-"+s.id)
+		s.cgroup, err = newCgroup(cgroupMount, parent, "fumehood-"+s.id)
 	}
 	return s, err
 }
@@ -141,7 +144,7 @@ func TestReapHalfMade(t *testing.T) {
 	if err := s.claim(); proposal.FailureOf(err).Code != "sandbox.state" {
 		t.Errorf("claimed a directory in none: %v", err)
 	}
-	if n, ok := readNote(s.root); !ok || n != (note{s.id, s.dir}) {
+	if n, ok := readNote(s.root); !ok || n != (note{ID: s.id, Dir: s.dir}) {
 		t.Errorf("the note is %+v, want one of %s, before the directory is made", n, s.dir)
 	}
 	if err := s.close(); err != nil {
@@ -156,8 +159,9 @@ func TestReapHalfMade(t *testing.T) {
 func TestNoteOfSomethingElse(t *testing.T) {
 	precious := t.TempDir()
 	for _, n := range []note{
-		{"0123456789abcdef", precious}, {"../../../fumehood", precious}, {"", filepath.Join(precious, "fumehood-")},
-		{"0123456789abcdef", "fumehood-0123456789abcdef"},
+		{"0123456789abcdef", precious, ""}, {"../../../fumehood", precious, ""}, {"", filepath.Join(precious, "fumehood-"), ""},
+		{"0123456789abcdef", "fumehood-0123456789abcdef", ""},
+		{"0123456789abcdef", filepath.Join(precious, "fumehood-0123456789abcdef"), "a/../.."},
 	} {
 		d, err := lease.Make(t.TempDir(), rootPrefix)
 		if err != nil {

@@ -146,6 +146,11 @@ type Options struct {
 	// answerWithin and patience replace the constants in tests.
 	answerWithin, patience time.Duration
 
+	// Cgroup is the parent of the sandbox's cgroup: a path below the mount of the cgroup file
+	// systems, such as "kubepods/burstable/pod1/c1", whose limits apply, too. It exists for every
+	// controller, and on version 2 has no processes of its own. "" is the root cgroup.
+	Cgroup string
+
 	// StateDir is the directory for short-lived state; empty means os.TempDir(). It must
 	// be on a file system with room for Limits.Disk.
 	StateDir string
