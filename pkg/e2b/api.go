@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/internal/localhttp"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -92,10 +93,10 @@ func seconds(n *int64, orElse time.Duration) (time.Duration, error) {
 }
 
 // api serves a request with a key. A nil answer has no body.
-func (s *Server) api(status int, f func(w http.ResponseWriter, r *http.Request, user string) (any, error)) http.HandlerFunc {
+func (s *Server) api(status int, f func(w http.ResponseWriter, r *http.Request, user localhttp.User) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		user := s.keys.Find(r.Header.Get("X-API-KEY"))
-		if user == "" {
+		if user.Name == "" {
 			failJSON(w, refuse(unauthenticated, "the API key is missing or unknown"))
 			return
 		}
@@ -110,7 +111,7 @@ func (s *Server) api(status int, f func(w http.ResponseWriter, r *http.Request, 
 
 // apiOf is api for a request about one sandbox, with a body.
 func apiOf[In any](s *Server, status int, f func(ctx context.Context, b *sandbox, in In) (any, error)) http.HandlerFunc {
-	return s.api(status, func(w http.ResponseWriter, r *http.Request, user string) (any, error) {
+	return s.api(status, func(w http.ResponseWriter, r *http.Request, user localhttp.User) (any, error) {
 		data, err := readBody(w, r, maxAPI)
 		if err != nil {
 			return nil, err
@@ -119,7 +120,7 @@ func apiOf[In any](s *Server, status int, f func(ctx context.Context, b *sandbox
 		if err != nil {
 			return nil, err
 		}
-		b, err := s.owned(r.PathValue("id"), user)
+		b, err := s.owned(r.PathValue("id"), user.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -154,18 +155,18 @@ func (s *Server) apiRoutes(mux *http.ServeMux) {
 	}))
 	mux.HandleFunc("POST "+one+"/timeout", apiOf(s, http.StatusNoContent, apiTimeout))
 	for _, what := range []string{"pause", "resume", "snapshots", "fork", "network", "metrics", "logs", "refreshes"} {
-		mux.HandleFunc(one+"/"+what, s.api(0, func(http.ResponseWriter, *http.Request, string) (any, error) {
+		mux.HandleFunc(one+"/"+what, s.api(0, func(http.ResponseWriter, *http.Request, localhttp.User) (any, error) {
 			return nil, refuse(unimplemented, "%s is not supported: a sandbox lives in one piece until its timeout, without a network", what)
 		}))
 	}
 	for _, what := range []string{"/snapshots", "/templates/", "/v2/templates/", "/v3/templates", "/volumes", "/volumes/", "/secrets", "/secrets/"} {
-		mux.HandleFunc(what, s.api(0, func(_ http.ResponseWriter, r *http.Request, _ string) (any, error) {
+		mux.HandleFunc(what, s.api(0, func(_ http.ResponseWriter, r *http.Request, _ localhttp.User) (any, error) {
 			return nil, refuse(unimplemented, "%s is not supported: sandboxes have the tools of this host and the workspace of the server", r.URL.Path)
 		}))
 	}
 }
 
-func (s *Server) apiCreate(w http.ResponseWriter, r *http.Request, user string) (any, error) {
+func (s *Server) apiCreate(w http.ResponseWriter, r *http.Request, user localhttp.User) (any, error) {
 	data, err := readBody(w, r, maxAPI)
 	if err != nil {
 		return nil, err
@@ -244,7 +245,7 @@ func (s *Server) apiConnect(_ context.Context, b *sandbox, in timeoutRequest) (a
 const maxPage = 100
 
 // apiList lists the sandboxes of user, the newest first.
-func (s *Server) apiList(w http.ResponseWriter, r *http.Request, user string) (any, error) {
+func (s *Server) apiList(w http.ResponseWriter, r *http.Request, user localhttp.User) (any, error) {
 	q := r.URL.Query()
 	wanted, err := readFilter(q)
 	if err != nil {
@@ -259,7 +260,7 @@ func (s *Server) apiList(w http.ResponseWriter, r *http.Request, user string) (a
 	var found []*sandbox
 	s.mu.Lock()
 	for _, b := range s.sandboxes {
-		if b.user == user && wanted(b) {
+		if b.user == user.Name && wanted(b) {
 			found = append(found, b)
 		}
 	}

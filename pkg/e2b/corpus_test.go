@@ -59,7 +59,7 @@ func TestCorpus(t *testing.T) {
 	}
 	defer g.Close()
 	var last proposal.Record
-	d := newDesk(t, Options{Gate: func(context.Context) (Gate, error) {
+	d := newDesk(t, Options{Gate: func(context.Context, string) (Gate, error) {
 		return &checkingGate{session: checking{fake: fake{newWorld()}, gate: g, last: &last}}, nil
 	}})
 	m := d.create(key, `{}`)

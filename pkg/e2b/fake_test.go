@@ -156,7 +156,7 @@ func newDesk(t *testing.T, o Options) *desk {
 	t.Helper()
 	d := &desk{t: t}
 	if o.Gate == nil {
-		o.Gate = func(context.Context) (Gate, error) {
+		o.Gate = func(context.Context, string) (Gate, error) {
 			w := newWorld()
 			d.mu.Lock()
 			defer d.mu.Unlock()
@@ -168,7 +168,7 @@ func newDesk(t *testing.T, o Options) *desk {
 	if err := os.WriteFile(file, []byte(key+"\n"+other+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	keys, err := localhttp.ReadTokens(file, "x")
+	keys, err := localhttp.ReadTokens(file, "x", false)
 	if err != nil {
 		t.Fatal(err)
 	}

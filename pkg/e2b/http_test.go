@@ -301,7 +301,7 @@ func TestTimeout(t *testing.T) {
 // When the server ends, every log is sealed, also that of a sandbox that is being created.
 func TestDrain(t *testing.T) {
 	slow, worlds := make(chan struct{}), make(chan *world, 2)
-	d := newDesk(t, Options{Gate: func(context.Context) (Gate, error) {
+	d := newDesk(t, Options{Gate: func(context.Context, string) (Gate, error) {
 		w := newWorld()
 		worlds <- w
 		if len(worlds) == 2 {

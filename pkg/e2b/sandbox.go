@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/internal/localhttp"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -30,7 +31,7 @@ type sandbox struct {
 	server          *Server
 	id              string
 	access, traffic string // tokens
-	user            string
+	user, tenant    string
 	about           newSandbox
 	limits          proposal.Limits
 
@@ -101,13 +102,13 @@ func (s *Server) release(user string, unused time.Duration) {
 }
 
 // create starts a sandbox of user that ends after timeout.
-func (s *Server) create(ctx context.Context, user string, about newSandbox, timeout time.Duration) (*sandbox, error) {
+func (s *Server) create(ctx context.Context, user localhttp.User, about newSandbox, timeout time.Duration) (*sandbox, error) {
 	defer s.work.Enter()()
-	allowed, err := s.reserve(user)
+	allowed, err := s.reserve(user.Name)
 	if err != nil {
 		return nil, err
 	}
-	b := &sandbox{server: s, id: "sb" + strings.ToLower(rand.Text()), access: rand.Text(), traffic: rand.Text(), user: user, about: about,
+	b := &sandbox{server: s, id: "sb" + strings.ToLower(rand.Text()), access: rand.Text(), traffic: rand.Text(), user: user.Name, tenant: user.Tenant, about: about,
 		ready: make(chan struct{}), gone: make(chan struct{}), requests: make(chan struct{}, maxRequests), files: make(chan struct{}, 1),
 		contexts: newContexts(), processes: newProcesses()}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -121,7 +122,7 @@ func (s *Server) create(ctx context.Context, user string, about newSandbox, time
 	}
 	if err != nil {
 		b.close()
-		s.release(user, allowed)
+		s.release(user.Name, allowed)
 		return nil, err
 	}
 	return b, nil
@@ -131,7 +132,7 @@ func (s *Server) create(ctx context.Context, user string, about newSandbox, time
 func (b *sandbox) open(ctx context.Context) (err error) {
 	requested := time.Now()
 	b.server.making.Lock()
-	b.gate, err = b.server.o.Gate(ctx)
+	b.gate, err = b.server.o.Gate(ctx, b.tenant)
 	b.server.making.Unlock()
 	if err != nil {
 		if m := b.server.o.Metrics; m != nil {
@@ -148,7 +149,7 @@ func (b *sandbox) open(ctx context.Context) (err error) {
 		return refuse(permissionDenied, "policy refuses a sandbox with these variables: %s", reasonsOf(r).line())
 	}
 	b.limits = r.Decision.Grant.Limits.Under(proposal.Limits{Memory: b.server.o.Memory})
-	o := gate.SessionOptions{Limits: b.server.o.SessionLimits(), Proposer: "E2B client", Requested: requested, Idle: b.server.o.MaxTimeout + time.Minute, Lifetime: b.server.o.MaxTimeout + time.Minute}
+	o := gate.SessionOptions{Limits: b.server.o.SessionLimits(), Proposer: "E2B client", Requested: requested, Idle: b.server.o.Lifetime(), Lifetime: b.server.o.Lifetime()}
 	if b.session, err = b.gate.Open(b.ctx, o); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 type Endpoint struct {
 	Addr     string // HOST:PORT of the loopback interface
 	KeysFile string // one API key of at least 32 characters a line; only its owner may read it
+	Tenants  bool   // a key may be followed by tenant=NAME: see Options.Gate
 	listener net.Listener
 	keys     localhttp.Tokens
 }
@@ -23,7 +24,7 @@ type Endpoint struct {
 // Open reads the keys and listens, so that what is wrong with them is an error before there is
 // a Server. Its error is a *proposal.StopError (e2b.keys, e2b.address).
 func (e *Endpoint) Open(ctx context.Context) (err error) {
-	if e.keys, err = localhttp.ReadTokens(e.KeysFile, "e2b.keys"); err != nil {
+	if e.keys, err = localhttp.ReadTokens(e.KeysFile, "e2b.keys", e.Tenants); err != nil {
 		return err
 	}
 	e.listener, err = localhttp.Listen(ctx, e.Addr, "e2b.address")

@@ -27,9 +27,14 @@ type Process interface {
 	Kill()
 }
 
-// A Session is what runs in a sandbox: a *gate.Session, or a test's.
+// A Session is what runs in a sandbox: a *gate.Session, one in a pod, or a test's.
 type Session interface {
 	Start(ctx context.Context, p proposal.Proposal) (Process, error)
+	common
+}
+
+// common has the methods of a Session but for Start, whose result differs.
+type common interface {
 	Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error)
 	SetUp(ctx context.Context, each func(proposal.Record)) error
 	Put(ctx context.Context, name string, data []byte) (proposal.Output, error)
@@ -46,23 +51,37 @@ type Gate interface {
 	Close() error
 }
 
-// Of returns g as a Gate.
-func Of(g *gate.Gate) Gate { return realGate{g} }
+// Of returns g, such as a *gate.Gate, as a Gate.
+func Of[S starter[P], P Process](g opener[S]) Gate { return gateOf[S, P]{g} }
 
-type realGate struct{ *gate.Gate }
+// An opener is a Gate with its own type of Session, and a starter a Session with its own type of
+// Process.
+type (
+	opener[S any] interface {
+		Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record, error)
+		Open(ctx context.Context, o gate.SessionOptions) (S, error)
+		Close() error
+	}
+	starter[P Process] interface {
+		Start(ctx context.Context, p proposal.Proposal) (P, error)
+		common
+	}
+)
 
-func (g realGate) Open(ctx context.Context, o gate.SessionOptions) (Session, error) {
-	s, err := g.Gate.Open(ctx, o)
+type gateOf[S starter[P], P Process] struct{ opener[S] }
+
+func (g gateOf[S, P]) Open(ctx context.Context, o gate.SessionOptions) (Session, error) {
+	s, err := g.opener.Open(ctx, o)
 	if err != nil {
 		return nil, err // not a nil *gate.Session in an interface
 	}
-	return realSession{s}, nil
+	return sessionOf[P]{s}, nil
 }
 
-type realSession struct{ *gate.Session }
+type sessionOf[P Process] struct{ starter[P] }
 
-func (s realSession) Start(ctx context.Context, p proposal.Proposal) (Process, error) {
-	x, err := s.Session.Start(ctx, p)
+func (s sessionOf[P]) Start(ctx context.Context, p proposal.Proposal) (Process, error) {
+	x, err := s.starter.Start(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -79,8 +98,8 @@ type Quota struct {
 // Options configure a Server. Gate is required; a zero field means its default.
 type Options struct {
 	// Gate makes the gate of one sandbox. It is not called concurrently. The server closes the
-	// gate.
-	Gate  func(ctx context.Context) (Gate, error)
+	// gate. tenant is that of the key, or "".
+	Gate  func(ctx context.Context, tenant string) (Gate, error)
 	Quota Quota
 	// Memory is the maximum of one sandbox, if policy grants that much: 2 GiB.
 	Memory proposal.Bytes
@@ -108,6 +127,9 @@ type Options struct {
 func (o Options) SessionLimits() proposal.Limits {
 	return proposal.Limits{Memory: o.defaults().Memory}
 }
+
+// Lifetime is how long a sandbox's session can be open.
+func (o Options) Lifetime() time.Duration { return o.defaults().MaxTimeout + time.Minute }
 
 func (o Options) defaults() Options {
 	o.Quota = Quota{cmp.Or(o.Quota.Sandboxes, 4), cmp.Or(o.Quota.Memory, 8*proposal.GiB), cmp.Or(o.Quota.Time, 24*time.Hour)}

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/internal/localhttp"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -22,7 +23,7 @@ import (
 // A client is the state of one connection.
 type client struct {
 	server *Server
-	user   string          // over HTTP: the token
+	user   localhttp.User  // over HTTP: whose token it has
 	ctx    context.Context // ends when the connection does
 	cancel context.CancelFunc
 
@@ -90,7 +91,7 @@ type ended struct {
 	log    string
 }
 
-func newClient(s *Server, user string) *client {
+func newClient(s *Server, user localhttp.User) *client {
 	c := &client{server: s, user: user, asked: newQuestions()}
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	return c
@@ -122,7 +123,7 @@ func (c *client) gateLocked() (Gate, error) {
 		return c.gate, nil
 	}
 	begin := time.Now()
-	g, err := c.server.o.Gate(c.ctx)
+	g, err := c.server.o.Gate(c.ctx, c.user.Tenant)
 	if err == nil {
 		c.gate = g
 	} else if m := c.server.o.Metrics; m != nil {

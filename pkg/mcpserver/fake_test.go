@@ -222,7 +222,7 @@ func start(t *testing.T, w *world, o Options, client mcp.ClientOptions) *mcp.Cli
 
 func serverOf(w *world, o Options) *Server {
 	if o.Gate == nil {
-		o.Gate = func(context.Context) (Gate, error) { return w, nil }
+		o.Gate = func(context.Context, string) (Gate, error) { return w, nil }
 	}
 	return New(o)
 }

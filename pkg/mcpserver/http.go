@@ -54,10 +54,10 @@ func (s *Server) handler(addr string, tokens localhttp.Tokens) http.Handler {
 	})
 	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		user := tokens.Find(token)
-		if user == "" {
+		if user.Name == "" {
 			return nil, auth.ErrInvalidToken
 		}
-		return &auth.TokenInfo{UserID: user, Expiration: time.Now().Add(time.Hour)}, nil
+		return &auth.TokenInfo{UserID: user.Name, Extra: map[string]any{tenantKey: user.Tenant}, Expiration: time.Now().Add(time.Hour)}, nil
 	}
 	checked := auth.RequireBearerToken(verify, nil)(s.tracked(inner))
 	if s.o.Metrics != nil {
@@ -91,7 +91,7 @@ func (s *Server) cancelSession(id, user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for ss, c := range s.clients {
-		if ss.ID() == id && c.user == user {
+		if ss.ID() == id && c.user.Name == user {
 			c.cancel()
 		}
 	}
@@ -111,10 +111,14 @@ func (s *Server) requestOf(extra *mcp.RequestExtra) context.Context {
 	return ended
 }
 
-// userOf returns which token a call came with, or "".
-func userOf(extra *mcp.RequestExtra) string {
-	if extra == nil || extra.TokenInfo == nil {
-		return ""
+// tenantKey is where a token's description has its tenant.
+const tenantKey = "tenant"
+
+// userOf returns whose token a call came with.
+func userOf(extra *mcp.RequestExtra) (user localhttp.User) {
+	if extra != nil && extra.TokenInfo != nil {
+		user.Name = extra.TokenInfo.UserID
+		user.Tenant, _ = extra.TokenInfo.Extra[tenantKey].(string)
 	}
-	return extra.TokenInfo.UserID
+	return user
 }

@@ -27,7 +27,7 @@ const (
 // serve serves w over HTTP and returns the address, and a function that stops the server.
 func serve(t *testing.T, w *world, o Options) (addr string, stop func()) {
 	t.Helper()
-	tokens, err := localhttp.ReadTokens(writeFile(t, "tokens", token+"\n\n"+other+"\n"), "mcp.token")
+	tokens, err := localhttp.ReadTokens(writeFile(t, "tokens", token+"\n\n"+other+"\n"), "mcp.token", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func dial(t *testing.T, addr string) *mcp.ClientSession {
 // so are all when the server stops.
 func TestHTTPClients(t *testing.T) {
 	worlds := make(chan *world, 3)
-	addr, stop := serve(t, nil, Options{Gate: func(context.Context) (Gate, error) {
+	addr, stop := serve(t, nil, Options{Gate: func(context.Context, string) (Gate, error) {
 		w := newWorld()
 		w.out = "hi\n"
 		worlds <- w

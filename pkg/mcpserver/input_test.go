@@ -35,7 +35,7 @@ func TestCorpus(t *testing.T) {
 	for _, file := range append(files, "../../testdata/corpus/benign.txt", "../../testdata/corpus/hostile.txt") {
 		texts = append(texts, sample.Corpus(t, file)...)
 	}
-	cs := start(t, nil, Options{Gate: func(context.Context) (Gate, error) { return Of(g), nil }}, mcp.ClientOptions{})
+	cs := start(t, nil, Options{Gate: func(context.Context, string) (Gate, error) { return Of(g), nil }}, mcp.ClientOptions{})
 	accepted := 0
 	for _, text := range sample.Of(t, texts, 7, 40) {
 		r := call(t, cs, "check", question{proposed: proposed{Command: text}})

@@ -17,6 +17,7 @@ import (
 // is not "", at that address of the loopback interface with a token of the file TokenFile.
 type Transport struct {
 	HTTP, TokenFile string
+	Tenants         bool // a token may be followed by tenant=NAME: see Options.Gate
 	In              io.Reader
 	Out             io.Writer
 	// Serving is called with the address when a server over HTTP is about to serve.
@@ -32,7 +33,7 @@ func (t *Transport) Open(ctx context.Context) (err error) {
 	if t.HTTP == "" {
 		return nil
 	}
-	if t.tokens, err = localhttp.ReadTokens(t.TokenFile, "mcp.token"); err != nil {
+	if t.tokens, err = localhttp.ReadTokens(t.TokenFile, "mcp.token", t.Tenants); err != nil {
 		return err
 	}
 	t.listener, err = localhttp.Listen(ctx, t.HTTP, "mcp.address")

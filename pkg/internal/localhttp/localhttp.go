@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -28,12 +29,27 @@ const (
 	maxTokens = 100
 )
 
-// Tokens are the tokens that clients must present one of, as digests.
-type Tokens [][sha256.Size]byte
+// Tokens are the tokens that clients must present one of.
+type Tokens []known
 
-// ReadTokens reads a file with one token of at least 32 characters a line. A file that other
-// users can read is refused. Its error is a *proposal.StopError with the given code.
-func ReadTokens(name, code string) (tokens Tokens, err error) {
+type known struct {
+	digest [sha256.Size]byte
+	tenant string
+}
+
+// tenantName is that of a Kubernetes namespace: a DNS label (RFC 1123).
+var tenantName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// A User is whose token a client has presented.
+type User struct {
+	Name   string // of the token: "" is that of no token
+	Tenant string // that the file names beside the token, or ""
+}
+
+// ReadTokens reads a file with one token of at least 32 characters a line, which may be followed by
+// a space and tenant=NAME if tenants is true. A file that other users can read is refused. Its
+// error is a *proposal.StopError with the given code.
+func ReadTokens(name, code string, tenants bool) (tokens Tokens, err error) {
 	refuse := func(message string, err error) (Tokens, error) {
 		return nil, &proposal.StopError{Code: code, Message: fmt.Sprintf("cannot use the token file %q: %s", name, message),
 			Hint: "write a token of at least 32 random characters, for example: (umask 077; openssl rand -hex 32 > FILE)", Err: err}
@@ -50,14 +66,20 @@ func ReadTokens(name, code string) (tokens Tokens, err error) {
 		return refuse("it cannot be read", err)
 	}
 	for line := range bytes.Lines(data) {
-		token := bytes.TrimSpace(line)
-		if len(token) == 0 {
+		text, tenant, named := bytes.Cut(bytes.TrimSpace(line), []byte(" tenant="))
+		if len(text) == 0 {
 			continue
 		}
-		if len(token) < minToken || bytes.ContainsAny(token, " \t") || len(tokens) == maxTokens {
+		if len(text) < minToken || bytes.ContainsAny(text, " \t") || len(tokens) == maxTokens {
 			return refuse(fmt.Sprintf("a token is shorter than %d characters or has a space, or there are more than %d", minToken, maxTokens), nil)
 		}
-		tokens = append(tokens, sha256.Sum256(token))
+		if named && !tenants {
+			return refuse("it names a tenant, and sandboxes on this host have none: use --backend kubernetes", nil)
+		}
+		if named && !tenantName.Match(tenant) {
+			return refuse("a tenant is not the name of a namespace", nil)
+		}
+		tokens = append(tokens, known{sha256.Sum256(text), string(tenant)})
 	}
 	if len(tokens) == 0 {
 		return refuse("it has no token", nil)
@@ -65,12 +87,13 @@ func ReadTokens(name, code string) (tokens Tokens, err error) {
 	return tokens, nil
 }
 
-// Find returns a name for the given token, in constant time; "" if it is not among t.
-func (t Tokens) Find(token string) (user string) {
-	given := sha256.Sum256([]byte(token))
-	for _, known := range t {
-		if subtle.ConstantTimeCompare(given[:], known[:]) == 1 {
-			user = hex.EncodeToString(known[:8])
+// Find returns whose token the given one is, in constant time. The zero User is returned if it is
+// not among t.
+func (t Tokens) Find(given string) (user User) {
+	digest := sha256.Sum256([]byte(given))
+	for _, k := range t {
+		if subtle.ConstantTimeCompare(digest[:], k.digest[:]) == 1 {
+			user = User{hex.EncodeToString(k.digest[:8]), k.tenant}
 		}
 	}
 	return user

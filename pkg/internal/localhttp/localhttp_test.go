@@ -31,8 +31,9 @@ func TestListen(t *testing.T) {
 }
 
 func TestReadTokens(t *testing.T) {
-	for name, text := range map[string]string{"empty": "\n", "short": "secret\n", "with a space": token + " " + token} {
-		if _, err := ReadTokens(writeFile(t, "t", text), "x.token"); err == nil || proposal.FailureOf(err).Code != "x.token" || strings.Contains(err.Error(), "secret\n") {
+	for name, text := range map[string]string{"empty": "\n", "short": "secret\n", "with a space": token + " " + token,
+		"no tenant": token + " tenant=", "tenant is none": token + " tenant=../a", "two": token + " tenant=a tenant=b"} {
+		if _, err := ReadTokens(writeFile(t, "t", text), "x.token", true); err == nil || proposal.FailureOf(err).Code != "x.token" || strings.Contains(err.Error(), "secret\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -40,10 +41,28 @@ func TestReadTokens(t *testing.T) {
 	if err := os.Chmod(open, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadTokens(open, "x.token"); err == nil {
+	if _, err := ReadTokens(open, "x.token", true); err == nil {
 		t.Error("a file that others can read is accepted")
 	}
-	if _, err := ReadTokens("missing", "x.token"); err == nil {
+	if _, err := ReadTokens("missing", "x.token", true); err == nil {
 		t.Error("a missing file is accepted")
+	}
+}
+
+func TestTenant(t *testing.T) {
+	other := strings.ToUpper(token)
+	tokens, err := ReadTokens(writeFile(t, "t", token+" tenant=team-a\n"+other+"\n"), "x.token", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := tokens.Find(token), tokens.Find(other)
+	if a.Tenant != "team-a" || b.Tenant != "" || a.Name == b.Name || b.Name == "" {
+		t.Errorf("found %+v and %+v", a, b)
+	}
+	if none := tokens.Find(token + " tenant=team-a"); none != (User{}) {
+		t.Errorf("the whole line is a token: %+v", none)
+	}
+	if _, err := ReadTokens(writeFile(t, "t", token+" tenant=team-a\n"), "x.token", false); err == nil {
+		t.Error("a tenant is accepted where there are none")
 	}
 }
