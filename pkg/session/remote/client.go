@@ -253,9 +253,9 @@ func (c *Client) call(ctx context.Context, q request, v any) error {
 	return decode(data, c.bounds.values, v)
 }
 
-// ended returns why ctx has ended, if it has, otherwise err.
+// ended returns why ctx has ended, if that is why there is an error, otherwise err.
 func ended(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
+	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause
 	}
 	return err
