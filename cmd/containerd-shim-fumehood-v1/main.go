@@ -16,12 +16,16 @@ import (
 	_ "gvisor.dev/gvisor/pkg/shim/v1/plugin" // registers the task service
 
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/manager"
+	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/session"
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/task"
 )
 
 func main() {
 	if code, is := task.Gateway(); is {
 		os.Exit(code)
+	}
+	if len(os.Args) == 3 && os.Args[1] == session.Name {
+		os.Exit(session.Main(os.Args[2]))
 	}
 	if len(os.Args) > 1 && commands[os.Args[1]] != nil {
 		os.Exit(commands[os.Args[1]](context.Background(), os.Args[2:]))

@@ -27,6 +27,11 @@ func Check(ctx context.Context, w io.Writer) bool {
 	all := report(w, "fumehood-runsc", err)
 	all = report(w, "directory for state", Directory(c.State)) && all
 	all = report(w, "directory for logs", Directory(c.Logs)) && all
+	if c.Sessions != nil {
+		_, err := c.Sessions.TLS("default")
+		all = report(w, "certificates for sessions", err) && all
+		all = report(w, "directory for sessions", Directory(c.Sessions.Work)) && all
+	}
 	for _, digest := range c.digests() {
 		_, err := c.Engine(ctx, digest)
 		all = report(w, "policy "+digest, err) && all

@@ -21,6 +21,14 @@
 //	[namespaces]                          # which bundles the pods of a namespace may name
 //	team-a = ["sha256:…"]
 //
+//	[sessions]                            # for pods of fumehood serve; without it there are none
+//	certificate = "/etc/fumehood/node.crt"
+//	key      = "/etc/fumehood/node.key"
+//	clients  = "/etc/fumehood/clients.crt" # has signed the certificates of the servers
+//	port     = 8443
+//	work     = "/var/lib/fumehood/sessions"
+//	disk     = 17179869184                # bytes: a session with more there ends
+//
 // A pod names its bundle in the annotation Annotation. It never chooses more than the file
 // allows to its namespace. The file and all that it names must be root's, with the directories above
 // them, and writable by no other user. A bundle is revoked by removing it from the file or the directory:
@@ -42,6 +50,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/source"
 	"github.com/fumehood/fumehood/pkg/process"
@@ -81,6 +90,7 @@ type Config struct {
 	State      string              `toml:"state"`
 	Runsc      string              `toml:"runsc"`
 	Pause      []string            `toml:"pause"`
+	Sessions   *Sessions           `toml:"sessions"`
 
 	file string // it was read from
 }
@@ -98,10 +108,11 @@ func Read() (Config, error) {
 	if err == nil && len(meta.Undecoded()) > 0 {
 		err = fmt.Errorf("unknown key %q", meta.Undecoded()[0])
 	}
+	c.Sessions.defaults()
 	if err == nil {
 		err = c.check()
 	}
-	for _, name := range append([]string{path, c.Policies, c.LogKey, c.LedgerKey}, c.Keys...) {
+	for _, name := range slices.Concat([]string{path, c.Policies, c.LogKey, c.LedgerKey}, c.Keys, c.Sessions.files()) {
 		if err == nil && name != "" {
 			err = process.Private(name, os.Geteuid())
 		}
@@ -142,6 +153,9 @@ func (c Config) check() error {
 	if len(c.Pause) == 0 {
 		return errors.New("pause: there is no command")
 	}
+	if err := c.Sessions.check(); err != nil {
+		return err
+	}
 	named := []string{}
 	for _, list := range c.Namespaces {
 		named = append(named, list...)
@@ -179,7 +193,11 @@ func (c Config) Hidden(source string) error {
 	if err != nil {
 		return stop("pod.mount", "cannot find out what the pod mounts", "correct the volume", err)
 	}
-	for _, own := range append([]string{c.file, c.Policies, c.Logs, c.LogKey, c.Ledger, c.LedgerKey, c.State}, c.Keys...) {
+	owned := slices.Concat([]string{c.file, c.Policies, c.Logs, c.LogKey, c.Ledger, c.LedgerKey, c.State}, c.Keys, c.Sessions.files())
+	if c.Sessions != nil {
+		owned = append(owned, c.Sessions.Work)
+	}
+	for _, own := range owned {
 		if real, err := filepath.EvalSymlinks(own); err == nil {
 			own = real
 		}
@@ -213,6 +231,14 @@ func (c Config) Engine(ctx context.Context, digest string) (*policy.Engine, erro
 		return nil, err
 	}
 	return policy.New(ctx, o)
+}
+
+// Signer returns the node's key for logs, or nil.
+func (c Config) Signer() (*audit.Signer, error) {
+	if c.LogKey == "" {
+		return nil, nil
+	}
+	return audit.ReadSigner(c.LogKey)
 }
 
 // FindRunsc returns the verified programs of this node.

@@ -22,8 +22,8 @@ import (
 // not the methods of one.
 type Pod struct {
 	ID string
-	// Netns is the path of the pod's network namespace.
-	Netns string
+	// Netns is the path of the pod's network namespace, and Address the pod's in the node's network.
+	Netns, Address string
 
 	node       *Node
 	config     *cri.PodSandboxConfig
@@ -60,6 +60,7 @@ func (p *Pod) findNetns(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.Address = s.Status.GetNetwork().GetIp()
 	var info struct{ RuntimeSpec specs.Spec }
 	if err := json.Unmarshal([]byte(s.Info["info"]), &info); err != nil {
 		return err

@@ -4,10 +4,12 @@ package nodetest
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"runtime"
+	"testing"
 
 	"golang.org/x/sys/unix"
 )
@@ -83,6 +85,49 @@ func loopbackUp() error {
 // StartIn starts cmd in the node's network namespace. The channel receives what Wait returns.
 // The caller ends it before the node ends.
 func (n *Node) StartIn(cmd *exec.Cmd) (chan error, error) { return startIn(n.netns, cmd) }
+
+// Forward listens at the machine's loopback interface until the test ends, and passes connections on
+// to an address in the node's network.
+func (n *Node) Forward(t testing.TB, address string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go n.pass(near, address)
+		}
+	}()
+	return l.Addr().String()
+}
+
+// pass copies both ways until one side has ended.
+func (n *Node) pass(near net.Conn, address string) {
+	defer near.Close()
+	var far net.Conn
+	err := n.Within(func() (err error) {
+		far, err = net.DialTimeout("tcp", address, callTime)
+		return err
+	})
+	if err != nil {
+		return
+	}
+	defer far.Close()
+	ended := make(chan struct{}, 2)
+	for _, way := range [][2]net.Conn{{near, far}, {far, near}} {
+		go func() {
+			_, _ = io.Copy(way[0], way[1])
+			ended <- struct{}{}
+		}()
+	}
+	<-ended
+}
 
 // startIn starts cmd in a network namespace. The channel receives what Wait returns. The
 // thread lives as long as cmd, because the kernel sends Pdeathsig when it ends.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/containerd/containerd/v2/pkg/namespaces"
@@ -102,34 +101,22 @@ func run(about map[string]string, digest, version string) proposal.Run {
 
 // log creates the pod's log, in a directory of its own.
 func (s *service) log(about map[string]string) (*audit.Log, error) {
-	name := fmt.Sprintf("%s_%s_%s", about[namespaceAnnotation], about[nameAnnotation], about[uidAnnotation])
-	if strings.ContainsAny(name, "/\x00") {
-		return nil, stop("pod.name", fmt.Sprintf("the pod's name %q cannot be a directory's", name), "start it by Kubernetes", nil)
-	}
-	if err := node.Directory(s.node.Logs); err != nil {
-		return nil, err
-	}
-	dir := filepath.Join(s.node.Logs, name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, stop("pod.log", "cannot make the directory of the pod's log", "make room in the directory of the logs", err)
-	}
-	signer, err := s.signer()
+	path, err := logPath(s.node, about, s.id)
 	if err != nil {
 		return nil, err
 	}
-	log, err := audit.Create(filepath.Join(dir, s.id[:min(12, len(s.id))]+".jsonl"), audit.Options{Origin: "fumehood/pod/" + s.id, Signer: signer})
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, stop("pod.log", "cannot make the directory of the pod's log", "make room in the directory of the logs", err)
+	}
+	signer, err := s.node.Signer()
+	if err != nil {
+		return nil, err
+	}
+	log, err := audit.Create(path, audit.Options{Origin: "fumehood/pod/" + s.id, Signer: signer})
 	if err == nil {
 		s.writing, err = logfile.Lock(log.Path())
 	}
 	return log, err
-}
-
-// signer returns the node's key for logs, or nil.
-func (s *service) signer() (*audit.Signer, error) {
-	if s.node.LogKey == "" {
-		return nil, nil
-	}
-	return audit.ReadSigner(s.node.LogKey)
 }
 
 // append adds the pod's log, which is sealed, to the node's ledger, if it has one. The ledger

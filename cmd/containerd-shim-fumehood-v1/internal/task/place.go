@@ -78,7 +78,8 @@ func (p place) make() error {
 	return os.Mkdir(p.dir, 0o700)
 }
 
-// Removed removes the directory of a pod whose first container's shim is gone.
+// Removed removes what a container has whose shim is gone: the directory of a pod, or what a session
+// has. The working directory is the container's bundle.
 func Removed(ctx context.Context, id string) error {
 	config, err := node.Read()
 	if err != nil {
@@ -88,7 +89,11 @@ func Removed(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return os.RemoveAll(dirOf(config.State, ns, id))
+	err = os.RemoveAll(dirOf(config.State, ns, id))
+	if b, bad := readBundle("."); bad == nil && b.isSession() {
+		err = errors.Join(err, abandoned(config, id, b))
+	}
+	return err
 }
 
 // own are runsc's flags in a pod, whatever the node's file for gVisor says.

@@ -62,10 +62,13 @@ type service struct {
 	admitted map[string]pod.Admission // what is to be started, by exec id; "" is the container
 }
 
-func newService(ctx context.Context, next extension.TaskServiceExt, _ *task.CreateTaskRequest) (extension.TaskServiceExt, error) {
+func newService(ctx context.Context, next extension.TaskServiceExt, r *task.CreateTaskRequest) (extension.TaskServiceExt, error) {
 	config, err := node.Read()
 	if err != nil {
 		return nil, refused(err)
+	}
+	if b, err := readBundle(r.Bundle); err == nil && b.isSession() {
+		return newVirtual(config), nil
 	}
 	return &service{TaskServiceExt: next, node: config, admitted: map[string]pod.Admission{}}, nil
 }
