@@ -17,22 +17,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/peer"
 )
 
-// sameUser is a listener that closes connections of other users.
-type sameUser struct{ *net.UnixListener }
-
-func (l sameUser) Accept() (net.Conn, error) {
-	for {
-		c, err := l.AcceptUnix()
-		if err != nil {
-			return nil, err
-		}
-		if peer.Same(c) == nil {
-			return c, nil
-		}
-		_ = c.Close()
-	}
-}
-
 // dial connects to the session in the directory at path.
 func dial(ctx context.Context, path string) (net.Conn, error) {
 	dir, err := os.Open(path)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/internal/lease"
+	"github.com/fumehood/fumehood/pkg/internal/peer"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -106,7 +107,7 @@ func (p *place) listen() (net.Listener, error) {
 		return nil, err
 	}
 	l.SetUnlinkOnClose(false) // the place removes it
-	return sameUser{l}, nil
+	return peer.Listener{UnixListener: l}, nil
 }
 
 // write says what is known of the session, for when its process does not answer.

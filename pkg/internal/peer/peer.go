@@ -41,3 +41,20 @@ func Same(conn *net.UnixConn) error {
 	}
 	return err
 }
+
+// A Listener closes connections of other users.
+type Listener struct{ *net.UnixListener }
+
+// Accept returns the next connection of this user.
+func (l Listener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.AcceptUnix()
+		if err != nil {
+			return nil, err
+		}
+		if Same(c) == nil {
+			return c, nil
+		}
+		_ = c.Close()
+	}
+}
