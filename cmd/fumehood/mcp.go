@@ -11,8 +11,10 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/gate"
@@ -26,6 +28,7 @@ import (
 // mcpFlags are the flags of mcp, in addition to those that run has, too.
 type mcpFlags struct {
 	runFlags
+	backend                backendFlags
 	http, tokens, approver string
 	network                cli.List
 }
@@ -48,19 +51,21 @@ Exit codes: 0 the client has gone or a signal came, 2 a flag is invalid, 3 the s
 		Example: `  fumehood mcp --workspace ~/src/pr
   fumehood mcp --network api.example.com --hosts ./policy
   fumehood mcp --http 127.0.0.1:8931 --token-file token
+  fumehood mcp --http 127.0.0.1:8931 --token-file token --backend kubernetes --namespace team-a
   fumehood mcp config claude > .mcp.json`,
 		Args: cli.NoArgs,
-		RunE: c.Run(func([]string) int { return c.serveMCP(&s) }),
 	}
 	f := cmd.Flags()
+	cmd.RunE = c.Run(func([]string) int { return c.serveMCP(&s, f) })
 	f.StringVar(&s.http, "http", "", "`ADDRESS` serve MCP's streamable HTTP at this loopback address, for example 127.0.0.1:8931")
-	f.StringVar(&s.tokens, "token-file", "", "`FILE` bearer tokens for --http, one a line; only its owner may read it")
+	f.StringVar(&s.tokens, "token-file", "", "`FILE` bearer tokens for --http, one a line, with --backend kubernetes optionally followed by tenant=NAMESPACE; only its owner may read it")
 	f.StringVar(&s.approver, "approver", "none", "`WHO` none, or elicit: ask the client's user about commands that policy asks about. A client that answers by itself can approve them")
 	f.Var(&s.network, "network", "`ENTRY` host, host:port or registry:NAME that policy may grant to commands; may be repeated")
 	s.defineDrain(f)
 	s.defineReady(f)
 	s.defineConfigured(cmd)
 	s.defineGate(cmd)
+	s.backend.define(cmd, "http", "token-file", "approver", "network", "drain", "report", "markdown", "decisions", "otlp", "otlp-header", "otlp-plain-unsafe")
 	cli.Values(cmd, "approver", "none", "elicit")
 	cli.NoFiles(cmd, "http", "network", "drain", "ready")
 	cmd.AddCommand(c.mcpConfigCommand())
@@ -68,7 +73,10 @@ Exit codes: 0 the client has gone or a signal came, 2 a flag is invalid, 3 the s
 }
 
 // misuse returns why the flags contradict each other, or "".
-func (s *mcpFlags) misuse() string {
+func (s *mcpFlags) misuse(f *pflag.FlagSet) string {
+	if why := s.backend.misuse(f); why != "" {
+		return why
+	}
 	switch {
 	case s.approver != "none" && s.approver != "elicit":
 		return "--approver must be none or elicit"
@@ -88,14 +96,14 @@ func (s *mcpFlags) misuse() string {
 	return s.readyMisuse()
 }
 
-func (c *invocation) serveMCP(s *mcpFlags) int {
-	if why := s.misuse(); why != "" {
+func (c *invocation) serveMCP(s *mcpFlags, f *pflag.FlagSet) int {
+	if why := s.misuse(f); why != "" {
 		return c.Misuse(why)
 	}
 	if err := errors.Join(s.export.check(), s.readMasks(nil)); err != nil {
 		return c.MisuseOf(err)
 	}
-	clients := mcpserver.Transport{HTTP: s.http, TokenFile: s.tokens, In: c.Stdin, Out: c.Stdout, Serving: func(addr string) { c.Note("serving MCP at " + addr) }}
+	clients := mcpserver.Transport{HTTP: s.http, TokenFile: s.tokens, Tenants: s.backend.kubernetes(), In: c.Stdin, Out: c.Stdout, Serving: func(addr string) { c.Note("serving MCP at " + addr) }}
 	if err := clients.Open(c.Ctx); err != nil {
 		return c.Stop(err)
 	}
@@ -106,30 +114,52 @@ func (c *invocation) serveMCP(s *mcpFlags) int {
 		defer end()
 	}
 	defer c.pooling(&s.runFlags)()
-	first, err := c.open(&s.runFlags) // what is wrong with the flags is reported before there is a client
+	gates, end, err := c.mcpGates(s) // what is wrong with the flags is reported before there is a client
 	if err != nil {
 		return c.Stop(s.early.Error(err))
 	}
-	defer first.Close()
-	c.prepare(first, gate.SessionOptions{Network: s.network})
+	defer end()
 	return c.Exit(exitOK, clients.Serve(c.Ctx, mcpserver.New(mcpserver.Options{
-		Gate: func(context.Context) (mcpserver.Gate, error) {
-			if s.http == "" {
-				return mcpserver.Of(first), nil
-			}
-			g, err := c.open(&s.runFlags)
-			if err != nil {
-				return nil, s.early.Error(err)
-			}
-			return mcpserver.Of(g), nil
-		},
+		Gate:     gates,
 		Approver: mcpserver.Approver(s.approver), Metrics: metrics, Drain: s.drain, Network: s.network, Version: fumehoodVersion(),
 		Rules: func() (string, error) { return c.rulesPage(s) },
 		Ended: func(r proposal.Report, err error) { c.sessionEnded(&s.runFlags, r, err) },
 	})))
 }
 
+// mcpGates returns what makes the gates of clients, and what ends it.
+func (c *invocation) mcpGates(s *mcpFlags) (gates func(context.Context, string) (mcpserver.Gate, error), end func(), err error) {
+	if s.backend.kubernetes() {
+		backend, err := s.backend.Open(c.Ctx, gate.DefaultLifetime+time.Hour, s.health)
+		return func(_ context.Context, tenant string) (mcpserver.Gate, error) {
+			g, err := backend.Gate(tenant)
+			if err != nil {
+				return nil, err // not a nil *pods.Gate in an interface
+			}
+			return mcpserver.Of(g), nil
+		}, func() {}, err
+	}
+	first, err := c.open(&s.runFlags)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.prepare(first, gate.SessionOptions{Network: s.network})
+	return func(context.Context, string) (mcpserver.Gate, error) {
+		if s.http == "" {
+			return mcpserver.Of(first), nil
+		}
+		g, err := c.open(&s.runFlags)
+		if err != nil {
+			return nil, s.early.Error(err)
+		}
+		return mcpserver.Of(g), nil
+	}, func() { _ = first.Close() }, nil
+}
+
 func (c *invocation) rulesPage(s *mcpFlags) (string, error) {
+	if s.backend.kubernetes() {
+		return "", &proposal.StopError{Code: "mcp.rules", Message: "the rules are those of the pod's node", Hint: "propose a command: the answer has the rules that decided it"}
+	}
 	rules, err := c.rules(&docsFlags{policies: s.policies})
 	if err != nil {
 		return "", err

@@ -9,6 +9,7 @@ import (
 	"errors"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/e2b"
@@ -19,6 +20,7 @@ import (
 // serveFlags are the flags of serve, in addition to those that run has, too.
 type serveFlags struct {
 	runFlags
+	backend           backendFlags
 	at                e2b.Endpoint
 	o                 e2b.Options
 	memory, keyMemory int64 // MiB
@@ -32,19 +34,20 @@ func (c *invocation) serveCommand() *cobra.Command {
 		Short:   "Serve programs that use E2B's SDK",
 		Long: `Serve programs that use the npm packages e2b and @e2b/code-interpreter unchanged: their commands
 and code are decided by policy and run in gVisor sandboxes on this host, on copies of the
-workspace. Set E2B_API_URL and E2B_SANDBOX_URL to the printed address and E2B_API_KEY to a key
-of the file. docs/E2B.md lists what is supported.
+workspace, or in pods (--backend kubernetes). Set E2B_API_URL and E2B_SANDBOX_URL to the printed
+address and E2B_API_KEY to a key of the file. docs/E2B.md lists what is supported.
 
 Exit codes: 0 the server was stopped, 2 a flag is invalid, 3 the server could not start`,
 		Example: `  (umask 077; openssl rand -hex 32 > keys)
   fumehood serve --e2b 127.0.0.1:8932 --keys-file keys
-  fumehood serve --e2b 127.0.0.1:8932 --keys-file keys --workspace ~/data --sandboxes 8 --max-timeout 4h`,
+  fumehood serve --e2b 127.0.0.1:8932 --keys-file keys --workspace ~/data --sandboxes 8 --max-timeout 4h
+  fumehood serve --e2b 127.0.0.1:8932 --keys-file keys --backend kubernetes --namespace team-a`,
 		Args: cli.NoArgs,
-		RunE: c.Run(func([]string) int { return c.serveE2B(&s) }),
 	}
 	f := cmd.Flags()
+	cmd.RunE = c.Run(func([]string) int { return c.serveE2B(&s, f) })
 	f.StringVar(&s.at.Addr, "e2b", "", "`ADDRESS` serve E2B's wire at this loopback address, for example 127.0.0.1:8932")
-	f.StringVar(&s.at.KeysFile, "keys-file", "", "`FILE` API keys, one a line; only its owner may read it")
+	f.StringVar(&s.at.KeysFile, "keys-file", "", "`FILE` API keys, one a line, with --backend kubernetes optionally followed by tenant=NAMESPACE; only its owner may read it")
 	f.IntVar(&s.o.Quota.Sandboxes, "sandboxes", 4, "`N` maximum of sandboxes that one key has at a time")
 	f.IntVar(&s.o.Sandboxes, "all-sandboxes", 16, "`N` maximum of sandboxes of all keys together")
 	f.Int64Var(&s.memory, "memory", 2048, "`MIB` maximum memory of one sandbox in MiB; policy may grant less")
@@ -56,12 +59,16 @@ Exit codes: 0 the server was stopped, 2 a flag is invalid, 3 the server could no
 	s.defineReady(f)
 	s.defineConfigured(cmd)
 	s.defineGate(cmd)
+	s.backend.define(cmd, "e2b", "keys-file", "sandboxes", "all-sandboxes", "memory", "key-memory", "key-time", "timeout", "max-timeout", "drain", "otlp", "otlp-header", "otlp-plain-unsafe")
 	cli.NoFiles(cmd, "e2b", "sandboxes", "all-sandboxes", "memory", "key-memory", "key-time", "timeout", "max-timeout", "drain", "ready")
 	return cmd
 }
 
 // misuse returns why the flags contradict each other, or "".
-func (s *serveFlags) misuse() string {
+func (s *serveFlags) misuse(f *pflag.FlagSet) string {
+	if why := s.backend.misuse(f); why != "" {
+		return why
+	}
 	switch {
 	case s.at.Addr == "" || s.at.KeysFile == "":
 		return "serve needs --e2b and --keys-file"
@@ -75,8 +82,8 @@ func (s *serveFlags) misuse() string {
 	return s.readyMisuse()
 }
 
-func (c *invocation) serveE2B(s *serveFlags) int {
-	if why := s.misuse(); why != "" {
+func (c *invocation) serveE2B(s *serveFlags, f *pflag.FlagSet) int {
+	if why := s.misuse(f); why != "" {
 		return c.Misuse(why)
 	}
 	if err := errors.Join(s.export.check(), s.readMasks(nil)); err != nil {
@@ -87,28 +94,48 @@ func (c *invocation) serveE2B(s *serveFlags) int {
 	defer c.pooling(&s.runFlags)()
 	s.o.Metrics, s.o.Drain = metrics, s.drain
 	s.o.Memory, s.o.Quota.Memory = proposal.Bytes(s.memory)*proposal.MiB, proposal.Bytes(s.keyMemory)*proposal.MiB
-	open := func() (*gate.Gate, error) {
-		one := s.runFlags // which opening changes
-		g, err := c.open(&one)
-		return g, s.early.Error(err)
-	}
-	g, err := open() // what is wrong with the flags is reported before there is a client
+	gates, err := c.e2bGates(s) // what is wrong with the flags is reported before there is a client
 	if err == nil {
-		c.prepare(g, gate.SessionOptions{Limits: s.o.SessionLimits()})
-		err = errors.Join(g.Close(), s.at.Open(c.Ctx))
+		s.at.Tenants = s.backend.kubernetes()
+		err = s.at.Open(c.Ctx)
 	}
 	if err != nil {
 		return c.Stop(err)
 	}
 	c.Note("serving E2B's SDK at " + s.at.URL() + ": set E2B_API_URL and E2B_SANDBOX_URL to it")
-	s.o.Gate = func(context.Context) (e2b.Gate, error) {
+	s.o.Gate = gates
+	s.o.Notice = func(line string) { c.Warn(line) }
+	s.o.Ended = func(r proposal.Report, err error) { c.sessionEnded(&s.runFlags, r, err) }
+	return c.Exit(exitOK, s.at.Serve(c.Ctx, s.o))
+}
+
+// e2bGates returns what makes the gates of sandboxes.
+func (c *invocation) e2bGates(s *serveFlags) (func(context.Context, string) (e2b.Gate, error), error) {
+	if s.backend.kubernetes() {
+		backend, err := s.backend.Open(c.Ctx, s.o.Lifetime(), s.health)
+		return func(_ context.Context, tenant string) (e2b.Gate, error) {
+			g, err := backend.Gate(tenant)
+			if err != nil {
+				return nil, err // not a nil *pods.Gate in an interface
+			}
+			return e2b.Of(g), nil
+		}, err
+	}
+	open := func() (*gate.Gate, error) {
+		one := s.runFlags // which opening changes
+		g, err := c.open(&one)
+		return g, s.early.Error(err)
+	}
+	g, err := open()
+	if err == nil {
+		c.prepare(g, gate.SessionOptions{Limits: s.o.SessionLimits()})
+		err = g.Close()
+	}
+	return func(context.Context, string) (e2b.Gate, error) {
 		g, err := open()
 		if err != nil {
 			return nil, err // not a nil *gate.Gate in an interface
 		}
 		return e2b.Of(g), nil
-	}
-	s.o.Notice = func(line string) { c.Warn(line) }
-	s.o.Ended = func(r proposal.Report, err error) { c.sessionEnded(&s.runFlags, r, err) }
-	return c.Exit(exitOK, s.at.Serve(c.Ctx, s.o))
+	}, err
 }

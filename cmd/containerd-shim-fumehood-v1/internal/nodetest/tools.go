@@ -37,7 +37,8 @@ func (n *Node) LoadTools(ctx context.Context) error {
 	return n.sees(ctx, Tools)
 }
 
-// toolFiles are the files of Tools: programs with the libraries that ldd names, and Python's own.
+// toolFiles are the files of Tools: programs with the libraries that ldd names, Python's own and the
+// locale of commands.
 func toolFiles() ([]file, error) {
 	coreutils, err := exec.Command("dpkg", "-L", "coreutils").Output()
 	if err != nil {
@@ -56,7 +57,12 @@ func toolFiles() ([]file, error) {
 			return nil, err
 		}
 	}
-	return all.list, all.python("/usr/lib/python3.11")
+	for _, dir := range []string{"/usr/lib/python3.11", "/usr/lib/locale/C.utf8"} {
+		if err := all.tree(dir); err != nil {
+			return nil, err
+		}
+	}
+	return all.list, nil
 }
 
 // files collects files of this machine under the same names.
@@ -95,8 +101,8 @@ func (f *files) add(path string) error {
 	return err
 }
 
-// python adds the standard library without what is for its own tests and development.
-func (f *files) python(dir string) error {
+// tree adds a directory. Of Python's library it leaves out what is for tests and development.
+func (f *files) tree(dir string) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

@@ -22,6 +22,7 @@ import (
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/nodetest"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/session/conformance"
 	"github.com/fumehood/fumehood/pkg/session/remote"
 	"github.com/fumehood/fumehood/pkg/session/remote/certtest"
 )
@@ -72,13 +73,13 @@ func TestSessions(t *testing.T) {
 	o := newOperator(t)
 	n := nodetest.Start(t, nodetest.Options{Env: []string{node.Variable + "=" + o.file}})
 	check(t, n.LoadTools(t.Context()))
-	s := &sessions{operator: o, node: n, nodes: certtest.NewAuthority(t), clients: certtest.NewAuthority(t), digest: o.bundle(noDate)}
+	s := &sessions{operator: o, node: n, nodes: certtest.NewAuthority(t), clients: certtest.NewAuthority(t), digest: o.bundle(conformanceRules()...)}
 	lines := "default = \"" + s.digest + "\"\n" + o.sessions(s.nodes, s.clients)
 	for _, test := range []struct {
 		name string
 		do   func(*testing.T, *sessions)
 	}{
-		{"refused pods", sessionRefused}, {"refused clients", sessionClients}, {"exec", sessionExec}, {"process killed", sessionKilled},
+		{"conformance", sessionConformance}, {"refused pods", sessionRefused}, {"refused clients", sessionClients}, {"exec", sessionExec}, {"process killed", sessionKilled},
 		{"shim killed", sessionShimKilled}, {"deleted", sessionDeleted}, {"disk", sessionDisk}, {"revoked", sessionRevoked},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -93,6 +94,24 @@ func TestSessions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// conformanceRules are the texts of the suite's policy.
+func conformanceRules() (texts []string) {
+	for _, f := range conformance.Policy().Files {
+		texts = append(texts, string(f.Content))
+	}
+	return texts
+}
+
+// A session in a pod does what one on this host does.
+func sessionConformance(t *testing.T, s *sessions) {
+	conformance.Run(t, func(t *testing.T) conformance.Gate {
+		p, _ := s.pod(t)
+		t.Cleanup(func() { check(t, p.StopAndRemove()) })
+		return conformance.Of(s.mine(t, p))
+	})
+	s.verify(`"totals":`)
 }
 
 func sessionRefused(t *testing.T, s *sessions) {
