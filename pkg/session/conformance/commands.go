@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+func testCommands(t *testing.T, g Gate) {
+	s := begin(t, g)
+	ran(t, s, shell("made", "mkdir sub && echo in sub > sub/here"))
+	for _, c := range []struct {
+		p    proposal.Proposal
+		want string // outcome, stdout and stderr
+	}{
+		{shell("ok", "echo out; echo err >&2"), "exit code 0|out\n|err\n"},
+		{shell("fails", "echo out; exit 3"), "exit code 3|out\n|"},
+		{proposal.Proposal{ID: "argv", Argv: []string{"echo", "a  b", "$HOME"}}, "exit code 0|a  b $HOME\n|"},
+		{proposal.Proposal{ID: "stdin", Run: "cat; echo end", Stdin: "typed\n"}, "exit code 0|typed\nend\n|"},
+		{proposal.Proposal{ID: "env", Language: "python", Code: "import os; print(os.environ['CI'])", Env: map[string]string{"CI": "1"}}, "exit code 0|1\n|"},
+		{proposal.Proposal{ID: "cwd", Run: "cat here", Cwd: "sub"}, "exit code 0|in sub\n|"},
+		{proposal.Proposal{ID: "code", Language: "python", Code: "print(6 * 7)"}, "exit code 0|42\n|"},
+		{proposal.Proposal{ID: "slow", Run: "echo a; sleep 600", Timeout: proposal.Duration(2 * time.Second)}, "timed out|a\n|"},
+		{proposal.Proposal{ID: "needs", Run: "echo", Needs: []string{"fails"}}, "not run||"},
+		{shell("left", "cat sub/here"), "exit code 0|in sub\n|"},
+	} {
+		r := ran(t, s, c.p)
+		if diff := cmp.Diff(c.want, fmt.Sprintf("%s|%s|%s", outcome(r), r.Stdout.Head, r.Stderr.Head)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.p.ID, diff)
+		}
+	}
+	if _, err := s.Do(t.Context(), proposal.Proposal{ID: "two", Run: "true", Argv: []string{"true"}}); code(err) != "session.proposal" {
+		t.Errorf("an invalid proposal: %v", err)
+	}
+	finish(t, s)
+}
+
+// outcome is Result.Outcome, but for what was killed at a limit.
+func outcome(r *proposal.Result) string {
+	if r.Status == proposal.TimedOut {
+		return "timed out"
+	}
+	return r.Outcome()
+}
+
+// The end of the context of a command interrupts it. The session goes on.
+func testInterrupt(t *testing.T, g Gate) {
+	s := begin(t, g)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, err := s.Do(gate.WithOutput(ctx, func(proposal.Chunk) { cancel() }), shell("long", "echo began; sleep 600"))
+	if err != nil || r.Result == nil || r.Result.Killed != proposal.KilledInterrupted {
+		t.Fatalf("%+v, %v", r.Result, err)
+	}
+	if _, err := s.Do(ctx, shell("never", "echo")); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that has ended: %v", err)
+	}
+	if r := ran(t, s, shell("on", "echo on")); !r.Succeeded() {
+		t.Errorf("%+v", r)
+	}
+	finish(t, s)
+}
+
+// received is output as it came.
+type received struct {
+	mu   sync.Mutex
+	text map[string]string
+	lost int64
+}
+
+func (r *received) in(ctx context.Context) context.Context {
+	r.text = map[string]string{}
+	return gate.WithOutput(ctx, func(c proposal.Chunk) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if c.Display != nil {
+			c.Data = []byte(c.Display.Forms["text/plain"])
+		}
+		r.text[c.Stream] += string(c.Data)
+		r.lost += c.Dropped
+	})
+}
+
+func (r *received) has(stream, text string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Contains(r.text[stream], text)
+}
+
+// What comes while a command runs is what the Record has, and a slow receiver loses no byte
+// without being told.
+func testOutput(t *testing.T, g Gate) {
+	s := begin(t, g)
+	var came received
+	r, err := s.Do(came.in(t.Context()), shell("a", "for i in $(seq 1 500); do echo line $i; done; echo err >&2"))
+	if err != nil || r.Result == nil || came.text["stdout"] != string(r.Result.Stdout.Head)+string(r.Result.Stdout.Tail) || came.text["stderr"] != "err\n" || came.lost != 0 {
+		t.Errorf("%d bytes came: %+v, %v", len(came.text["stdout"]), r.Result, err)
+	}
+	var shown received
+	cell := proposal.Proposal{ID: "cell", Language: "python", Code: "print('hi')\n1 + 1", Context: "main"}
+	if _, err := s.Do(shown.in(t.Context()), cell); err != nil || shown.text["stdout"] != "hi\n" || shown.text["display"] != "2" {
+		t.Errorf("%q, %v", shown.text, err)
+	}
+	var much received
+	r, err = s.Do(much.in(t.Context()), shell("b", "seq 1 300000"))
+	if err != nil || r.Result == nil || int64(len(much.text["stdout"]))+much.lost != r.Result.Stdout.Bytes || !r.Result.Stdout.Truncated {
+		t.Errorf("%d bytes came, %d lost: %v", len(much.text["stdout"]), much.lost, err)
+	}
+	finish(t, s)
+}
+
+func testInterpreters(t *testing.T, g Gate) {
+	s := begin(t, g)
+	for i, c := range []struct{ language, context, code, want string }{
+		{"python", "main", "x = 40", "exit code 0|"},
+		{"python", "main", "print(x + 2)", "exit code 0|42\n"},
+		{"python", "main", "1 / 0", "exit code 1|"},
+		{"python", "main", "print(x)", "exit code 0|40\n"},
+		{"python", "other", "print('x' in globals())", "exit code 0|False\n"},
+		{"bash", "sh", "y=7", "exit code 0|"},
+		{"bash", "sh", "echo $y", "exit code 0|7\n"},
+		{"javascript", "main", "const a = [1, 2]", "exit code 0|"},
+		{"javascript", "main", "console.log(a.length)", "exit code 0|2\n"},
+	} {
+		r := ran(t, s, proposal.Proposal{ID: fmt.Sprint("c", i), Language: c.language, Context: c.context, Code: c.code})
+		if got := r.Outcome() + "|" + string(r.Stdout.Head); got != c.want {
+			t.Errorf("%s %q: %q, want %q", c.language, c.code, got, c.want)
+		}
+	}
+	if r := ran(t, s, proposal.Proposal{ID: "fails", Language: "python", Context: "main", Code: "{}['k']"}); r.Exception == nil || r.Exception.Name != "KeyError" {
+		t.Errorf("%+v", r.Exception)
+	}
+	finish(t, s)
+}
+
+// Commands in the background run beside others, and end when they are killed or the session ends.
+func testProcesses(t *testing.T, g Gate) {
+	s := begin(t, g)
+	start := func(id, text string) (Process, *received) {
+		t.Helper()
+		var came received
+		p, err := s.Start(came.in(t.Context()), shell(id, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p, &came
+	}
+	wait := func(p Process) proposal.Record {
+		t.Helper()
+		r, err := p.Wait(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	long, came := start("long", "while :; do echo tick; sleep 0.05; done")
+	for end := time.Now().Add(time.Minute); !came.has("stdout", "tick\ntick\n"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("its output does not come")
+		}
+	}
+	if r := ran(t, s, shell("beside", "echo beside")); !r.Succeeded() {
+		t.Errorf("%+v", r)
+	}
+	short, _ := start("short", "echo done; exit 3")
+	if r := wait(short); r.Result == nil || r.Result.Outcome() != "exit code 3" || string(r.Result.Stdout.Head) != "done\n" {
+		t.Errorf("%+v", r.Result)
+	}
+	denied, _ := start("denied", "shuf x")
+	if r := wait(denied); r.Result != nil || rule(r) != "conformance.shuf" {
+		t.Errorf("%+v", r)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := long.Wait(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("a wait that was given up: %v", err)
+	}
+	long.Kill()
+	if r := wait(long); r.Result == nil || r.Result.Killed != proposal.KilledCaller {
+		t.Errorf("%+v", r.Result)
+	}
+	left, _ := start("left", "sleep 600")
+	finish(t, s)
+	if r, err := left.Wait(t.Context()); err == nil && (r.Result == nil || r.Result.Killed != proposal.KilledClosed) {
+		t.Errorf("%+v", r.Result)
+	}
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+// Package conformance tests what every session promises, whether its gate is in this process, on
+// another machine or in a pod. Only tests import it.
+//
+// A gate under test must have the layers of Policy, and a root with bash, coreutils, python3 and
+// node. Its workspace may be empty.
+package conformance
+
+import (
+	"context"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Gate is a gate.Gate, or something like it, that has had no session.
+type Gate interface {
+	Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record, error)
+	Open(ctx context.Context, o gate.SessionOptions) (Session, error)
+	Close() error
+}
+
+// A Session is a gate.Session, or something like it.
+type Session interface {
+	Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error)
+	DoApproved(ctx context.Context, p proposal.Proposal, a proposal.ClientApproval) (proposal.Record, error)
+	Asked(ctx context.Context, p proposal.Proposal) (proposal.ClientApproval, error)
+	Start(ctx context.Context, p proposal.Proposal) (Process, error)
+	SetUp(ctx context.Context, each func(proposal.Record)) error
+	Put(ctx context.Context, name string, data []byte) (proposal.Output, error)
+	Take(ctx context.Context, name string) ([]byte, proposal.Output, error)
+	List(ctx context.Context, pattern string) (proposal.Changes, error)
+	Changes(ctx context.Context) (proposal.Changes, error)
+	Diff(ctx context.Context, paths ...string) (proposal.Diff, error)
+	ID() string
+	Log() string
+	Close() (proposal.Report, error)
+	Done() <-chan struct{}
+}
+
+// A Process is a gate.Process, or something like it.
+type Process interface {
+	Wait(ctx context.Context) (proposal.Record, error)
+	Kill()
+}
+
+// Of returns g as a Gate.
+func Of(g *gate.Gate) Gate { return local{g} }
+
+type local struct{ *gate.Gate }
+
+func (g local) Open(ctx context.Context, o gate.SessionOptions) (Session, error) {
+	s, err := g.Gate.Open(ctx, o)
+	if err != nil {
+		return nil, err // not a nil *gate.Session in an interface
+	}
+	return localSession{s}, nil
+}
+
+type localSession struct{ *gate.Session }
+
+func (s localSession) Start(ctx context.Context, p proposal.Proposal) (Process, error) {
+	x, err := s.Session.Start(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// rules deny shuf, ask about tac, and refuse factor where a command starts it.
+const rules = `package fumehood.command
+
+deny contains {"rule": "conformance.shuf", "message": "shuf is not used here", "suggestion": "use sort"} if input.command.program == "shuf"
+
+ask contains {"rule": "conformance.tac", "message": "tac needs approval", "suggestion": "use cat"} if input.command.program == "tac"
+`
+
+const programs = `package fumehood.exec
+
+deny contains {"rule": "conformance.factor", "message": "factor is not used here", "suggestion": "divide"} if input.name == "factor"
+`
+
+// Policy returns the layer that the gate must have in addition to the shipped policy.
+func Policy() policy.Layer {
+	return policy.Layer{Name: "conformance", Role: policy.Restricts, Files: []policy.File{
+		{Name: "command.rego", Content: []byte(rules)}, {Name: "exec.rego", Content: []byte(programs)},
+	}}
+}
+
+// Run runs the suite. open returns a new gate, which the suite closes.
+func Run(t *testing.T, open func(t *testing.T) Gate) {
+	for _, test := range []struct {
+		name string
+		test func(*testing.T, Gate)
+	}{
+		{"session", testSession}, {"closed", testClosed}, {"idle", testIdle}, {"lifetime", testLifetime}, {"cancelled", testCancelled},
+		{"commands", testCommands}, {"interrupt", testInterrupt}, {"output", testOutput},
+		{"files", testFiles}, {"escapes", testEscapes}, {"diff", testDiff},
+		{"interpreters", testInterpreters}, {"processes", testProcesses}, {"approvals", testApprovals}, {"decisions", testDecisions}, {"log", testLog},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := open(t)
+			defer func() {
+				if err := g.Close(); err != nil {
+					t.Errorf("the gate does not close: %v", err)
+				}
+			}()
+			test.test(t, g)
+		})
+	}
+}
+
+// begin opens a session without special options.
+func begin(t *testing.T, g Gate) Session {
+	t.Helper()
+	s, err := g.Open(t.Context(), gate.SessionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// finish closes a session that must not have stopped early.
+func finish(t *testing.T, s Session) proposal.Report {
+	t.Helper()
+	report, err := s.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func shell(id, text string) proposal.Proposal { return proposal.Proposal{ID: id, Run: text} }
+
+func do(t *testing.T, s Session, p proposal.Proposal) proposal.Record {
+	t.Helper()
+	r, err := s.Do(t.Context(), p)
+	if err != nil {
+		t.Fatalf("%s: %v", p.ID, err)
+	}
+	return r
+}
+
+// ran is do for what must run.
+func ran(t *testing.T, s Session, p proposal.Proposal) *proposal.Result {
+	t.Helper()
+	r := do(t, s, p)
+	if r.Result == nil {
+		t.Fatalf("%s did not run: %+v", p.ID, r.Decision)
+	}
+	return r.Result
+}
+
+// code returns the code of an error, "" for none.
+func code(err error) string {
+	if f := proposal.FailureOf(err); f != nil {
+		return f.Code
+	}
+	return ""
+}
+
+// rule returns the rule of the first reason of a decision.
+func rule(r proposal.Record) string {
+	if len(r.Decision.Reasons) == 0 {
+		return ""
+	}
+	return r.Decision.Reasons[0].Rule
+}

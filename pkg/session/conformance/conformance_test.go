@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package conformance_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
+	"github.com/fumehood/fumehood/pkg/session/conformance"
+)
+
+func TestMain(m *testing.M) {
+	if code, is := gate.Helper(); is {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+func TestLocal(t *testing.T) {
+	installtest.Runsc(t)
+	conformance.Run(t, func(t *testing.T) conformance.Gate {
+		t.Setenv("TMPDIR", t.TempDir())
+		t.Setenv("XDG_STATE_HOME", t.TempDir())
+		g, err := gate.New(t.Context(), gate.Options{Workspace: t.TempDir(), Policies: []gate.Policy{{Layer: conformance.Policy()}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conformance.Of(g)
+	})
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package conformance
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// put puts a file that must be accepted.
+func put(t *testing.T, s Session, name, data string) {
+	t.Helper()
+	if out, err := s.Put(t.Context(), name, []byte(data)); err != nil || out.Refused != "" {
+		t.Fatalf("put %q: %+v, %v", name, out, err)
+	}
+}
+
+// Files go in and out byte for byte.
+func testFiles(t *testing.T, g Gate) {
+	s := begin(t, g)
+	put(t, s, "in/deep/note.txt", "hello\n")
+	if r := ran(t, s, shell("read", "cat in/deep/note.txt; echo more >> in/deep/note.txt")); string(r.Stdout.Head) != "hello\n" {
+		t.Errorf("%+v", r)
+	}
+	if data, out, err := s.Take(t.Context(), "in/deep/note.txt"); err != nil || out.Refused != "" || string(data) != "hello\nmore\n" {
+		t.Errorf("took %q, %+v, %v", data, out, err)
+	}
+	large := bytes.Repeat([]byte("0123456789abcde\n"), 128<<10)
+	put(t, s, "large", string(large))
+	if data, _, err := s.Take(t.Context(), "large"); err != nil || !bytes.Equal(data, large) {
+		t.Errorf("%d of %d bytes came back, %v", len(data), len(large), err)
+	}
+	put(t, s, "empty", "")
+	if data, out, err := s.Take(t.Context(), "empty"); err != nil || out.Refused != "" || len(data) != 0 {
+		t.Errorf("took %q, %+v, %v", data, out, err)
+	}
+	found, err := s.List(t.Context(), "in/*")
+	if err != nil || len(found.Files) != 1 || found.Files[0].Path != "in/deep" || found.Files[0].Type != "dir" {
+		t.Errorf("list: %+v, %v", found, err)
+	}
+	changes, err := s.Changes(t.Context())
+	var names []string
+	for _, c := range changes.Files {
+		names = append(names, c.Kind+" "+c.Path)
+	}
+	if got := strings.Join(names, ", "); err != nil || got != "added empty, added in, added in/deep, added in/deep/note.txt, added large" {
+		t.Errorf("changes: %s, %v", got, err)
+	}
+	if report := finish(t, s); len(report.Transfers) != 7 {
+		t.Errorf("%d transfers are in the report", len(report.Transfers))
+	}
+}
+
+// No name leads out of the workspace, in either direction.
+func testEscapes(t *testing.T, g Gate) {
+	s := begin(t, g)
+	ran(t, s, proposal.Proposal{ID: "links", Language: "python",
+		Code: "import os\nos.mkdir('sub'); os.mkfifo('fifo')\nfor to, at in ('/etc/passwd', 'out'), ('/etc', 'dir'), ('../..', 'up'): os.symlink(to, at)"})
+	for _, name := range []string{"../x", "/etc/passwd", "/x", "sub/../../x", "dir/passwd", "up/etc/passwd", "out", "fifo", "sub", ""} {
+		if out, err := s.Put(t.Context(), name, []byte("x")); err != nil || out.Refused == "" {
+			t.Errorf("put %q: %+v, %v", name, out, err)
+		}
+		if data, out, err := s.Take(t.Context(), name); err != nil || out.Refused == "" || len(data) > 0 {
+			t.Errorf("took %q: %q, %+v, %v", name, data, out, err)
+		}
+	}
+	if _, out, err := s.Take(t.Context(), "none"); err != nil || out.Refused == "" {
+		t.Errorf("took a file that does not exist: %+v, %v", out, err)
+	}
+	for _, pattern := range []string{"../*", "/etc/*", "dir/*", "[["} {
+		if found, err := s.List(t.Context(), pattern); err != nil || len(found.Files) > 0 {
+			t.Errorf("list %q: %+v, %v", pattern, found, err)
+		}
+	}
+	finish(t, s)
+}
+
+// A diff has the texts, and names a file of this machine that has them.
+func testDiff(t *testing.T, g Gate) {
+	s := begin(t, g)
+	put(t, s, "a.txt", "one\n")
+	ran(t, s, shell("edit", "mkdir -p sub && echo new > sub/b.txt"))
+	d, err := s.Diff(t.Context())
+	if err != nil || len(d.Files) != 2 || !strings.Contains(d.Files[0].Text, "+one") || d.Files[1].Path != "sub/b.txt" || d.Files[1].Kind != "added" {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	patch, err := os.ReadFile(d.Patch.File)
+	if err != nil || string(patch) != d.Files[0].Text+d.Files[1].Text || int64(len(patch)) != d.Patch.Bytes {
+		t.Errorf("%q, %v", patch, err)
+	}
+	if d, err := s.Diff(t.Context(), "sub"); err != nil || len(d.Files) != 1 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if _, err := s.Diff(t.Context(), make([]string, 101)...); code(err) != "session.paths" {
+		t.Errorf("too many paths: %v", err)
+	}
+	finish(t, s)
+}
