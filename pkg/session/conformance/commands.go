@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -38,8 +36,8 @@ func testCommands(t *testing.T, g Gate) {
 		{shell("left", "cat sub/here"), "exit code 0|in sub\n|"},
 	} {
 		r := ran(t, s, c.p)
-		if diff := cmp.Diff(c.want, fmt.Sprintf("%s|%s|%s", outcome(r), r.Stdout.Head, r.Stderr.Head)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.p.ID, diff)
+		if got := fmt.Sprintf("%s|%s|%s", outcome(r), r.Stdout.Head, r.Stderr.Head); got != c.want {
+			t.Errorf("%s: %q, want %q", c.p.ID, got, c.want)
 		}
 	}
 	if _, err := s.Do(t.Context(), proposal.Proposal{ID: "two", Run: "true", Argv: []string{"true"}}); code(err) != "session.proposal" {
@@ -48,7 +46,7 @@ func testCommands(t *testing.T, g Gate) {
 	finish(t, s)
 }
 
-// outcome is Result.Outcome, but for what was killed at a limit.
+// outcome is Result.Outcome, except for what was killed at a limit.
 func outcome(r *proposal.Result) string {
 	if r.Status == proposal.TimedOut {
 		return "timed out"
@@ -101,7 +99,7 @@ func (r *received) has(stream, text string) bool {
 }
 
 // What comes while a command runs is what the Record has, and a slow receiver loses no byte
-// without being told.
+// that Dropped does not count.
 func testOutput(t *testing.T, g Gate) {
 	s := begin(t, g)
 	var came received
