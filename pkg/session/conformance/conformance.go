@@ -31,7 +31,7 @@ type Session interface {
 	common
 }
 
-// common has the methods of a Session but for Start, whose result differs.
+// common has the methods of a Session except Start, whose result differs.
 type common interface {
 	Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error)
 	DoApproved(ctx context.Context, p proposal.Proposal, a proposal.ClientApproval) (proposal.Record, error)

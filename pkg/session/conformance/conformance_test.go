@@ -14,7 +14,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	gate.Helper()
+	if code, is := gate.Helper(); is {
+		os.Exit(code)
+	}
 	os.Exit(m.Run())
 }
 

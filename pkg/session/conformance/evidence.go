@@ -35,7 +35,7 @@ func testApprovals(t *testing.T, g Gate) {
 	good.Client, good.Time = "a test", time.Now()
 	for name, change := range map[string]func(*proposal.ClientApproval){
 		"no client": func(a *proposal.ClientApproval) { a.Client = "" }, "empty": func(a *proposal.ClientApproval) { *a = proposal.ClientApproval{Client: "a test"} },
-		"another session": func(a *proposal.ClientApproval) { a.Session += "0" }, "another proposal": func(a *proposal.ClientApproval) { a.Proposal = asked(shell("b", "tac -- f")).Proposal },
+		"another session": func(a *proposal.ClientApproval) { a.Session += "0" }, "another proposal": func(a *proposal.ClientApproval) { a.Proposal = asked(shell("b", "tac f f")).Proposal },
 		"another policy": func(a *proposal.ClientApproval) { a.Policy += "0" }, "another state": func(a *proposal.ClientApproval) { a.After++ },
 	} {
 		wrong := good
@@ -44,7 +44,7 @@ func testApprovals(t *testing.T, g Gate) {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}
-	if r, err := s.DoApproved(t.Context(), shell("approved", "tac f"), good); err != nil || r.Result == nil || string(r.Result.Stdout.Head) != "b\na\n" || r.ClientApproval == nil || r.ClientApproval.Client != "a test" {
+	if r, err := s.DoApproved(t.Context(), shell("again", "tac f"), good); err != nil || r.Result == nil || string(r.Result.Stdout.Head) != "b\na\n" || r.ClientApproval == nil || r.ClientApproval.Client != "a test" {
 		t.Errorf("with an approval: %+v, %v", r, err)
 	}
 	if r, err := s.DoApproved(t.Context(), shell("c", "tac f"), good); code(err) != "approval.void" {

@@ -29,7 +29,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/session/remote/certtest"
 )
 
-// A cluster stands for fumehood-claims and nodes: its pods are gates in this process, each at a
+// A cluster is fumehood-claims and its nodes in this process: its pods are gates, each at a
 // loopback address of its own.
 type cluster struct {
 	t              *testing.T

@@ -55,7 +55,7 @@ type Client struct {
 // bounds are the maxima of what a server may send.
 type bounds struct {
 	line     int           // bytes of an event
-	document int64         // bytes of another JSON document, but for report
+	document int64         // bytes of a JSON document that is not a report
 	report   int           // bytes
 	values   int           // JSON values of a document or an event
 	output   int64         // bytes of all events of one command

@@ -107,10 +107,10 @@ func New(ctx context.Context, o Options) (*Service, error) {
 // A claim is what is read of a SandboxClaim.
 type claim struct {
 	key
-	uid, tenant, holder string
-	ready, ending       bool
-	why                 string // the last condition's message
-	sandbox             string
+	uid, holder   string
+	ready, ending bool
+	why           string // the last condition's message
+	sandbox       string
 }
 
 func read(object any) *claim {

@@ -338,7 +338,7 @@ func TestRestart(t *testing.T) {
 	c.wants(0)
 }
 
-// Claims of another owner are none of ours.
+// Claims of another owner are left alone.
 func TestOtherOwner(t *testing.T) {
 	c := newCluster(t)
 	s := c.service(t.Context(), time.Minute, "h")

@@ -74,6 +74,9 @@ func (s *Service) claimed(w http.ResponseWriter, r *http.Request) {
 	}
 	out, err := s.Claim(r.Context(), r.PathValue("holder"), in)
 	answer(w, out, err)
+	if lost := errors.Join(http.NewResponseController(w).Flush(), r.Context().Err()); lost != nil && err == nil {
+		s.Release(out.Namespace, out.Name) // the client does not know of it
+	}
 }
 
 func answer(w http.ResponseWriter, v any, err error) {

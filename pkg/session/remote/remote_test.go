@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package remote_test
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/mcpserver"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
+	"github.com/fumehood/fumehood/pkg/session/conformance"
+	"github.com/fumehood/fumehood/pkg/session/remote"
+	"github.com/fumehood/fumehood/pkg/session/remote/certtest"
+)
+
+var _ mcpserver.Session = (*remote.Session)(nil)
+
+func TestMain(m *testing.M) {
+	if code, is := gate.Helper(); is {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+// server is the configuration of a node that accepts the clients of a.
+func server(t *testing.T, a certtest.Authority) *tls.Config {
+	return &tls.Config{Certificates: []tls.Certificate{a.Leaf(t, "node")}, ClientCAs: a.Pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13,
+		VerifyConnection: func(c tls.ConnectionState) error { return c.PeerCertificates[0].VerifyHostname("serve") }}
+}
+
+// client is the configuration of a client with a name, which trusts the nodes of a.
+func client(t *testing.T, a certtest.Authority, name string) *tls.Config {
+	return &tls.Config{Certificates: []tls.Certificate{a.Leaf(t, name)}, RootCAs: a.Pool, ServerName: "node"}
+}
+
+// A node is a server with a real gate.
+type node struct {
+	certtest.Authority
+	address string
+	stop    context.CancelFunc
+	served  chan error
+	reports chan proposal.Report
+}
+
+func newNode(t *testing.T) *node {
+	t.Helper()
+	installtest.Runsc(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	g, err := gate.New(t.Context(), gate.Options{Workspace: t.TempDir(), Policies: []gate.Policy{{Layer: conformance.Policy()}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &node{Authority: certtest.NewAuthority(t), address: l.Addr().String(), served: make(chan error, 1), reports: make(chan proposal.Report, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	n.stop = cancel
+	config := server(t, n.Authority)
+	go func() {
+		n.served <- remote.Serve(ctx, l, remote.Options{Gate: g, TLS: config, Absent: 5 * time.Second, Ended: func(r proposal.Report, _ error) { n.reports <- r }})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-n.served; err != nil {
+			t.Error(err)
+		}
+		_ = g.Close()
+	})
+	return n
+}
+
+func (n *node) connect(t *testing.T, config *tls.Config) *remote.Client {
+	t.Helper()
+	c, err := remote.New(remote.ClientOptions{Address: n.address, TLS: config, Logs: t.TempDir(), Artifacts: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestConformance(t *testing.T) {
+	conformance.Run(t, func(t *testing.T) conformance.Gate {
+		n := newNode(t)
+		return conformance.Of(n.connect(t, client(t, n.Authority, "serve")))
+	})
+}
