@@ -58,7 +58,7 @@ var only = map[string][]string{
 	module + "pkg/internal/golden":             {}, // tests only
 	module + "pkg/attestation/attestationtest": {}, // tests only
 	module + "pkg/session/conformance":         {}, // tests only
-	module + "pkg/session/remote/certtest":    {}, // tests only
+	module + "pkg/session/remote/certtest":     {}, // tests only
 }
 
 type goPackage struct {

@@ -76,8 +76,8 @@ func (c *Client) hold(ctx context.Context) {
 	}
 }
 
-// holderTime is how long a claim waits for the connection that holds it.
-const holderTime = 10 * time.Second
+// startTime is how long a claim waits for a fumehood-claims that starts.
+const startTime = 5 * time.Second
 
 // Claim returns a pod that is ready, and that no other Claim has. If ctx ends before, there is none.
 func (c *Client) Claim(ctx context.Context, r Request) (claim Claim, err error) {
@@ -85,9 +85,9 @@ func (c *Client) Claim(ctx context.Context, r Request) (claim Claim, err error) 
 	if err != nil {
 		return claim, err
 	}
-	for end := time.Now().Add(holderTime); ; {
+	for end := time.Now().Add(startTime); ; {
 		err = c.call(ctx, http.MethodPost, "/holders/"+c.holder+"/claims", body, &claim)
-		if err == nil || proposal.FailureOf(err).Code != "claims.holder" || time.Now().After(end) {
+		if err == nil || !starting(err) || time.Now().After(end) || ctx.Err() != nil {
 			break
 		}
 		time.Sleep(retry / 10)
@@ -99,6 +99,13 @@ func (c *Client) Claim(ctx context.Context, r Request) (claim Claim, err error) 
 		return Claim{}, errors.Join(c.failed(errors.New("its answer names no pod")), c.Release(context.WithoutCancel(ctx), claim))
 	}
 	return claim, nil
+}
+
+// starting reports whether an error can be that of a fumehood-claims that starts: it does not answer,
+// or does not know yet that this process is there.
+func starting(err error) bool {
+	code := proposal.FailureOf(err).Code
+	return code == "claims.socket" || code == "claims.holder"
 }
 
 // Release gives a pod back. It may be called again.

@@ -7,6 +7,7 @@ package remote_test
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
 	"os"
 	"testing"
@@ -31,13 +32,13 @@ func TestMain(m *testing.M) {
 }
 
 // server is the configuration of a node that accepts the clients of a.
-func server(t *testing.T, a certtest.Authority) *tls.Config {
+func server(t testing.TB, a certtest.Authority) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{a.Leaf(t, "node")}, ClientCAs: a.Pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13,
 		VerifyConnection: func(c tls.ConnectionState) error { return c.PeerCertificates[0].VerifyHostname("serve") }}
 }
 
 // client is the configuration of a client with a name, which trusts the nodes of a.
-func client(t *testing.T, a certtest.Authority, name string) *tls.Config {
+func client(t testing.TB, a certtest.Authority, name string) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{a.Leaf(t, name)}, RootCAs: a.Pool, ServerName: "node"}
 }
 
@@ -50,7 +51,7 @@ type node struct {
 	reports chan proposal.Report
 }
 
-func newNode(t *testing.T) *node {
+func newGate(t testing.TB) *gate.Gate {
 	t.Helper()
 	installtest.Runsc(t)
 	t.Setenv("TMPDIR", t.TempDir())
@@ -59,6 +60,12 @@ func newNode(t *testing.T) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return g
+}
+
+func newNode(t testing.TB) *node {
+	t.Helper()
+	g := newGate(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +87,7 @@ func newNode(t *testing.T) *node {
 	return n
 }
 
-func (n *node) connect(t *testing.T, config *tls.Config) *remote.Client {
+func (n *node) connect(t testing.TB, config *tls.Config) *remote.Client {
 	t.Helper()
 	c, err := remote.New(remote.ClientOptions{Address: n.address, TLS: config, Logs: t.TempDir(), Artifacts: t.TempDir()})
 	if err != nil {
@@ -94,4 +101,32 @@ func TestConformance(t *testing.T) {
 		n := newNode(t)
 		return conformance.Of(n.connect(t, client(t, n.Authority, "serve")))
 	})
+}
+
+// BenchmarkDo compares a command of a session in this process with one over the wire.
+func BenchmarkDo(b *testing.B) {
+	for name, remotely := range map[string]bool{"local": false, "remote": true} {
+		b.Run(name, func(b *testing.B) {
+			var g conformance.Gate
+			if remotely {
+				n := newNode(b)
+				g = conformance.Of(n.connect(b, client(b, n.Authority, "serve")))
+			} else {
+				g = conformance.Of(newGate(b))
+			}
+			s, err := g.Open(b.Context(), gate.SessionOptions{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			for i := 0; b.Loop(); i++ {
+				if _, err := s.Do(b.Context(), proposal.Proposal{ID: fmt.Sprint("p", i), Argv: []string{"true"}}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if _, err := s.Close(); err != nil {
+				b.Error(err)
+			}
+			_ = g.Close()
+		})
+	}
 }

@@ -282,3 +282,38 @@ func (s *sessions) ends(t *testing.T, why string, do func(*remote.Session)) {
 	check(t, p.StopAndRemove())
 	s.verify(`"totals":`)
 }
+
+// BenchmarkSession measures a pod that is a session: until it is ready, as a warm pool has it, a
+// client's first answer, and commands.
+func BenchmarkSession(b *testing.B) {
+	o := newOperator(b)
+	n := nodetest.Start(b, nodetest.Options{Env: []string{node.Variable + "=" + o.file}})
+	check(b, n.LoadTools(b.Context()))
+	s := &sessions{operator: o, node: n, nodes: certtest.NewAuthority(b), clients: certtest.NewAuthority(b), digest: o.bundle(conformanceRules()...)}
+	o.configure(n.Runsc.Path, "default = \""+s.digest+"\"\n"+o.sessions(s.nodes, s.clients))
+	var ready, first, command time.Duration
+	for b.Loop() {
+		begin := time.Now()
+		p, _ := s.pod(b)
+		ready += time.Since(begin)
+		time.Sleep(time.Second) // its sandbox starts, as in a warm pool
+		begin = time.Now()
+		opened, err := s.mine(b, p).Open(b.Context(), gate.SessionOptions{})
+		check(b, err)
+		_, err = opened.Do(b.Context(), proposal.Proposal{ID: "first", Argv: []string{"true"}})
+		check(b, err)
+		first += time.Since(begin)
+		begin = time.Now()
+		for i := range 20 {
+			_, err = opened.Do(b.Context(), proposal.Proposal{ID: fmt.Sprint("p", i), Argv: []string{"true"}})
+			check(b, err)
+		}
+		command += time.Since(begin) / 20
+		_, err = opened.Close()
+		check(b, err)
+		check(b, p.StopAndRemove())
+	}
+	for name, d := range map[string]time.Duration{"ready": ready, "first": first, "command": command} {
+		b.ReportMetric(float64(d.Microseconds())/1000/float64(b.N), name+"-ms")
+	}
+}
