@@ -40,19 +40,28 @@ func TestActionSplit(t *testing.T) {
 			t.Errorf("%s: exit %d, %v\n%s", name, r.code, names, r.log)
 		}
 	}
-	s := w.phase(opened, "split", splitPlan, "INPUT_PARTS=2")
+	phase := func(phase string, env ...string) step {
+		w.permit("contents:read", "pull_requests:write", "actions:read")
+		s := w.act("pull_request", opened, append([]string{"INPUT_PLAN=", "INPUT_PHASE=" + phase}, env...)...)
+		if phase == "run" {
+			w.upload(s, nil)
+		}
+		w.runID--
+		return s
+	}
+	s := phase("split", splitPlan, "INPUT_PARTS=2")
 	names, plans := matrixOf(t, s.outputs["matrix"])
 	if s.code != exitOK || fmt.Sprint(names) != "[part-1-of-2 part-2-of-2]" {
 		t.Fatalf("exit %d: %v\n%s", s.code, names, s.log)
 	}
-	w.phase(opened, "run", "INPUT_PLAN="+plans[1], "INPUT_NAME="+names[1])
-	r := w.phase(opened, "report")
+	phase("run", "INPUT_PLAN="+plans[1], "INPUT_NAME="+names[1])
+	r := phase("report")
 	if r.code == exitOK || r.outputs["conclusion"] != "error" {
 		t.Errorf("a missing part: exit %d, %s\n%s", r.code, r.outputs["conclusion"], r.log)
 	}
 	want(t, "comment", w.comment().Body, "1 of 2 parts of the plan have no report: part-1-of-2")
-	w.phase(opened, "run", "INPUT_PLAN="+plans[0], "INPUT_NAME="+names[0])
-	r = w.phase(opened, "report")
+	phase("run", "INPUT_PLAN="+plans[0], "INPUT_NAME="+names[0])
+	r = phase("report")
 	d, err := plan.ReadDurations(readFile(t, r.outputs["durations"]))
 	if r.code != exitOK || err != nil || len(d) != 3 {
 		t.Errorf("exit %d, %v, %v\n%s", r.code, d, err, r.log)
