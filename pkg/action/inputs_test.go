@@ -95,7 +95,7 @@ func TestInputProblems(t *testing.T) {
 	tests := []struct{ name, variable, value, input, message string }{
 		{"mode", "MODE", "audit", "mode", `"audit" is not enforce or observe`},
 		{"mode in another case", "MODE", "Enforce", "mode", `"Enforce" is not enforce or observe`},
-		{"phase", "PHASE", "all", "phase", `"all" is not auto, run, review, report, trigger or find`},
+		{"phase", "PHASE", "all", "phase", `"all" is not auto, run, review, report, trigger, find or split`},
 		{"a program as provider", "PROVIDER", "command", "provider", `"command" is not anthropic, openai or gemini`},
 		{"a model with a space", "MODEL", "claude sonnet", "model", `"claude sonnet" is not the name of a model`},
 		{"a model upwards", "MODEL", "../x", "model", `"../x" is not the name of a model`},
