@@ -7,6 +7,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -14,7 +15,7 @@ import (
 // reusable are the workflows that other repositories call, by the example that each is made
 // from, with its secret.
 var reusable = []struct{ example, secret string }{
-	{"fumehood.yml", ""}, {"fumehood-report.yml", ""}, {"bot.yml", ""}, {"review-claude.yml", "ANTHROPIC_API_KEY"}, {"review-codex.yml", "OPENAI_API_KEY"},
+	{"fumehood.yml", ""}, {"fumehood-report.yml", ""}, {"sharded.yml", ""}, {"bot.yml", ""}, {"review-claude.yml", "ANTHROPIC_API_KEY"}, {"review-codex.yml", "OPENAI_API_KEY"},
 }
 
 // inputsOfCall are the inputs of a reusable workflow, which all of its steps with fumehood get.
@@ -39,8 +40,13 @@ func TestReusableWorkflows(t *testing.T) {
 		on := "  workflow_call:\n    inputs:\n" + inputsOfCall
 		if before, plan, has := strings.Cut(jobs, "          plan: |\n"); has {
 			on += "      plan: {type: string, required: true}\n"
-			jobs = before + "          plan: ${{ inputs.plan }}\n"
-			t.Logf("%s: its plan is an input: %s", r.example, strings.Fields(plan)[1])
+			lines := strings.SplitAfter(plan, "\n")
+			end := slices.IndexFunc(lines, func(line string) bool { return !strings.HasPrefix(line, "            ") })
+			jobs = before + "          plan: ${{ inputs.plan }}\n" + strings.Join(lines[end:], "")
+		}
+		if before, after, has := strings.Cut(jobs, "          parts: \"4\"\n"); has {
+			on += "      parts: {type: string, default: \"4\"}\n"
+			jobs = before + "          parts: ${{ inputs.parts }}\n" + after
 		}
 		if r.secret != "" {
 			on += fmt.Sprintf("    secrets:\n      %s: {required: true}\n", r.secret)

@@ -42,7 +42,7 @@ Exit codes:
 	for _, g := range [][2]string{{groupRun, "Run and check"}, {groupPolicy, "Policy"}, {groupEvidence, "Evidence"}, {groupSetup, "Setup"}} {
 		root.AddGroup(&cobra.Group{ID: g[0], Title: g[1]})
 	}
-	root.AddCommand(c.runCommand(), c.checkCommand(), c.reviewCommand(), c.sessionCommand(), c.cacheCommand(), c.mcpCommand(), c.serveCommand(), c.toolsCommand(), c.policyCommand(), c.verifyCommand(), c.showCommand(), c.reportCommand(), c.proveCommand(), c.exportCommand(), c.keyCommand(), c.ledgerCommand(),
+	root.AddCommand(c.runCommand(), c.checkCommand(), c.splitCommand(), c.reviewCommand(), c.sessionCommand(), c.cacheCommand(), c.mcpCommand(), c.serveCommand(), c.toolsCommand(), c.policyCommand(), c.verifyCommand(), c.showCommand(), c.reportCommand(), c.proveCommand(), c.exportCommand(), c.keyCommand(), c.ledgerCommand(),
 		c.initCommand(), c.configCommand(), c.doctorCommand(), c.demoCommand(), c.versionCommand(), c.completionCommand(), c.actionCommand(), c.manCommand())
 	return root
 }

@@ -20,6 +20,7 @@ const (
 	ReviewAndReport       // both, in one job
 	Trigger               // check who requested the run, answer with a reaction, start the run and report jobs
 	Find                  // run nothing; ask a model for findings, with its key
+	Split                 // run nothing; split the input plan into parts for the jobs that follow
 )
 
 // Runs reports whether p runs code of the pull request in this job.
@@ -181,6 +182,8 @@ func (e Event) admit(in Inputs) (Admission, error) {
 		return e.admitReview(in)
 	case in.Phase == PhaseFind:
 		return e.admitFind(in)
+	case in.Phase == PhaseSplit:
+		return e.admitSplit(in)
 	case in.Phase != PhaseAuto:
 		return Admission{}, refusePhase(in)
 	}
@@ -226,6 +229,17 @@ func (e Event) admitFind(in Inputs) (Admission, error) {
 		return Admission{}, refuseRounds(in.MaxRounds)
 	}
 	return Admission{Phase: Find}, nil
+}
+
+// admitSplit decides whether the input plan is split. A comment brings its own plan.
+func (e Event) admitSplit(in Inputs) (Admission, error) {
+	switch {
+	case e.Comment != nil || e.Name == eventWorkflowRun:
+		return Admission{}, refuseSplit(e)
+	case strings.TrimSpace(in.Plan) == "":
+		return Admission{}, refuseNoPlan()
+	}
+	return Admission{Phase: Split}, nil
 }
 
 func (e Event) auto() (Admission, error) {

@@ -229,6 +229,16 @@ func (r *inputReader) detail(input string) string {
 	return ""
 }
 
+// parts reads the number of parts of a plan.
+func (r *inputReader) parts(input string) int {
+	n := r.count(input, DefaultParts)
+	if n < 1 || n > MaxSplit {
+		r.refuse(input, "4", "%d is not a number from 1 to %d", n, MaxSplit)
+		return DefaultParts
+	}
+	return n
+}
+
 // length reads the maximum length of the comment.
 func (r *inputReader) length(input string) int {
 	n := r.count(input, 0)

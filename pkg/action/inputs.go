@@ -28,7 +28,7 @@ type Inputs struct {
 	PolicyKey        string          // PEM of the public key that must have signed the bundle; "" for none
 	MinimumRevision  string          // the oldest allowed revision of the bundle; "" for any
 	Mode             string          // ModeEnforce or ModeObserve
-	Phase            string          // PhaseAuto, PhaseRun, PhaseReview, PhaseReport, PhaseTrigger or PhaseFind
+	Phase            string          // PhaseAuto, PhaseRun, PhaseReview, PhaseReport, PhaseTrigger, PhaseFind or PhaseSplit
 	Rootfs           string          // "host", "dir:/path", an image of oci.Parse, or "devcontainer"
 	Network          string          // NetworkNone or NetworkPolicy
 	Setup            string          // SetupConfigured, SetupAuto or SetupNone
@@ -59,6 +59,8 @@ type Inputs struct {
 	Deprecated       []string        // warnings about inputs given by a former name, one line each
 	LayersCache      string          // directory of restored layers of set-up, relative to Runner.Temp; "" for none
 	ResultsCache     string          // the same for kept results
+	Parts            int             // of the plan, with PhaseSplit: at most MaxSplit
+	Durations        string          // file of earlier durations, relative to Runner.Temp; "" for none
 	Checkout         string          // directory of an earlier step's checkout, relative to the workspace; "" to make one
 }
 
@@ -107,13 +109,18 @@ const (
 	PhaseReport  = "report"
 	PhaseTrigger = "trigger"
 	PhaseFind    = "find"
+	PhaseSplit   = "split"
 )
 
 // The defaults of numeric inputs.
 const (
 	DefaultMaxRunsPerPR  = 20
 	DefaultMaxRunsPerDay = 200
+	DefaultParts         = 4
 )
+
+// MaxSplit is the maximum of Inputs.Parts: a job that reports reads as many artifacts.
+const MaxSplit = 16
 
 // A Problem is an invalid input.
 type Problem struct {
@@ -141,7 +148,7 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		PolicyKey:        r.publicKeys("policy-key"),
 		MinimumRevision:  r.revision("minimum-revision"),
 		Mode:             r.word("mode", ModeEnforce, ModeObserve),
-		Phase:            r.word("phase", PhaseAuto, PhaseRun, PhaseReview, PhaseReport, PhaseTrigger, PhaseFind),
+		Phase:            r.word("phase", PhaseAuto, PhaseRun, PhaseReview, PhaseReport, PhaseTrigger, PhaseFind, PhaseSplit),
 		Rootfs:           r.rootfs("rootfs"),
 		Network:          r.word("network", NetworkNone, NetworkPolicy),
 		Setup:            r.word("setup", SetupConfigured, SetupAuto, SetupNone),
@@ -171,6 +178,8 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		Mask:             r.masked("mask"),
 		LayersCache:      r.path("layers-cache", "", "fumehood-layers"),
 		ResultsCache:     r.path("results-cache", "", "fumehood-results"),
+		Parts:            r.parts("parts"),
+		Durations:        r.path("durations", "", "fumehood-durations/durations.json"),
 		Checkout:         r.path("checkout", "", "pull-request"),
 	}
 	return in, r.problems

@@ -40,7 +40,7 @@ func environment(pairs ...string) func(string) string {
 func defaults() Inputs {
 	return Inputs{
 		Mode: "enforce", Phase: "auto", Rootfs: "host", Network: "none", Setup: "configured", WorkingDirectory: ".",
-		UnsupportedEvent: UnsupportedNotice, Upload: UploadAuto, RetentionDays: 7, FailOn: "failed", Comment: true, MaxRunsPerPR: 20, MaxRunsPerDay: 200,
+		UnsupportedEvent: UnsupportedNotice, Upload: UploadAuto, RetentionDays: 7, FailOn: "failed", Comment: true, MaxRunsPerPR: 20, MaxRunsPerDay: 200, Parts: 4,
 	}
 }
 
@@ -95,7 +95,7 @@ func TestInputProblems(t *testing.T) {
 	tests := []struct{ name, variable, value, input, message string }{
 		{"mode", "MODE", "audit", "mode", `"audit" is not enforce or observe`},
 		{"mode in another case", "MODE", "Enforce", "mode", `"Enforce" is not enforce or observe`},
-		{"phase", "PHASE", "all", "phase", `"all" is not auto, run, review, report, trigger or find`},
+		{"phase", "PHASE", "all", "phase", `"all" is not auto, run, review, report, trigger, find or split`},
 		{"a program as provider", "PROVIDER", "command", "provider", `"command" is not anthropic, openai or gemini`},
 		{"a model with a space", "MODEL", "claude sonnet", "model", `"claude sonnet" is not the name of a model`},
 		{"a model upwards", "MODEL", "../x", "model", `"../x" is not the name of a model`},
@@ -310,7 +310,7 @@ func TestFormerNames(t *testing.T) {
 
 // inputNames are all inputs that ReadInputs reads.
 var inputNames = []string{
-	"plan", "policy", "mode", "phase", "rootfs", "network", "setup", "layers-cache", "results-cache", "timeout", "limits", "working-directory", "fail-on", "comment", "comment-detail", "comment-length", "check-run",
+	"plan", "policy", "mode", "phase", "rootfs", "network", "setup", "layers-cache", "results-cache", "parts", "durations", "timeout", "limits", "working-directory", "fail-on", "comment", "comment-detail", "comment-length", "check-run",
 	"dry-run", "unsupported-event", "upload", "retention-days", "staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "reviewer", "checkout",
 	"policy-branches", "organization", "findings", "organisation", "policy-key", "minimum-revision",
 	"otlp", "otlp-headers", "mask", "provider", "model", "max-usd", "max-tokens", "max-rounds", "audit-key",

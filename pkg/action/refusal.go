@@ -260,3 +260,8 @@ func refuseRounds(n int) error {
 	return refusal("action.rounds", fmt.Sprintf("phase find asks the model once, and input max-rounds is %d", n),
 		"remove the input", yamlRounds)
 }
+
+func refuseSplit(e Event) error {
+	return refusal("action.split", fmt.Sprintf("phase split splits the input plan before it runs, and %s brings another plan or none", e.Name),
+		"split on events of the pull request", yamlPullRequest)
+}

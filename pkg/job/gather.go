@@ -50,6 +50,7 @@ func (g Gather) Do(ctx context.Context) (Outcome, error) {
 		return o, err
 	}
 	o.Runs, err = g.readAll(ctx, engine, artifacts)
+	o.Runs = append(o.Runs, g.missingParts(artifacts)...)
 	return o, err
 }
 

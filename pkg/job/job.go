@@ -79,6 +79,7 @@ type Job struct {
 	rerun subject              // check's
 
 	configuredPolicy string // directory of the repository's rules in its configuration, once that is read
+	durations        string // path of the file that keepDurations wrote, or ""
 }
 
 // An Outcome is the result of a part of a step, and the input of the next part.

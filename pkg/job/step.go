@@ -33,6 +33,9 @@ func (s step) do(ctx context.Context) (Outcome, error) {
 	if err := s.job.checkAuditKey(phase); err != nil {
 		return Outcome{}, err
 	}
+	if phase == action.Split {
+		return Outcome{}, s.job.split()
+	}
 	t, skipped, err = s.identify(ctx, phase, t)
 	if err != nil || skipped != "" {
 		return Outcome{Request: t.Request, Skipped: skipped}, err
@@ -139,7 +142,7 @@ func (s step) gatherAndReport(ctx context.Context, t Task) (Outcome, error) {
 		return found, err
 	}
 	if err == nil {
-		err = s.job.keepEvidence(found.Runs)
+		err = errors.Join(s.job.keepEvidence(found.Runs), s.job.keepDurations(found.Runs))
 	}
 	if err != nil {
 		found.Runs = []PlanRun{s.job.stoppedRun(t.Request, err)}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/internal/document"
+)
+
+// The limits of a file of durations.
+const (
+	MaxDurationsFile = 256 << 10 // bytes
+	MaxDurations     = 1000      // entries
+	MaxDuration      = 6 * time.Hour
+)
+
+const durationsSchema = "fumehood.durations/v1"
+
+// Durations are how long commands took, by the id of their proposal. They say only which part
+// of a plan a command is in: see Split.
+type Durations map[string]time.Duration
+
+type durationsFile struct {
+	Schema       string           `json:"schema"`
+	Milliseconds map[string]int64 `json:"milliseconds"`
+}
+
+// ReadDurations reads what Durations.JSON made. data is not trusted. The error says what is not
+// valid: then nothing of it is used.
+func ReadDurations(data []byte) (Durations, error) {
+	if len(data) > MaxDurationsFile {
+		return nil, fmt.Errorf("invalid durations: more than %d bytes", MaxDurationsFile)
+	}
+	var f durationsFile
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&f); err != nil {
+		return nil, errors.New("invalid durations: not the JSON of " + durationsSchema)
+	}
+	if _, err := decoder.Token(); err != io.EOF || f.Schema != durationsSchema {
+		return nil, errors.New("invalid durations: not one document of " + durationsSchema)
+	}
+	d := Durations{}
+	for id, ms := range f.Milliseconds {
+		if !d.Add(id, time.Duration(min(ms, int64(MaxDuration/time.Millisecond)+1))*time.Millisecond) {
+			return nil, fmt.Errorf("invalid durations: want at most %d ids with durations up to %s", MaxDurations, MaxDuration)
+		}
+	}
+	return d, nil
+}
+
+// Add notes that the proposal with an id took a while; the longest counts. It reports false, and
+// notes nothing, if the id is not one of a plan, took is not positive or longer than MaxDuration,
+// or there are MaxDurations others.
+func (d Durations) Add(id string, took time.Duration) bool {
+	_, known := d[id]
+	var ps problems
+	document.Check(&node{Kind: text, Value: id}, idShape, "", &ps)
+	if took <= 0 || took > MaxDuration || len(ps.List) > 0 || !known && len(d) >= MaxDurations {
+		return false
+	}
+	d[id] = max(d[id], took)
+	return true
+}
+
+// Took is for Split.
+func (d Durations) Took(id string) (time.Duration, bool) {
+	took, ok := d[id]
+	return took, ok
+}
+
+// JSON returns the file that ReadDurations reads, in milliseconds, at least one each.
+func (d Durations) JSON() ([]byte, error) {
+	f := durationsFile{durationsSchema, map[string]int64{}}
+	for id, took := range d {
+		f.Milliseconds[id] = max(1, took.Milliseconds())
+	}
+	return json.Marshal(f)
+}
