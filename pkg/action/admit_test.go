@@ -79,46 +79,46 @@ func situation(t *testing.T, name string) (Event, Runner) {
 
 // matrix has the expected result for each phase input: a Phase, or the code of a
 // refusal. The columns are auto, run, report, trigger, review and find.
-var matrix = map[string][6]string{
-	"pull_request, own":             {"run and report", "run", "report", "action.phase", "review and report", "find"},
-	"pull_request, push":            {"run and report", "run", "report", "action.phase", "review and report", "find"},
-	"pull_request, draft":           {"run and report", "run", "report", "action.phase", "review and report", "find"},
-	"pull_request, fork":            {"run", "run", "nothing", "action.phase", "review", "nothing"},
-	"pull_request, fork is gone":    {"run", "run", "nothing", "action.phase", "review", "nothing"},
-	"pull_request, Dependabot":      {"run", "run", "nothing", "action.phase", "review", "nothing"},
-	"pull_request, closed":          {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
-	"pull_request, fork, closed":    {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
-	"workflow_run, own":             {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run", "action.workflow-run"},
-	"workflow_run, fork":            {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run", "action.workflow-run"},
-	"workflow_run, fork is gone":    {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run", "action.workflow-run"},
-	"workflow_run, fork, failed":    {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run", "action.workflow-run"},
-	"workflow_run, fork, cancelled": {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run", "action.workflow-run"},
-	"workflow_run, of a push":       {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
-	"workflow_run, of a comment":    {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
-	"workflow_run, requested":       {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
-	"issue_comment, own":            {"run and report", "run", "report", "trigger", "review", "find"},
-	"issue_comment, fork":           {"action.fork-one-job", "run", "report", "trigger", "review", "find"},
-	"issue_comment, unknown":        {"action.fork-one-job", "run", "report", "trigger", "review", "find"},
-	"issue_comment, edited":         {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
-	"issue_comment, deleted":        {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
-	"issue_comment, on an issue":    {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
-	"workflow_dispatch, own":        {"run and report", "run", "report", "action.phase", "review and report", "find"},
-	"workflow_dispatch, fork":       {"action.fork-one-job", "run", "report", "action.phase", "review", "find"},
-	"workflow_dispatch, unknown":    {"action.fork-one-job", "run", "report", "action.phase", "review", "find"},
-	"workflow_dispatch, no pr":      {"run", "run", "report", "action.phase", "nothing", "nothing"},
-	"review, own":                   {"run and report", "run", "report", "trigger", "review", "find"},
-	"review, fork":                  {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
-	"review, unknown":               {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
-	"review's comment, own":         {"run and report", "run", "report", "trigger", "review", "find"},
-	"review's comment, fork":        {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
-	"merge_group":                   {"run and report", "run", "report", "action.phase", "nothing", "nothing"},
+var matrix = map[string][7]string{
+	"pull_request, own":             {"run and report", "run", "report", "action.phase", "review and report", "find", "split"},
+	"pull_request, push":            {"run and report", "run", "report", "action.phase", "review and report", "find", "split"},
+	"pull_request, draft":           {"run and report", "run", "report", "action.phase", "review and report", "find", "split"},
+	"pull_request, fork":            {"run", "run", "nothing", "action.phase", "review", "nothing", "split"},
+	"pull_request, fork is gone":    {"run", "run", "nothing", "action.phase", "review", "nothing", "split"},
+	"pull_request, Dependabot":      {"run", "run", "nothing", "action.phase", "review", "nothing", "split"},
+	"pull_request, closed":          {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"pull_request, fork, closed":    {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"workflow_run, own":             {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run", "action.workflow-run", "action.split"},
+	"workflow_run, fork":            {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run", "action.workflow-run", "action.split"},
+	"workflow_run, fork is gone":    {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run", "action.workflow-run", "action.split"},
+	"workflow_run, fork, failed":    {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run", "action.workflow-run", "action.split"},
+	"workflow_run, fork, cancelled": {"report", "action.workflow-run", "report", "action.phase", "action.workflow-run", "action.workflow-run", "action.split"},
+	"workflow_run, of a push":       {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"workflow_run, of a comment":    {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"workflow_run, requested":       {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"issue_comment, own":            {"run and report", "run", "report", "trigger", "review", "find", "action.split"},
+	"issue_comment, fork":           {"action.fork-one-job", "run", "report", "trigger", "review", "find", "action.split"},
+	"issue_comment, unknown":        {"action.fork-one-job", "run", "report", "trigger", "review", "find", "action.split"},
+	"issue_comment, edited":         {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"issue_comment, deleted":        {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"issue_comment, on an issue":    {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"workflow_dispatch, own":        {"run and report", "run", "report", "action.phase", "review and report", "find", "split"},
+	"workflow_dispatch, fork":       {"action.fork-one-job", "run", "report", "action.phase", "review", "find", "split"},
+	"workflow_dispatch, unknown":    {"action.fork-one-job", "run", "report", "action.phase", "review", "find", "split"},
+	"workflow_dispatch, no pr":      {"run", "run", "report", "action.phase", "nothing", "nothing", "split"},
+	"review, own":                   {"run and report", "run", "report", "trigger", "review", "find", "action.split"},
+	"review, fork":                  {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"review, unknown":               {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"review's comment, own":         {"run and report", "run", "report", "trigger", "review", "find", "action.split"},
+	"review's comment, fork":        {"nothing", "nothing", "nothing", "nothing", "nothing", "nothing", "nothing"},
+	"merge_group":                   {"run and report", "run", "report", "action.phase", "nothing", "nothing", "split"},
 }
 
-var matrixPhases = [6]string{PhaseAuto, PhaseRun, PhaseReport, PhaseTrigger, PhaseReview, PhaseFind}
+var matrixPhases = [7]string{PhaseAuto, PhaseRun, PhaseReport, PhaseTrigger, PhaseReview, PhaseFind, PhaseSplit}
 
 var goodFacts = Facts{Sudo: true}
 
-var phaseNames = [...]string{Nothing: "nothing", Run: "run", Report: "report", RunAndReport: "run and report", Review: "review", ReviewAndReport: "review and report", Trigger: "trigger", Find: "find"}
+var phaseNames = [...]string{Nothing: "nothing", Run: "run", Report: "report", RunAndReport: "run and report", Review: "review", ReviewAndReport: "review and report", Trigger: "trigger", Find: "find", Split: "split"}
 
 // outcomeOfAdmit is a phase in words, or a refusal's code.
 func outcomeOfAdmit(t *testing.T, r Runner, e Event, in Inputs, facts Facts) string {
