@@ -199,7 +199,11 @@ func (r Root) etc(dir string) error {
 	for path, data := range generated() {
 		r.Files[path] = data
 	}
-	entries, err := os.ReadDir(filepath.Join(dir, "etc"))
+	etc := filepath.Join(dir, "etc")
+	if info, err := os.Lstat(etc); err != nil || !info.IsDir() {
+		return nil // a link would lead out of the directory: to this host's own
+	}
+	entries, err := os.ReadDir(etc)
 	if err != nil {
 		return nil
 	}

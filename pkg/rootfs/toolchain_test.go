@@ -288,3 +288,20 @@ func TestToolchainsOfDirectory(t *testing.T) {
 		t.Error("a tool of the directory ran on the host")
 	}
 }
+
+// A directory whose /etc is a link shows nothing of what that leads to on this host.
+func TestDirectoryEtcLink(t *testing.T) {
+	root := tree(t, map[string]string{"host/secret": "secret", "r/usr/bin/bash": script, "r/etc": "-> ROOT/host", "absolute/usr/bin/bash": script, "absolute/etc": "-> /etc"})
+	for _, name := range []string{"r", "absolute"} {
+		r, err := Search{}.Open("dir:" + root + "/" + name)
+		must(t, err)
+		for at, source := range r.Binds {
+			if strings.HasPrefix(at, "/etc") {
+				t.Errorf("%s shows %s at %s", name, source, at)
+			}
+		}
+		if _, ours := r.Files["/etc/passwd"]; !ours {
+			t.Errorf("%s has no users", name)
+		}
+	}
+}
