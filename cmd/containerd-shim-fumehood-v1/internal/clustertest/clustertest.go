@@ -19,15 +19,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/nodetest"
 )
@@ -56,6 +60,8 @@ type Cluster struct {
 
 type process struct {
 	name  string
+	path  string
+	args  []string
 	cmd   *exec.Cmd
 	ended chan error
 }
@@ -214,6 +220,22 @@ func (c *Cluster) program(ctx context.Context, name string, flags ...string) err
 	return c.run(name, path, flags...)
 }
 
+// Client returns what reaches the API server as an administrator.
+func (c *Cluster) Client() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", c.path("admin.conf"))
+	if err != nil {
+		return nil, err
+	}
+	config.Dial = func(ctx context.Context, network, address string) (conn net.Conn, err error) {
+		err = c.node.Within(func() error {
+			conn, err = new(net.Dialer).DialContext(ctx, network, address)
+			return err
+		})
+		return conn, err
+	}
+	return config, nil
+}
+
 // Identity returns a configuration with which programs are the user name.
 func (c *Cluster) Identity(file, name string) (path string, err error) {
 	return c.path(file + ".conf"), c.issuer.client(file, name)
@@ -224,7 +246,7 @@ func (c *Cluster) Run(name, path string, args ...string) error { return c.run(na
 
 // run starts a program, which writes to the file NAME.log.
 func (c *Cluster) run(name, path string, args ...string) error {
-	log, err := os.Create(c.log(name))
+	log, err := os.OpenFile(c.log(name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
@@ -236,8 +258,22 @@ func (c *Cluster) run(name, path string, args ...string) error {
 	if err != nil {
 		return fmt.Errorf("cannot start %s: %w", name, err)
 	}
-	c.running = append(c.running, process{name, cmd, ended})
+	c.running = append(c.running, process{name, path, args, cmd, ended})
 	return nil
+}
+
+// Kill kills a program of the cluster and starts it again.
+func (c *Cluster) Kill(name string) error {
+	for i, p := range c.running {
+		if p.name != name {
+			continue
+		}
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+		c.running = slices.Delete(c.running, i, i+1)
+		return c.run(name, p.path, p.args...)
+	}
+	return fmt.Errorf("there is no program %q", name)
 }
 
 // Kubectl runs kubectl as an administrator and returns what it printed, on both streams. input is

@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // containerdVersion is newer than the library in go.mod: a node's containerd is never
@@ -51,7 +53,7 @@ func busybox(ctx context.Context) (string, error) {
 }
 
 // Cached returns the file called name of the user's cache for key, which produce writes to
-// dir if it does not exist. Concurrent callers may produce it twice; the last one wins.
+// dir if it does not exist. Concurrent callers, of other processes too, wait for the first one.
 func Cached(key, name string, produce func(dir string) error) (string, error) {
 	user, err := os.UserCacheDir()
 	if err != nil {
@@ -65,6 +67,14 @@ func Cached(key, name string, produce func(dir string) error) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
+	unlock, err := lock(filepath.Join(cache, ".lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return path, err // another process has produced it meanwhile
+	}
 	scratch, err := os.MkdirTemp(cache, ".new-")
 	if err != nil {
 		return "", err
@@ -74,6 +84,15 @@ func Cached(key, name string, produce func(dir string) error) (string, error) {
 		return "", err
 	}
 	return path, os.Rename(filepath.Join(scratch, name), path)
+}
+
+// lock waits for the file's lock. It ends with the process, too.
+func lock(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return func() { f.Close() }, unix.Flock(int(f.Fd()), unix.LOCK_EX)
 }
 
 // goCommand runs the go command with the lowest priority. Without cgo, because the

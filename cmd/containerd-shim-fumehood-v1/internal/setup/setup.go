@@ -19,6 +19,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/BurntSushi/toml"
 
@@ -196,7 +197,17 @@ func Remove(root string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return failed(errors.Join(err, os.RemoveAll(filepath.Join(root, Versions))))
+	return failed(errors.Join(err, empty(filepath.Join(root, Versions))))
+}
+
+// empty removes a directory with what is in it. One that is a mount point, as in a pod, remains
+// empty.
+func empty(dir string) error {
+	err := os.RemoveAll(dir)
+	if entries, listErr := os.ReadDir(dir); errors.Is(err, syscall.EBUSY) && listErr == nil && len(entries) == 0 {
+		return nil
+	}
+	return err
 }
 
 func failed(err error) error {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox/install"
 )
@@ -122,5 +124,31 @@ func TestInstallRefuses(t *testing.T) {
 	}
 	if now, err := os.ReadFile(filepath.Join(root, DropIn)); string(now) != string(config) || err != nil {
 		t.Errorf("the configuration has changed: %s, %v", now, err)
+	}
+}
+
+// In a pod, the directory is a mount point: it is emptied.
+func TestRemoveMounted(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, Versions)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("none", dir, "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "1.0.0"), 0o755), os.WriteFile(filepath.Join(dir, "1.0.0", "shim"), nil, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Remove(root); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
 	}
 }

@@ -19,6 +19,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/key"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/source"
+	"github.com/fumehood/fumehood/pkg/session/conformance"
+	"github.com/fumehood/fumehood/pkg/session/remote"
+	"github.com/fumehood/fumehood/pkg/session/remote/certtest"
 )
 
 const noID = `package fumehood.exec
@@ -119,3 +122,18 @@ func wantError(t testing.TB, err error, want string) {
 
 // forever is a container that starts a program each second.
 var forever = nodetest.ContainerOptions{ReadOnly: true, Command: []string{"/bin/sh", "-c", "while sleep 1; do env echo on; done"}}
+
+// sessions writes the certificates of a node, and returns the lines of its configuration.
+func (o *operator) sessions(nodes, clients certtest.Authority) string {
+	o.t.Helper()
+	nodes.Write(o.t, o.dir, remote.ServerName("node"), clients)
+	return fmt.Sprintf("[sessions]\ncertificate = %q\nkey = %q\nclients = %q\nwork = %q\ndisk = 200000000\n", o.dir+"/tls.crt", o.dir+"/tls.key", o.dir+"/ca.crt", o.dir+"/work")
+}
+
+// conformanceRules are the texts of the suite's policy.
+func conformanceRules() (texts []string) {
+	for _, f := range conformance.Policy().Files {
+		texts = append(texts, string(f.Content))
+	}
+	return texts
+}

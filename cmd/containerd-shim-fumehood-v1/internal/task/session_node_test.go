@@ -27,13 +27,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/session/remote/certtest"
 )
 
-// sessions writes the certificates of a node, and returns the lines of its configuration.
-func (o *operator) sessions(nodes, clients certtest.Authority) string {
-	o.t.Helper()
-	nodes.Write(o.t, o.dir, remote.ServerName("node"), clients)
-	return fmt.Sprintf("[sessions]\ncertificate = %q\nkey = %q\nclients = %q\nwork = %q\ndisk = 200000000\n", o.dir+"/tls.crt", o.dir+"/tls.key", o.dir+"/ca.crt", o.dir+"/work")
-}
-
 // A sessions is a node that has them.
 type sessions struct {
 	*operator
@@ -94,14 +87,6 @@ func TestSessions(t *testing.T) {
 			}
 		})
 	}
-}
-
-// conformanceRules are the texts of the suite's policy.
-func conformanceRules() (texts []string) {
-	for _, f := range conformance.Policy().Files {
-		texts = append(texts, string(f.Content))
-	}
-	return texts
 }
 
 // A session in a pod does what one on this host does.
