@@ -8,13 +8,14 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // Schema names the format.
@@ -29,8 +30,8 @@ const maxLine = MaxEntry + 1024
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
 var (
-	names = regexp.MustCompile(`^[A-Za-z0-9._~:/@%-]{1,200}$`)
-	kinds = regexp.MustCompile(`^[a-z][a-z0-9.-]{0,63}$`)
+	names = pattern.New(`^[A-Za-z0-9._~:/@%-]{1,200}$`)
+	kinds = pattern.New(`^[a-z][a-z0-9.-]{0,63}$`)
 )
 
 func validName(name string) bool { return names.MatchString(name) }

@@ -5,10 +5,11 @@ package audit
 import (
 	"bytes"
 	"math"
-	"regexp"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 const hexDigits = "0123456789abcdef"
@@ -127,7 +128,7 @@ func isDigits(s []byte) bool {
 	return len(s) > 0
 }
 
-var numberGrammar = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+var numberGrammar = pattern.New(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
 // canonicalNumber is Number::toString of ECMAScript for a JSON number, or false
 // if the number is malformed, infinite, or an integer that is not exact.

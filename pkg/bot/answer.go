@@ -4,9 +4,9 @@ package bot
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -82,7 +82,7 @@ type Run struct {
 	Log        string // the address of the workflow run
 }
 
-var login = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
+var login = pattern.New(`^[A-Za-z0-9_-]{1,100}$`)
 
 // Ended is a comment that mentions a user because r has ended. It contains no other text that
 // someone could have chosen. It is "" for what is not the login of a person.

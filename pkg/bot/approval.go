@@ -4,14 +4,14 @@ package bot
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-var fullSHA = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+var fullSHA = pattern.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // Match reports whether prefix, in the form that approve accepts, is a prefix of
 // head, which must be a full SHA-1 or SHA-256. Anything else does not match.
@@ -84,7 +84,7 @@ func Void(a proposal.Approval, run proposal.Run) *Problem {
 	return &Problem{Message: "the approval is no longer valid: " + strings.Join(changed, "; ")}
 }
 
-var digest = regexp.MustCompile(`^(sha256:)?[0-9a-f]{12,64}$`)
+var digest = pattern.New(`^(sha256:)?[0-9a-f]{12,64}$`)
 
 // short shortens a SHA or digest for display. Any other text is not repeated.
 func short(s string) string {

@@ -4,13 +4,14 @@ package bot
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // FindPlan finds the plan block in an AI reviewer's comment, which may contain any
@@ -71,7 +72,7 @@ func deep(body string) int {
 	return -1
 }
 
-var container = regexp.MustCompile(`^[ \t]*(?:>|[-+*](?:[ \t]|$)|[0-9]{1,9}[.)](?:[ \t]|$))`)
+var container = pattern.New(`^[ \t]*(?:>|[-+*](?:[ \t]|$)|[0-9]{1,9}[.)](?:[ \t]|$))`)
 
 // nesting counts the quotations and lists that begin s.
 func nesting(s string) (n int) {

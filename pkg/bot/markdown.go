@@ -3,9 +3,9 @@
 package bot
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 )
 
@@ -33,8 +33,8 @@ func code(s string, max int) string {
 }
 
 var (
-	plainWord = regexp.MustCompile(`^[(]?(?:[A-Za-z](?:[A-Za-z'-]*[A-Za-z'])?|[0-9]{1,6})[)]?[,;.:!?]?$`)
-	liveWord  = regexp.MustCompile(`(?i)\b[a-f]{7,}\b|www\.|\bGH-`) // GitHub could link it as a commit, an address or an issue
+	plainWord = pattern.New(`^[(]?(?:[A-Za-z](?:[A-Za-z'-]*[A-Za-z'])?|[0-9]{1,6})[)]?[,;.:!?]?$`)
+	liveWord  = pattern.New(`(?i)\b[a-f]{7,}\b|www\.|\bGH-`) // GitHub could link it as a commit, an address or an issue
 )
 
 // prose returns a message of a policy, which may repeat untrusted text: plain words

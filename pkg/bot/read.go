@@ -5,10 +5,10 @@ package bot
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -20,8 +20,8 @@ const (
 )
 
 var (
-	commit     = regexp.MustCompile(`^[0-9a-f]{12,64}$`)
-	proposalID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	commit     = pattern.New(`^[0-9a-f]{12,64}$`)
+	proposalID = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 )
 
 // Read parses the command in body. It returns false, and no Problem, if the comment

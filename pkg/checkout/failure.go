@@ -5,9 +5,9 @@ package checkout
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -37,7 +37,7 @@ func (s *Store) fetchFailure(ctx, watched context.Context, err error, said strin
 }
 
 // Messages of git and libcurl for failures where a retry may help.
-var transientRE = regexp.MustCompile(`Could not resolve host|Couldn't resolve|Failed to connect|Connection (refused|reset|timed out)|Operation too slow|returned error: (408|429|5\d\d)|Empty reply from server|early EOF|unexpected disconnect|Recv failure|transfer closed`)
+var transientRE = pattern.New(`Could not resolve host|Couldn't resolve|Failed to connect|Connection (refused|reset|timed out)|Operation too slow|returned error: (408|429|5\d\d)|Empty reply from server|early EOF|unexpected disconnect|Recv failure|transfer closed`)
 
 func unavailable(err error) bool {
 	var stopped *proposal.StopError

@@ -5,16 +5,16 @@ package checkout
 import (
 	"context"
 	"errors"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/internal/retry"
 )
 
-var idRE = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+var idRE = pattern.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // attempts is how often Fetch tries to reach a server, with a wait between tries.
 const attempts = 3

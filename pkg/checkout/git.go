@@ -8,14 +8,15 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/internal/text"
 	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/pkg/internal/text"
 )
 
 // A git is the path of a git program whose version was checked.
@@ -44,7 +45,7 @@ func findGit(ctx context.Context) (git, error) {
 	return git(path), git(path).checkVersion(ctx)
 }
 
-var versionRE = regexp.MustCompile(`^git version ([0-9]{1,4})\.([0-9]{1,4})[.\s]`)
+var versionRE = pattern.New(`^git version ([0-9]{1,4})\.([0-9]{1,4})[.\s]`)
 
 func (g git) checkVersion(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)

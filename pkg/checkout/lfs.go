@@ -16,9 +16,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"regexp"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 )
 
@@ -29,7 +29,7 @@ const (
 	maxAnswer = 4 << 20
 )
 
-var pointerRE = regexp.MustCompile(`^version https://git-lfs\.github\.com/spec/v1\noid sha256:([0-9a-f]{64})\nsize (0|[1-9][0-9]{0,14})\n$`)
+var pointerRE = pattern.New(`^version https://git-lfs\.github\.com/spec/v1\noid sha256:([0-9a-f]{64})\nsize (0|[1-9][0-9]{0,14})\n$`)
 
 // A largeFile is a pointer in the commit.
 type largeFile struct {

@@ -10,9 +10,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // A Local reads commits of a repository on this machine through a separate store
@@ -146,9 +147,9 @@ func readRef(root *os.Root, name string, max int64) (string, error) {
 }
 
 // A revision is a name, followed by how far to go up its parents.
-var revisionRE = regexp.MustCompile(`^([^~^:\s-][^~^:\s]*)((?:[~^][0-9]{0,4}){0,8})$`)
+var revisionRE = pattern.New(`^([^~^:\s-][^~^:\s]*)((?:[~^][0-9]{0,4}){0,8})$`)
 
-var shortRE = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
+var shortRE = pattern.New(`^[0-9a-f]{7,64}$`)
 
 // Commit returns the full id of the commit that a revision names: HEAD, a branch, a
 // tag, a remote's branch (origin/main), an id of at least seven digits, each

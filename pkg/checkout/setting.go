@@ -8,9 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // judge checks each setting, and every included file whatever the condition: since
@@ -40,9 +41,9 @@ func (s *search) judge(name, folder, data string) error {
 func settingName(s setting) string { return userinfoRE.ReplaceAllString(s.name(), "://***@") }
 
 var (
-	userinfoRE = regexp.MustCompile(`(?i)://[^/\s@]*@`)
-	identityRE = regexp.MustCompile(`(?i)(^|\s)-i|IdentityFile`)
-	secretRE   = regexp.MustCompile(`pass(word|wd|phrase)?$|token$|secret$|smtppass|authtoken|accesskey`)
+	userinfoRE = pattern.New(`(?i)://[^/\s@]*@`)
+	identityRE = pattern.New(`(?i)(^|\s)-i|IdentityFile`)
+	secretRE   = pattern.New(`pass(word|wd|phrase)?$|token$|secret$|smtppass|authtoken|accesskey`)
 )
 
 // secretIn returns why a setting holds a credential or leads to one, or "".

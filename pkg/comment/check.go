@@ -4,12 +4,12 @@ package comment
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 )
 
@@ -22,8 +22,8 @@ const (
 )
 
 var (
-	commitName = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-	digestName = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	commitName = pattern.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+	digestName = pattern.New(`^sha256:[0-9a-f]{64}$`)
 )
 
 // check returns an error for the first value of s that is out of bounds.

@@ -5,11 +5,11 @@ package config
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -128,7 +128,7 @@ var rootfsShape = document.Shape{
 	},
 }
 
-var rootfsValue = regexp.MustCompile(`^(host|dir:/.*|image:[^@\s]+@sha256:[0-9a-f]{64}|oci:/.*|oci-archive:/.*|devcontainer)$`)
+var rootfsValue = pattern.New(`^(host|dir:/.*|image:[^@\s]+@sha256:[0-9a-f]{64}|oci:/.*|oci-archive:/.*|devcontainer)$`)
 
 // ValidRootfs reports whether value has the form of a root file system: see Config.Rootfs.
 func ValidRootfs(value string) bool {
@@ -144,7 +144,7 @@ func ValidRootfs(value string) bool {
 }
 
 var toolShape = document.Shape{
-	Kind: document.Text, Max: document.MaxPath, Pattern: regexp.MustCompile(`^/.*`),
+	Kind: document.Text, Max: document.MaxPath, Pattern: pattern.New(`^/.*`),
 	Want: "an absolute path",
 	Valid: func(n *document.Node) string {
 		if path.Clean(n.Value) != n.Value || n.Value == "/" {

@@ -5,7 +5,8 @@ package export
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // A Trace identifies the trace of a run's spans.
@@ -14,7 +15,7 @@ type Trace struct {
 	Parent [8]byte // the parent span of the run; zero for none
 }
 
-var traceparent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$`)
+var traceparent = pattern.New(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$`)
 
 // TraceOf returns the trace of the environment's TRACEPARENT, in the format of W3C
 // Trace Context. If that is missing or invalid, it derives one from the run's id,

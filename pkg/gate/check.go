@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox"
@@ -70,8 +70,8 @@ func (o Options) checkPolicies() error {
 }
 
 var (
-	credentialName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	credentialHost = regexp.MustCompile(`^[A-Za-z0-9._-]+(:[0-9]{1,5})?$`)
+	credentialName = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	credentialHost = pattern.New(`^[A-Za-z0-9._-]+(:[0-9]{1,5})?$`)
 )
 
 // check returns an error that does not contain the value.

@@ -8,18 +8,18 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 var (
-	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	wordName     = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+	variableName = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	wordName     = pattern.New(`^[A-Za-z0-9_-]+$`)
 	// credentialPlace is HOST[:PORT][/PATH], without the scheme of a URL.
-	credentialPlace = regexp.MustCompile(`^[A-Za-z0-9._-]+(:[0-9]{1,5})?(/[^?#@ ]*)?$`)
+	credentialPlace = pattern.New(`^[A-Za-z0-9._-]+(:[0-9]{1,5})?(/[^?#@ ]*)?$`)
 )
 
 // ParseCredential reads NAME@HOST[:PORT][/PATH], with ;header=HEADER or ;query=PARAMETER at its end or neither. The value is that of the variable NAME,

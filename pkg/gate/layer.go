@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -24,6 +23,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/image"
 	"github.com/fumehood/fumehood/pkg/image/layers"
 	"github.com/fumehood/fumehood/pkg/internal/keep"
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox"
 	"github.com/fumehood/fumehood/pkg/sandbox/install"
@@ -247,7 +247,7 @@ func readInputs(workspace string, steps []setup.Step) (setup.Inputs, error) {
 }
 
 // plainWords is shell text in which no character has a meaning.
-var plainWords = regexp.MustCompile(`^[A-Za-z0-9 ./_@:-]+$`)
+var plainWords = pattern.New(`^[A-Za-z0-9 ./_@:-]+$`)
 
 // wordsOf returns the words of a command, nil if they are not known without a shell.
 func wordsOf(p proposal.Proposal) []string {

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
 	gh "github.com/google/go-github/v62/github"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/internal/retry"
 )
 
@@ -121,7 +121,7 @@ func parseBase(s string) (*url.URL, error) {
 	return u, nil
 }
 
-var repositoryName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}$`)
+var repositoryName = pattern.New(`^[A-Za-z0-9_.-]{1,100}$`)
 
 func splitRepository(s string) (owner, name string, err error) {
 	owner, name, _ = strings.Cut(s, "/")

@@ -5,11 +5,12 @@ package github
 import (
 	"context"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
 	gh "github.com/google/go-github/v62/github"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // WorkflowLogin is the login that a workflow's own token writes as.
@@ -23,7 +24,7 @@ type Permission struct {
 }
 
 // loginName matches the logins that GitHub allows; those of apps end in [bot].
-var loginName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}(\[bot\])?$`)
+var loginName = pattern.New(`^[A-Za-z0-9_-]{1,100}(\[bot\])?$`)
 
 // roles are the names that refine a permission. Custom roles have other names; for
 // them the permission is used.

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -413,7 +413,7 @@ func (i *Interpreter) beginning() (interrupted bool) {
 	return interrupted
 }
 
-var contextName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+var contextName = pattern.New(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // CreateContext adds a context, with a name that ValidContext accepts.
 func (i *Interpreter) CreateContext(name string) error {

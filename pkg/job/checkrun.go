@@ -7,13 +7,13 @@ package job
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/github"
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 )
 
@@ -30,7 +30,7 @@ type subject struct {
 	plan string // the digest of a plan
 }
 
-var externalID = regexp.MustCompile(`^fumehood:([1-9][0-9]{0,8}):(sha256:[0-9a-f]{64})$`)
+var externalID = pattern.New(`^fumehood:([1-9][0-9]{0,8}):(sha256:[0-9a-f]{64})$`)
 
 func (s subject) String() string { return fmt.Sprintf("fumehood:%d:%s", s.pr, s.plan) }
 

@@ -8,8 +8,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -54,7 +54,7 @@ const (
 	maxPlans   = 16
 )
 
-var fullSHA = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+var fullSHA = pattern.New(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
 func (r Request) encode() (string, error) {
 	data, err := json.Marshal(r)

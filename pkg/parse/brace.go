@@ -3,13 +3,13 @@
 package parse
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -150,7 +150,7 @@ func bashExpands(text string) bool {
 	return false
 }
 
-var sequence = regexp.MustCompile(`^(-?\d{1,4}\.\.-?\d{1,4}|[a-z]\.\.[a-z]|[A-Z]\.\.[A-Z])(\.\.-?[1-9]\d{0,3})?$`)
+var sequence = pattern.New(`^(-?\d{1,4}\.\.-?\d{1,4}|[a-z]\.\.[a-z]|[A-Z]\.\.[A-Z])(\.\.-?[1-9]\d{0,3})?$`)
 
 // regular reports whether all braces of text are balanced and each contains its own
 // comma or a plain sequence. Bash expands braces first, as text, so a literal dollar

@@ -3,12 +3,12 @@
 package parse
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -261,8 +261,8 @@ func (w *walker) leadOrigin(from leads, name string, o *origin, t *trail) (leads
 }
 
 var (
-	newFile = regexp.MustCompile(`^mktemp\n((-d|-q|-t|-p\n[^\n]*|--tmpdir(=[^\n]*)?|--directory|--suffix=[^\n]*|[^-\n][^\n]*)\n)*$`)
-	folder  = regexp.MustCompile(`^(pwd|git\nrev-parse\n--show-toplevel)\n$`)
+	newFile = pattern.New(`^mktemp\n((-d|-q|-t|-p\n[^\n]*|--tmpdir(=[^\n]*)?|--directory|--suffix=[^\n]*|[^-\n][^\n]*)\n)*$`)
+	folder  = pattern.New(`^(pwd|git\nrev-parse\n--show-toplevel)\n$`)
 )
 
 // leadOutput follows the few programs that print names of existing files.

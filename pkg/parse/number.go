@@ -3,10 +3,11 @@
 package parse
 
 import (
-	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // printsNumbers reports whether a substitution prints only numbers, whatever the
@@ -36,11 +37,11 @@ func printsNumbers(stmts []*syntax.Stmt) bool {
 
 // The commands as plainWords formats them: each word followed by a newline.
 var (
-	fallback      = regexp.MustCompile(`^(true|:|echo\n\d+)\n$`)
-	firstField    = regexp.MustCompile(`^(awk\n\{ ?print \$1 ?\}|cut\n(-d \n-f1|-d\n \n-f1|-f1\n-d |-d \n-f\n1))\n$`)
-	counterOfFile = regexp.MustCompile(`^wc\n-[lwcm]\n[^-\n][^\n]*\n$`) // the number, a blank, the name
-	trimmer       = regexp.MustCompile(`^(tr\n-d\n[^\n]*|xargs|(head|tail)\n(-n\n?|-)\d+)\n$`)
-	counter       = regexp.MustCompile(`^(wc\n(-[lwcmL]+|--(lines|words|bytes|chars))|nproc(\n--all)?|id\n-[ug]|date\n(-u\n)?\+(%-?[sNYmdHMSju]|%3N|\d)+|` +
+	fallback      = pattern.New(`^(true|:|echo\n\d+)\n$`)
+	firstField    = pattern.New(`^(awk\n\{ ?print \$1 ?\}|cut\n(-d \n-f1|-d\n \n-f1|-f1\n-d |-d \n-f\n1))\n$`)
+	counterOfFile = pattern.New(`^wc\n-[lwcm]\n[^-\n][^\n]*\n$`) // the number, a blank, the name
+	trimmer       = pattern.New(`^(tr\n-d\n[^\n]*|xargs|(head|tail)\n(-n\n?|-)\d+)\n$`)
+	counter       = pattern.New(`^(wc\n(-[lwcmL]+|--(lines|words|bytes|chars))|nproc(\n--all)?|id\n-[ug]|date\n(-u\n)?\+(%-?[sNYmdHMSju]|%3N|\d)+|` +
 		`seq(\n-?\d+)+|grep\n(-[ciEFvwxPs]+\n)*-[ciEFvwxPs]*c[ciEFvwxPs]*\n(-[ciEFvwxPs]+\n)*([^-\n][^\n]*)?(\n[^-\n][^\n]*)?|git\nrev-list\n--count(\n[^-\n][^\n]*)+)\n$`)
 )
 

@@ -3,12 +3,12 @@
 package parse
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -128,7 +128,7 @@ func (w *walker) descriptor(n *syntax.Lit, s scope) int {
 // twiceTheSame matches the file names after >& that a second expansion leaves
 // unchanged. Bash expands them again once it finds that they are not descriptors:
 // >&'$(id)' runs id.
-var twiceTheSame = regexp.MustCompile(`^[A-Za-z0-9_./+=@%][A-Za-z0-9_./+=@%:,-]*$`)
+var twiceTheSame = pattern.New(`^[A-Za-z0-9_./+=@%][A-Za-z0-9_./+=@%:,-]*$`)
 
 // closes reports whether word is a dash followed by more: in 2>&-x bash closes the
 // descriptor, and x is a separate word.

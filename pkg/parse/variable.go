@@ -3,11 +3,11 @@
 package parse
 
 import (
-	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -90,7 +90,7 @@ func checkPrintf(w *walker, index int, args []arg, s scope, _ call) {
 }
 
 // setsCount matches %n, and directives that adjacent text may complete to it.
-var setsCount = regexp.MustCompile(`%[-+ #0-9.*'hlLjzqtw]*(n|\x00|$)`)
+var setsCount = pattern.New(`%[-+ #0-9.*'hlLjzqtw]*(n|\x00|$)`)
 
 func (w *walker) format(a arg, operands bool) {
 	if a.Static {

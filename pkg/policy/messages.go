@@ -3,16 +3,17 @@
 package policy
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // maxMessage limits the bytes of one rule's message and suggestion.
 const maxMessage = 2000
 
 // named matches valid rule ids: they appear in comments, logs and workflow commands.
-var named = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
+var named = pattern.New(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
 
 // legible is a rule's text in one line, without terminal control characters and
 // bidirectional overrides. It may quote an untrusted proposal, so it is cut and not

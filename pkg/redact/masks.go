@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/internal/secrets"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -16,7 +16,7 @@ import (
 // maxMasks bounds the document that ReadMasks reads.
 const maxMasks = 8 << 20
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // ReadMasks reads values to mask from the beginning of r, which is a pipe: no other process
 // can see what it carries, unlike a command line or an environment.

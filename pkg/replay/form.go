@@ -6,9 +6,10 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // maxExample is the maximum size of a text shown as an example, maxExamples the
@@ -158,7 +159,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 // place: letters, digits and joining characters, with a dot or a slash.
 const pathPattern = `^([A-Za-z0-9_][A-Za-z0-9_@+-]*)?[./][A-Za-z0-9_.@+/-]*$`
 
-var pathlike = regexp.MustCompile(pathPattern)
+var pathlike = pattern.New(pathPattern)
 
 // wide reports whether a rule may allow other words of the same place instead of w:
 // w is a path of the workspace or of /tmp, and cannot be a verb.

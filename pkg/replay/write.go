@@ -5,9 +5,10 @@ package replay
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // Files returns the suggestion as a directory: Rego by tool, hosts, and cases.
@@ -126,7 +127,7 @@ func times(n int) string {
 // comment returns text without anything that could end a line.
 func comment(text string) string { return strings.Trim(quoted(text), `"`) }
 
-var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var runName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // shownRuns returns the first runs whose ids are plain.
 func shownRuns(runs map[string]bool) []string {

@@ -9,10 +9,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 )
 
@@ -81,7 +81,7 @@ func longLine(data []byte) bool {
 // generatedNames are patterns of path.Match for files that people do not write.
 var generatedNames = []string{"*.lock", "*.lockb", "*.min.*", "*.map", "*.pb.go", "*_pb2.py", "*.snap", "go.sum", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml"}
 
-var generatedMark = regexp.MustCompile(`@generated\b|(?i:code generated\b.*\bdo not edit)`)
+var generatedMark = pattern.New(`@generated\b|(?i:code generated\b.*\bdo not edit)`)
 
 // generated reports whether a file says that a program has written it. A pull request can claim
 // that of any file, which then is shown as a diff only.

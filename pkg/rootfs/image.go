@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -94,7 +94,7 @@ func (r Root) hasOurs(at string) bool {
 }
 
 // plainPath matches a directory that a PATH of an image may have.
-var plainPath = regexp.MustCompile(`^/[A-Za-z0-9._+@/-]{1,255}$`)
+var plainPath = pattern.New(`^/[A-Za-z0-9._+@/-]{1,255}$`)
 
 // maxPathDirs is how many directories of an image's PATH are used.
 const maxPathDirs = 64

@@ -6,9 +6,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // managed is the content of a version manager's directory of PATH.
@@ -37,7 +38,7 @@ func manager(dir string) (managed, bool) {
 }
 
 // A version is one part of a path, and nothing else.
-var version = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+@-]*$`)
+var version = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._+@-]*$`)
 
 func envVersions(root string) managed {
 	m := managed{complete: true, fix: "select a version that is installed, for example: " + strings.TrimPrefix(filepath.Base(root), ".") + " global VERSION"}
@@ -94,7 +95,7 @@ func onlyVersion(dir string) string {
 }
 
 // mise's file has lines such as: python = "3.12"
-var miseLine = regexp.MustCompile(`(?m)^"?([A-Za-z0-9._-]+)"?\s*=\s*\[?\s*"([^"]+)"`)
+var miseLine = pattern.New(`(?m)^"?([A-Za-z0-9._-]+)"?\s*=\s*\[?\s*"([^"]+)"`)
 
 // toolVersions returns the versions that the user's own file selects: ~/.tool-versions for
 // ~/.asdf, ~/.config/mise/config.toml for ~/.local/share/mise.
@@ -135,7 +136,7 @@ func volta(root string) managed {
 	return m
 }
 
-var rustupLine = regexp.MustCompile(`(?m)^default_toolchain\s*=\s*"([^"]+)"`)
+var rustupLine = pattern.New(`(?m)^default_toolchain\s*=\s*"([^"]+)"`)
 
 // rustup returns the default toolchain. root is cargo's home, ~/.cargo.
 func rustup(root string) managed {

@@ -12,12 +12,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -29,12 +29,12 @@ const versionTime = 2 * time.Second
 // such as python3.12.
 var versionFiles = map[string]struct {
 	path    string
-	pattern *regexp.Regexp
+	pattern *pattern.Pattern
 }{
-	"go":      {"VERSION", regexp.MustCompile(`^go(\S+)`)},
-	"node":    {"include/node/node_version.h", regexp.MustCompile(`(?s)define NODE_MAJOR_VERSION (\d+).*define NODE_MINOR_VERSION (\d+).*define NODE_PATCH_VERSION (\d+)`)},
-	"python3": {"include/*/patchlevel.h", regexp.MustCompile(`(?m)^#define PY_VERSION\s+"([^"]+)"`)},
-	"java":    {"release", regexp.MustCompile(`(?m)^JAVA_VERSION="([^"]+)"`)},
+	"go":      {"VERSION", pattern.New(`^go(\S+)`)},
+	"node":    {"include/node/node_version.h", pattern.New(`(?s)define NODE_MAJOR_VERSION (\d+).*define NODE_MINOR_VERSION (\d+).*define NODE_PATCH_VERSION (\d+)`)},
+	"python3": {"include/*/patchlevel.h", pattern.New(`(?m)^#define PY_VERSION\s+"([^"]+)"`)},
+	"java":    {"release", pattern.New(`(?m)^JAVA_VERSION="([^"]+)"`)},
 }
 
 // versionArgs make tools print their version. Java's and .NET's take too long to start.
@@ -43,7 +43,7 @@ var versionArgs = map[string]string{
 	"cargo": "--version", "rustc": "--version", "deno": "--version", "bun": "--version", "gcc": "-dumpfullversion",
 }
 
-var versionWord = regexp.MustCompile(`\d+(\.\d+)+[A-Za-z0-9.+-]*`)
+var versionWord = pattern.New(`\d+(\.\d+)+[A-Za-z0-9.+-]*`)
 
 // Toolchains returns the known tools in PATH inside, with their versions as far as these
 // can be read: from a file of the toolchain, from the cache file, or by running the host's

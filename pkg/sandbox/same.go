@@ -9,12 +9,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sync"
 	"syscall"
 
 	"github.com/fumehood/fumehood/pkg/internal/elf"
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // A sameIndex finds the programs of the root with a given content, so that a copy of
@@ -46,7 +46,7 @@ var holders = map[string]bool{"bin": true, "sbin": true, "libexec": true, "games
 
 // loaders are the file names of dynamic loaders and of the C library, which in musl is
 // the loader: ld-linux-x86-64.so.2, ld-2.31.so, ld.so.1, ld-musl-x86_64.so.1, libc.so.6.
-var loaders = regexp.MustCompile(`^(ld[\w.-]*|libc([.-][\w.-]*)?)\.so(\.\d+)*$`)
+var loaders = pattern.New(`^(ld[\w.-]*|libc([.-][\w.-]*)?)\.so(\.\d+)*$`)
 
 // common are programs whose loader counts as a loader whatever its name is.
 var common = []string{"/bin/bash", "/bin/sh", "/usr/bin/env"}

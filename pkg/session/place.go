@@ -12,11 +12,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/internal/lease"
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/internal/peer"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -26,7 +26,7 @@ const (
 	infoName   = "session.json"
 )
 
-var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+var validName = pattern.New(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
 // CheckName returns an error if name cannot be a session's.
 func CheckName(name string) error {

@@ -5,13 +5,14 @@ package setup
 import (
 	"io/fs"
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 var (
-	goRequires = regexp.MustCompile(`(?m)^\s*require\b`)
-	goUses     = regexp.MustCompile(`(?m)^\s*(?:use\s+)?("?\.{0,2}/?[A-Za-z0-9._/-]+"?)\s*(?://.*)?$`)
+	goRequires = pattern.New(`(?m)^\s*require\b`)
+	goUses     = pattern.New(`(?m)^\s*(?:use\s+)?("?\.{0,2}/?[A-Za-z0-9._/-]+"?)\s*(?://.*)?$`)
 )
 
 // golang detects modules. Downloading is all that tests need to work without a network.

@@ -11,9 +11,10 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // The limits of Inputs.
@@ -156,7 +157,7 @@ func (t *inputTree) hash(sum hash.Hash, name string) error {
 	return nil
 }
 
-var exactVersion = regexp.MustCompile(`@\d+\.\d+\.\d+`)
+var exactVersion = pattern.New(`@\d+\.\d+\.\d+`)
 
 // reads returns why a command reads more than lock files and manifests, "" if it does not, and
 // whether lock files choose what it installs.
@@ -186,7 +187,7 @@ func (t *inputTree) reads(argv []string) (what string, pinned bool) {
 
 // lifecycle are the scripts of package.json that installing runs, and dependencies that are
 // files of the repository.
-var lifecycle = regexp.MustCompile(`"(?:pre|post)?(?:install|prepare|prepublish)"\s*:|"dependencies"\s*:\s*"|"(?:file|link|portal|patch):|patchedDependencies`)
+var lifecycle = pattern.New(`"(?:pre|post)?(?:install|prepare|prepublish)"\s*:|"dependencies"\s*:\s*"|"(?:file|link|portal|patch):|patchedDependencies`)
 
 // nodeCode returns why installing Node packages may run or read files of the repository.
 func (t *inputTree) nodeCode() string {
@@ -200,8 +201,8 @@ func (t *inputTree) nodeCode() string {
 }
 
 var (
-	pipLocal     = regexp.MustCompile(`(?m)^\s*(?:-e|--editable|-c|--constraint|-r|--requirement|\.|/)|file:|^\s*-[rce]\S`)
-	pythonBuilds = regexp.MustCompile(`(?m)^\s*\[build-system\]|path\s*=|workspace\s*=`)
+	pipLocal     = pattern.New(`(?m)^\s*(?:-e|--editable|-c|--constraint|-r|--requirement|\.|/)|file:|^\s*-[rce]\S`)
+	pythonBuilds = pattern.New(`(?m)^\s*\[build-system\]|path\s*=|workspace\s*=`)
 )
 
 // pipCode is nodeCode for the arguments of pip install.
@@ -219,7 +220,7 @@ func (t *inputTree) pipCode(args []string) string {
 
 // match returns reason if a manifest whose name ends in suffix has text that pattern matches, or
 // cannot be read.
-func (t *inputTree) match(suffix string, pattern *regexp.Regexp, reason string) string {
+func (t *inputTree) match(suffix string, pattern *pattern.Pattern, reason string) string {
 	s := &scan{root: t.root}
 	for _, name := range t.named {
 		if !strings.HasSuffix(name, suffix) {

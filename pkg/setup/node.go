@@ -4,11 +4,11 @@ package setup
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // A manifest is what is read of package.json. Each field is decoded by itself, so that one
@@ -90,8 +90,8 @@ func (s *scan) npm(dir, file string, m manifest) {
 
 // pnpmLock and yarnLock match the version of a lock file's format.
 var (
-	pnpmLock = regexp.MustCompile(`(?m)^lockfileVersion: '?(\d+)\b`)
-	yarnLock = regexp.MustCompile(`(?m)^__metadata:\s+version: (\d+)$`)
+	pnpmLock = pattern.New(`(?m)^lockfileVersion: '?(\d+)\b`)
+	yarnLock = pattern.New(`(?m)^__metadata:\s+version: (\d+)$`)
 )
 
 // pnpm returns the newest version of pnpm that reads the lock file without changing it.
@@ -157,7 +157,7 @@ func (s *scan) pinned(dir, file, pin, reads string, argv []string) {
 func (s *scan) fetch(dir, file, name, version string) string {
 	if s.fetched[name] == "" {
 		s.path(".", Tools+"/node_modules/.bin")
-		spec := regexp.MustCompile(`^yarn@([2-9]|\d\d)`).ReplaceAllString(version, "@yarnpkg/cli-dist@$1")
+		spec := pattern.New(`^yarn@([2-9]|\d\d)`).ReplaceAllString(version, "@yarnpkg/cli-dist@$1")
 		s.fetched[name] = s.add(".", step{
 			id: name, file: dirFile(dir, file), why: "install " + version, registry: "npm",
 			argv: []string{"npm", "install", "--prefix", Tools, "--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts", spec},
@@ -184,7 +184,7 @@ func (s *scan) corepack(dir, file string) string {
 	return s.shims
 }
 
-var pinnedManager = regexp.MustCompile(`^(npm|pnpm|yarn|bun)@[0-9][0-9A-Za-z.-]{0,63}(\+[0-9A-Za-z.]{1,200})?$`)
+var pinnedManager = pattern.New(`^(npm|pnpm|yarn|bun)@[0-9][0-9A-Za-z.-]{0,63}(\+[0-9A-Za-z.]{1,200})?$`)
 
 // pin returns the manager, version and hash in packageManager, or "".
 func (s *scan) pin(dir string, m manifest) string {
@@ -221,9 +221,9 @@ func names(raw json.RawMessage) map[string]string {
 }
 
 var (
-	nodeElsewhere = regexp.MustCompile(`^(git[+:@]|github:|gitlab:|bitbucket:|https?:|[\w.-]+/[\w.-]+(#.*)?$)`)
-	npmRegistry   = regexp.MustCompile(`(?m)^\s*(@[^:\s]+:)?registry\s*=\s*(\S+)`)
-	yarnRegistry  = regexp.MustCompile(`(?m)^\s*npmRegistryServer:\s*(\S+)`)
+	nodeElsewhere = pattern.New(`^(git[+:@]|github:|gitlab:|bitbucket:|https?:|[\w.-]+/[\w.-]+(#.*)?$)`)
+	npmRegistry   = pattern.New(`(?m)^\s*(@[^:\s]+:)?registry\s*=\s*(\S+)`)
+	yarnRegistry  = pattern.New(`(?m)^\s*npmRegistryServer:\s*(\S+)`)
 )
 
 // nodeNotes notes packages that do not come from the host's registry.
@@ -239,7 +239,7 @@ func (s *scan) nodeNotes(dir string, m manifest) {
 	}
 	for _, config := range []struct {
 		file    string
-		pattern *regexp.Regexp
+		pattern *pattern.Pattern
 	}{{".npmrc", npmRegistry}, {".yarnrc", npmRegistry}, {".yarnrc.yml", yarnRegistry}} {
 		text, _ := s.read(dir, config.file)
 		for _, match := range config.pattern.FindAllStringSubmatch(text, 8) {

@@ -3,16 +3,17 @@
 package setup
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 var (
-	cargoSource  = regexp.MustCompile(`(?m)^\s*\[(source|registries|registry)[.\]]`)
-	cargoGit     = regexp.MustCompile(`(?m)\bgit\s*=\s*"|^source = "git\+`)
-	cargoMembers = regexp.MustCompile(`(?ms)^\s*members\s*=\s*\[([^\]]*)\]`)
-	quotedWord   = regexp.MustCompile(`"([^"\n]{1,255})"`)
-	gemSource    = regexp.MustCompile(`(?m)^\s*(?:source|remote:?)[ (]+["']?(https?://[^"'\s]+)`)
+	cargoSource  = pattern.New(`(?m)^\s*\[(source|registries|registry)[.\]]`)
+	cargoGit     = pattern.New(`(?m)\bgit\s*=\s*"|^source = "git\+`)
+	cargoMembers = pattern.New(`(?ms)^\s*members\s*=\s*\[([^\]]*)\]`)
+	quotedWord   = pattern.New(`"([^"\n]{1,255})"`)
+	gemSource    = pattern.New(`(?m)^\s*(?:source|remote:?)[ (]+["']?(https?://[^"'\s]+)`)
 )
 
 // rust detects a Cargo project.

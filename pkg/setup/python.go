@@ -4,9 +4,10 @@ package setup
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // Venv is the project's virtual environment, below its directory. The tools that make one
@@ -175,7 +176,7 @@ func each(option string, words []string) []string {
 	return argv
 }
 
-var pipElsewhere = regexp.MustCompile(`(?m)^\s*(?:-i|--index-url|--extra-index-url)[ =]|^[^#\n]*(?:\b(?:git|hg|svn|bzr)\+|https?://)`)
+var pipElsewhere = pattern.New(`(?m)^\s*(?:-i|--index-url|--extra-index-url)[ =]|^[^#\n]*(?:\b(?:git|hg|svn|bzr)\+|https?://)`)
 
 // requirementNotes notes requirements that do not come from the host's index.
 func (s *scan) requirementNotes(dir, file string) {

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -113,8 +113,8 @@ func (s *Setup) AddReportedServices(names []string, texts []string) {
 // not in PATH.
 var (
 	postgresPlaces = []string{"usr/lib/postgresql/*/bin/initdb", "usr/pgsql-*/bin/initdb"}
-	initdb         = regexp.MustCompile(`(?m)^(/usr/(?:lib/postgresql/|pgsql-)[0-9]{1,3}/bin/)initdb `)
-	version        = regexp.MustCompile(`[0-9]{1,3}`)
+	initdb         = pattern.New(`(?m)^(/usr/(?:lib/postgresql/|pgsql-)[0-9]{1,3}/bin/)initdb `)
+	version        = pattern.New(`[0-9]{1,3}`)
 )
 
 // postgresDirectory returns the directory of the newest server, with a slash, or "".

@@ -43,13 +43,13 @@ import (
 	"maps"
 	"os/exec"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -280,7 +280,7 @@ func (s *scan) add(dir string, st step) string {
 	return p.ID
 }
 
-var notInID = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+var notInID = pattern.New(`[^A-Za-z0-9._-]+`)
 
 // id returns "setup-NAME" for the root and "setup-NAME-DIR" below it, once.
 func (s *scan) id(name, dir string) string {

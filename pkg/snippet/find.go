@@ -4,10 +4,10 @@ package snippet
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -94,7 +94,7 @@ var interpreters = map[string]interpreter{
 	"ts-node": {language: "typescript", flags: "ep", long: nodeLong, values: "rOPC"},
 }
 
-var numbered = regexp.MustCompile(`^(python|pypy|node)(js)?[-0-9.]*$`)
+var numbered = pattern.New(`^(python|pypy|node)(js)?[-0-9.]*$`)
 
 // interpreterOf returns the interpreter that c starts, by its name alone.
 func interpreterOf(c proposal.Command) (interpreter, bool) {

@@ -3,9 +3,9 @@
 package snippet
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/snippet/grammar"
 )
@@ -172,10 +172,10 @@ var internals = map[string]bool{
 var climbs = map[string]bool{"__class__": true, "__base__": true, "__bases__": true, "__mro__": true, "mro()": true, "__subclasses__": true}
 
 // decoders turn text into other text that this reader does not see.
-var decoders = regexp.MustCompile(`^(base64\.|binascii\.|zlib\.decompress|gzip\.decompress|bz2\.decompress|lzma\.decompress|codecs\.(decode|getdecoder|lookup)|marshal\.loads?|bytes\.fromhex|bytearray\.fromhex|chr$|chr\(|bytes\(|bytes$|bytearray|struct\.pack|urllib\.parse\.unquote|html\.unescape|quopri\.|cryptography|Crypto)|\.decode\(`)
+var decoders = pattern.New(`^(base64\.|binascii\.|zlib\.decompress|gzip\.decompress|bz2\.decompress|lzma\.decompress|codecs\.(decode|getdecoder|lookup)|marshal\.loads?|bytes\.fromhex|bytearray\.fromhex|chr$|chr\(|bytes\(|bytes$|bytearray|struct\.pack|urllib\.parse\.unquote|html\.unescape|quopri\.|cryptography|Crypto)|\.decode\(`)
 
 // fetchers fetch text from elsewhere.
-var fetchers = regexp.MustCompile(`^(urllib\.request\.|requests\.|httpx\.|http\.client\.|urllib3\.|aiohttp\.|socket\.|os\.popen|subprocess\.|os\.environ|os\.getenv)`)
+var fetchers = pattern.New(`^(urllib\.request\.|requests\.|httpx\.|http\.client\.|urllib3\.|aiohttp\.|socket\.|os\.popen|subprocess\.|os\.environ|os\.getenv)`)
 
 // judge finds what n can do.
 func (r *pythonReader) judge(n grammar.Node) {

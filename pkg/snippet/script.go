@@ -3,9 +3,9 @@
 package snippet
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/snippet/grammar"
 )
@@ -36,7 +36,7 @@ func (r *scriptReader) read(tree *grammar.Tree) {
 	}
 }
 
-var address = regexp.MustCompile(`^[0-9.]+$|^[a-z0-9.-]+\.[a-z]{2,}$`)
+var address = pattern.New(`^[0-9.]+$|^[a-z0-9.-]+\.[a-z]{2,}$`)
 
 // bind records the names that n binds.
 func (r *scriptReader) bind(n grammar.Node) {
@@ -152,7 +152,7 @@ func (r *scriptReader) use(path string, n grammar.Node) {
 }
 
 // scriptInternals are ways around require and out of the snippet's own scope.
-var scriptInternals = regexp.MustCompile(`^process\.(binding|_linkedBinding|dlopen|mainModule|_debugProcess|_rawDebug)|^module\.(_load|constructor|Module\._load)|^module\(\)\._load|^require\.main\.(require|constructor)|\.constructor\.constructor|\.constructor\._load|\.__proto__\.constructor|arguments\.callee\.caller|prepareStackTrace`)
+var scriptInternals = pattern.New(`^process\.(binding|_linkedBinding|dlopen|mainModule|_debugProcess|_rawDebug)|^module\.(_load|constructor|Module\._load)|^module\(\)\._load|^require\.main\.(require|constructor)|\.constructor\.constructor|\.constructor\._load|\.__proto__\.constructor|arguments\.callee\.caller|prepareStackTrace`)
 
 // scriptRunners take text and run it.
 var scriptRunners = map[string]bool{
@@ -162,9 +162,9 @@ var scriptRunners = map[string]bool{
 
 var scriptTimers = map[string]bool{"setTimeout": true, "setInterval": true, "setImmediate": true}
 
-var scriptDecoders = regexp.MustCompile(`^(atob|unescape|decodeURI|decodeURIComponent|String\.fromCharCode|String\.fromCodePoint|zlib\.|crypto\.createDecipher|Buffer\.from|TextDecoder)`)
+var scriptDecoders = pattern.New(`^(atob|unescape|decodeURI|decodeURIComponent|String\.fromCharCode|String\.fromCodePoint|zlib\.|crypto\.createDecipher|Buffer\.from|TextDecoder)`)
 
-var scriptFetchers = regexp.MustCompile(`^(fetch|https?\.(get|request)|axios|got|undici|node-fetch|request|net\.|child_process\.|process\.env)`)
+var scriptFetchers = pattern.New(`^(fetch|https?\.(get|request)|axios|got|undici|node-fetch|request|net\.|child_process\.|process\.env)`)
 
 // judge finds what n can do.
 func (r *scriptReader) judge(n grammar.Node) {

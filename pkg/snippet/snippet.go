@@ -21,7 +21,6 @@ package snippet
 import (
 	"context"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -29,6 +28,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/snippet/grammar"
 )
@@ -206,7 +206,7 @@ func (r *reader) imported(module string) {
 }
 
 // cookie matches PEP 263's declaration of a file's encoding.
-var cookie = regexp.MustCompile(`^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)`)
+var cookie = pattern.New(`^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)`)
 
 // checkText checks the bytes. It reports whether a parser may read them.
 func (r *reader) checkText() bool {

@@ -20,12 +20,12 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/setup"
 	"github.com/fumehood/fumehood/pkg/terminal"
@@ -93,11 +93,11 @@ func Detect(root fs.FS) Repository {
 }
 
 // plainDir are directories whose names may appear in a workflow.
-var plainDir = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var plainDir = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 var (
-	makeTest  = regexp.MustCompile(`(?m)^test[ \t]*:([^=]|$)`)
-	goUse     = regexp.MustCompile(`(?m)^\s*(?:use\s+)?\./([A-Za-z0-9][A-Za-z0-9._-]{0,63})\s*$`)
+	makeTest  = pattern.New(`(?m)^test[ \t]*:([^=]|$)`)
+	goUse     = pattern.New(`(?m)^\s*(?:use\s+)?\./([A-Za-z0-9][A-Za-z0-9._-]{0,63})\s*$`)
 	gradles   = []string{"settings.gradle.kts", "settings.gradle", "build.gradle.kts", "build.gradle"}
 	pythons   = []string{"pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "requirements.txt", "requirements-dev.txt", "requirements-test.txt", "dev-requirements.txt", "test-requirements.txt"}
 	makefiles = []string{"GNUmakefile", "makefile", "Makefile"}

@@ -18,13 +18,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
 
 	"github.com/fumehood/fumehood/pkg/config"
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -88,12 +88,12 @@ var refused = map[string]string{
 
 // steering matches names of variables that decide which code a program loads, or that the
 // sandbox sets itself: those of the shell, the loader, git, interpreters and package tools.
-var steering = regexp.MustCompile(`^(?i:LD_.*|DYLD_.*|GLIBC_.*|MALLOC_.*|BASH.*|ENV|SHELL.*|IFS|PS[0-9]|PROMPT_COMMAND|PATH|CDPATH|FPATH|HOME|USER|LOGNAME|TMP|TMPDIR|TEMP|PWD|OLDPWD|` +
+var steering = pattern.New(`^(?i:LD_.*|DYLD_.*|GLIBC_.*|MALLOC_.*|BASH.*|ENV|SHELL.*|IFS|PS[0-9]|PROMPT_COMMAND|PATH|CDPATH|FPATH|HOME|USER|LOGNAME|TMP|TMPDIR|TEMP|PWD|OLDPWD|` +
 	`GIT_.*|SSH_.*|GPG_.*|EDITOR|VISUAL|PAGER|LESS.*|.*_PROXY|SSL_.*|CURL_.*|WGETRC|.*_CA_BUNDLE|NODE_OPTIONS|NODE_PATH|NODE_EXTRA.*|NPM_CONFIG_.*|YARN_.*|PNPM_.*|COREPACK_.*|` +
 	`PYTHON.*|PIP_.*|UV_.*|POETRY_.*|VIRTUAL_ENV|CONDA.*|PERL.*|RUBY.*|GEM_.*|BUNDLE_.*|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|CLASSPATH|MAVEN_.*|GRADLE_.*|` +
 	`GO.*|CGO_.*|CARGO.*|RUST.*|CC|CXX|LD|AR|CFLAGS|CXXFLAGS|LDFLAGS|MAKE.*|DOTNET_.*|NUGET_.*|PHP.*|COMPOSER.*|LUA_.*|DENO_.*|BUN_.*|DOCKER_.*|FUMEHOOD.*|GITHUB_.*|RUNNER_.*|ACTIONS_.*)$`)
 
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+var variable = pattern.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
 func stop(hint, format string, args ...any) error {
 	return &proposal.StopError{Code: "rootfs.devcontainer", Message: "invalid devcontainer.json: " + fmt.Sprintf(format, args...), Hint: hint}

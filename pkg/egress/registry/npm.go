@@ -12,10 +12,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // findNpm runs "npm config" to find the default registry and those of scopes.
@@ -101,7 +102,7 @@ func npmConfig(ctx context.Context, a *asker, r *Registry) (map[string]any, erro
 	return config, nil
 }
 
-var scopeKey = regexp.MustCompile(`^@[a-z0-9~][a-z0-9._~-]*:registry$`)
+var scopeKey = pattern.New(`^@[a-z0-9~][a-z0-9._~-]*:registry$`)
 
 // addScopes adds "@scope:registry". It goes into the sandbox as a file, because a shell
 // drops variables with such names.
@@ -144,7 +145,7 @@ func npmFiles(config map[string]any) ([]string, error) {
 	return files, nil
 }
 
-var registryLine = regexp.MustCompile(`^\s*(registry|@[^\s=:]+:registry)\s*=\s*"?([^"\s]+)"?\s*$`)
+var registryLine = pattern.New(`^\s*(registry|@[^\s=:]+:registry)\s*=\s*"?([^"\s]+)"?\s*$`)
 
 // addHidden adds the registries that npm does not print because their URL contains a
 // password.
@@ -170,7 +171,7 @@ func npmVariable() string {
 }
 
 // A token is in a line "//host/path/:_authToken=…".
-var tokenLine = regexp.MustCompile(`^\s*//([^\s=]+?)/?:(_authToken|_auth|username|_password)\s*=\s*"?([^"\s]*)"?\s*$`)
+var tokenLine = pattern.New(`^\s*//([^\s=]+?)/?:(_authToken|_auth|username|_password)\s*=\s*"?([^"\s]*)"?\s*$`)
 
 func (r *Registry) readTokens(text string) {
 	users, passwords := map[string]string{}, map[string]string{}

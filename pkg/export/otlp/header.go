@@ -5,9 +5,9 @@ package otlp
 import (
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -17,9 +17,9 @@ import (
 type Header struct{ Name, Variable string }
 
 var (
-	headerName   = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+.^_|~-]{1,100}$`)
-	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,200}$`)
-	headerValue  = regexp.MustCompile(`^[ -~]+$`)
+	headerName   = pattern.New(`^[A-Za-z0-9!#$%&'*+.^_|~-]{1,100}$`)
+	variableName = pattern.New(`^[A-Za-z_][A-Za-z0-9_]{0,200}$`)
+	headerValue  = pattern.New(`^[ -~]+$`)
 )
 
 // ours are the headers that HTTP and OTLP set themselves.

@@ -45,7 +45,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -55,6 +54,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/image"
 	"github.com/fumehood/fumehood/pkg/internal/lease"
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/internal/store"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -203,7 +203,7 @@ func open(path string) (*Layer, error) {
 	return l, nil
 }
 
-var runID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+var runID = pattern.New(`^[A-Za-z0-9._-]{1,128}$`)
 
 // own returns an error if another user can change file.
 func own(file *os.File) error {

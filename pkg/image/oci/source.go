@@ -19,7 +19,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"regexp"
 	"strings"
 	"time"
 
@@ -28,6 +27,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // A source has the parts of images by their digests. What it returns is verified by its
@@ -234,7 +235,7 @@ func (r registry) open(ctx context.Context, kind string, digest v1.Hash) (io.Rea
 
 // query matches the queries of addresses: those of storage that registries redirect to are
 // credentials.
-var query = regexp.MustCompile(`\?[^\s"]*`)
+var query = pattern.New(`\?[^\s"]*`)
 
 func cannotPull(what string, err error) error {
 	text := query.ReplaceAllString(err.Error(), "?…")

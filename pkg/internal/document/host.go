@@ -5,21 +5,22 @@ package document
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // Registries are the names that may follow "registry:".
 var Registries = []string{"go", "npm", "pypi", "crates", "maven", "rubygems", "apt", "github-releases"}
 
 var (
-	hostName = regexp.MustCompile(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
-	portText = regexp.MustCompile(`^[1-9][0-9]{0,4}$`)
+	hostName = pattern.New(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
+	portText = pattern.New(`^[1-9][0-9]{0,4}$`)
 	// numeric matches the last part of addresses in unusual forms that resolvers
 	// accept: 127.1, 0x7f000001, 017700000001.
-	numeric = regexp.MustCompile(`(^|\.)([0-9]+|0x[0-9a-f]*)$`)
+	numeric = pattern.New(`(^|\.)([0-9]+|0x[0-9a-f]*)$`)
 )
 
 func validHost(n *Node) string { return InvalidHost(n.Value) }

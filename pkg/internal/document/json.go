@@ -6,9 +6,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // readJSON parses one JSON document into a tree. encoding/json checks the grammar
@@ -136,7 +137,7 @@ func (r *jsonReader) skip() {
 	}
 }
 
-var jsonEscape = regexp.MustCompile(`\\(?:u([0-9a-fA-F]{4})|.)`)
+var jsonEscape = pattern.New(`\\(?:u([0-9a-fA-F]{4})|.)`)
 
 // loneSurrogate reports whether a JSON string escapes a surrogate without its other
 // half, which encoding/json silently replaces with U+FFFD.

@@ -4,9 +4,10 @@ package document
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // A Shape defines the valid values at one place of a document. Check checks documents
@@ -20,8 +21,8 @@ type Shape struct {
 	// For texts.
 	Lines   bool // newlines and tabs are allowed
 	Empty   bool // "" is allowed
-	Pattern *regexp.Regexp
-	Never   *regexp.Regexp // and this must not match: for what the pattern cannot express
+	Pattern *pattern.Pattern
+	Never   *pattern.Pattern // and this must not match: for what the pattern cannot express
 	Choice  []string
 	// Unknown returns the message for a text that Choice does not have; nil for a general one.
 	Unknown func(value string) string

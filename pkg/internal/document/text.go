@@ -4,13 +4,14 @@ package document
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
-var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+var plainName = pattern.New(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 
 // hidden are the characters that a document must not contain anywhere: controls other
 // than newline and tab, separators that some readers take for line breaks, and

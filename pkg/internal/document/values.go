@@ -4,11 +4,11 @@ package document
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -28,13 +28,13 @@ const (
 const inside = `a path relative to the workspace, without ".."`
 
 var (
-	outside  = regexp.MustCompile(`^/|^\.\./|/\.\./|/\.\.$|^\.\.$`)
-	duration = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+$`)
-	size     = regexp.MustCompile(`^[1-9][0-9]{0,14} ?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)$`)
+	outside  = pattern.New(`^/|^\.\./|/\.\./|/\.\.$|^\.\.$`)
+	duration = pattern.New(`^([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+$`)
+	size     = pattern.New(`^[1-9][0-9]{0,14} ?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)$`)
 
-	envName = Shape{Kind: Text, Max: 128, Pattern: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`),
+	envName = Shape{Kind: Text, Max: 128, Pattern: pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`),
 		Want: "a variable's name: letters, digits and _"}
-	host = Shape{Kind: Text, Max: 260, Pattern: regexp.MustCompile(`^[A-Za-z0-9.*:\[\]_-]+$`), Valid: validHost,
+	host = Shape{Kind: Text, Max: 260, Pattern: pattern.New(`^[A-Za-z0-9.*:\[\]_-]+$`), Valid: validHost,
 		Want: `a host such as "example.com", "*.example.com", "example.com:8080" or "192.0.2.1:443", without scheme and path, or "registry:npm"`}
 )
 
@@ -78,7 +78,7 @@ func Limits() *Shape {
 
 // ID returns the shape of a proposal's id.
 func ID(doc string) *Shape {
-	return &Shape{Kind: Text, Max: 64, Doc: doc, Pattern: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`),
+	return &Shape{Kind: Text, Max: 64, Doc: doc, Pattern: pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`),
 		Want: "at most 64 letters, digits, dots, _ and -, the first a letter or digit"}
 }
 

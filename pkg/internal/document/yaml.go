@@ -7,12 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // readYAML parses one YAML document into a tree. Nothing is resolved, expanded or
@@ -44,7 +45,7 @@ func decodeYAML(dec *yaml.Decoder, into *yaml.Node) (err error) {
 	return dec.Decode(into)
 }
 
-var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
+var yamlError = pattern.New(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
 
 // reportYAML reports where the parser stopped. The parser reports only the line,
 // so the column is that of the line's first character that is not blank.
@@ -131,9 +132,9 @@ func yamlPlainNode(y *yaml.Node, at Position, path string, ps *Problems) bool {
 }
 
 var (
-	jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+	jsonNumber = pattern.New(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 	// The words that YAML 1.1 takes for booleans and for base-60 numbers.
-	yaml11 = regexp.MustCompile(`^(?i:y|yes|n|no|on|off)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$|^=$`)
+	yaml11 = pattern.New(`^(?i:y|yes|n|no|on|off)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$|^=$`)
 )
 
 // yamlScalar returns the kind of a scalar if all YAML parsers agree on it, and

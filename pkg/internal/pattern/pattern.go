@@ -37,3 +37,41 @@ func (p *Pattern) SubexpIndex(name string) int { return p.form().SubexpIndex(nam
 
 // ReplaceAll is regexp's.
 func (p *Pattern) ReplaceAll(src, repl []byte) []byte { return p.form().ReplaceAll(src, repl) }
+
+// Match is regexp's.
+func (p *Pattern) Match(b []byte) bool { return p.form().Match(b) }
+
+// FindString is regexp's.
+func (p *Pattern) FindString(s string) string { return p.form().FindString(s) }
+
+// FindSubmatch is regexp's.
+func (p *Pattern) FindSubmatch(b []byte) [][]byte { return p.form().FindSubmatch(b) }
+
+// FindAllStringSubmatch is regexp's.
+func (p *Pattern) FindAllStringSubmatch(s string, n int) [][]string {
+	return p.form().FindAllStringSubmatch(s, n)
+}
+
+// FindAllStringIndex is regexp's.
+func (p *Pattern) FindAllStringIndex(s string, n int) [][]int {
+	return p.form().FindAllStringIndex(s, n)
+}
+
+// FindAllIndex is regexp's.
+func (p *Pattern) FindAllIndex(b []byte, n int) [][]int { return p.form().FindAllIndex(b, n) }
+
+// FindAllSubmatchIndex is regexp's.
+func (p *Pattern) FindAllSubmatchIndex(b []byte, n int) [][]int {
+	return p.form().FindAllSubmatchIndex(b, n)
+}
+
+// ReplaceAllString is regexp's.
+func (p *Pattern) ReplaceAllString(src, repl string) string {
+	return p.form().ReplaceAllString(src, repl)
+}
+
+// FindStringIndex is regexp's.
+func (p *Pattern) FindStringIndex(s string) []int { return p.form().FindStringIndex(s) }
+
+// FindAllString is regexp's.
+func (p *Pattern) FindAllString(s string, n int) []string { return p.form().FindAllString(s, n) }

@@ -5,7 +5,8 @@ package secrets
 import (
 	"bytes"
 	"io"
-	"regexp"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // A Live replaces secrets in a text while the text is still being written. Each line is
@@ -53,7 +54,7 @@ func (l *Live) Tally() Tally { return l.count.tally() }
 func (l *Live) Held() int { return len(l.mask.held) + len(l.search.held) - l.search.done }
 
 // keyBegins is the beginning of the one kind of find that has lines.
-var keyBegins = regexp.MustCompile(`(?i)-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY`)
+var keyBegins = pattern.New(`(?i)-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY`)
 
 // release writes the complete lines of the held text, except for an incomplete private key.
 func (s *searcher) release() error {
@@ -78,4 +79,4 @@ func (s *searcher) release() error {
 }
 
 // keyEnds is the end of a private key, after its first line's "-----BEGIN".
-var keyEnds = regexp.MustCompile(`(?i)PRIVATE KEY(?: BLOCK)?-----[\s\S]{64,}?KEY(?: BLOCK)?-----`)
+var keyEnds = pattern.New(`(?i)PRIVATE KEY(?: BLOCK)?-----[\s\S]{64,}?KEY(?: BLOCK)?-----`)

@@ -5,11 +5,11 @@ package secrets
 import (
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -78,7 +78,7 @@ const (
 	before  = 48
 )
 
-var ordinary = regexp.MustCompile(`(?i)(\bh1:|\bsha-?(1|256|384|512)[:=-]|\b(hash|sum|digest|checksum|integrity|fingerprint|etag|cache[ _-]?key)\b)[^\n]{0,24}$`)
+var ordinary = pattern.New(`(?i)(\bh1:|\bsha-?(1|256|384|512)[:=-]|\b(hash|sum|digest|checksum|integrity|fingerprint|etag|cache[ _-]?key)\b)[^\n]{0,24}$`)
 
 // textSpans finds the secrets of a text that is not a request.
 func (s *Scanner) textSpans(text string, maximum int, patience time.Duration) []found {

@@ -26,11 +26,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // ErrTooLarge means that an entry is larger than the whole store.
@@ -42,7 +43,7 @@ const maxEntries = 100_000
 // abandoned is the age after which an unfinished file of an ended process is removed.
 const abandoned = 24 * time.Hour
 
-var keys = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var keys = pattern.New(`^[0-9a-f]{64}$`)
 
 // lockName and the prefix of unfinished files are not keys.
 const (

@@ -5,13 +5,13 @@ package explain
 import (
 	"context"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/facts"
 	"github.com/fumehood/fumehood/pkg/policy/module"
@@ -29,7 +29,7 @@ const (
 
 // aboutProgram matches conditions on the program: if one holds and none fails, the rule is
 // about this program.
-var aboutProgram = regexp.MustCompile(`\binput\.command\.program\b`)
+var aboutProgram = pattern.New(`\binput\.command\.program\b`)
 
 // near are the rules that allow the programs of docs, but not docs.
 func (v *Adviser) near(ctx context.Context, docs []policy.Document) []Near {

@@ -5,10 +5,10 @@ package explain
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -17,7 +17,7 @@ const maxHosts = 32
 
 // internalName matches names that usually have a private address: a single label, those of
 // local networks, and names with a label like corp.
-var internalName = regexp.MustCompile(`^[^.]+$|\.(local|internal|intranet|lan|home\.arpa|private|test)$|(^|\.)(corp|internal|intranet|intra|svc)\.`)
+var internalName = pattern.New(`^[^.]+$|\.(local|internal|intranet|lan|home\.arpa|private|test)$|(^|\.)(corp|internal|intranet|intra|svc)\.`)
 
 // privateNotes says of each internal name that p requests, and for which the gateway has no
 // private rule, which rule it needs in addition to the grant.

@@ -3,10 +3,10 @@
 package explain
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -21,22 +21,22 @@ type Rewrite struct {
 type rewriting struct {
 	codes   []string // without "parse."
 	hint    string
-	pattern *regexp.Regexp // nil: only the hint is given
+	pattern *pattern.Pattern // nil: only the hint is given
 	into    string
 }
 
 var rewritings = []rewriting{
 	{[]string{"dynamic-program"}, "name the program directly: it is looked up all the same",
-		regexp.MustCompile("\"?(?:\\$\\(|`)(?:which|command -v|type -p) ([\\w.+-]+)(?:\\)|`)\"?"), "$1"},
+		pattern.New("\"?(?:\\$\\(|`)(?:which|command -v|type -p) ([\\w.+-]+)(?:\\)|`)\"?"), "$1"},
 	{[]string{"dynamic-program", "dynamic-script"}, "propose each command separately, or pass names to xargs",
-		regexp.MustCompile(`(?s)^for (\w+) in \$\(([^()]+)\);?\s*do (\w.*?)\s+["']?\$\{?(\w+)\}?["']?\s*;?\s*done$`), "$2 | xargs $3"},
+		pattern.New(`(?s)^for (\w+) in \$\(([^()]+)\);?\s*do (\w.*?)\s+["']?\$\{?(\w+)\}?["']?\s*;?\s*done$`), "$2 | xargs $3"},
 	{[]string{"eval"}, "write the command that eval would run",
-		regexp.MustCompile(`(?s)^eval ["']([^"'$` + "`" + `\\]+)["']$`), "$1"},
+		pattern.New(`(?s)^eval ["']([^"'$` + "`" + `\\]+)["']$`), "$1"},
 	{[]string{"shell-stdin"}, "write the commands that the shell would read",
-		regexp.MustCompile(`(?s)^(?:echo|printf) (?:-[ne]+ )?["']([^"'$` + "`" + `\\]+)["'] \| (?:ba|da)?sh$`), "$1"},
+		pattern.New(`(?s)^(?:echo|printf) (?:-[ne]+ )?["']([^"'$` + "`" + `\\]+)["'] \| (?:ba|da)?sh$`), "$1"},
 	{[]string{"shell-stdin", "file-driven"}, "write the commands in the proposal, or as code with language bash", nil, ""},
 	{[]string{"source"}, "run the file as a program, if later commands do not need its settings, or set them in env",
-		regexp.MustCompile(`^(?:source|\.) (?:\./)?([\w./-]+)$`), "bash $1"},
+		pattern.New(`^(?:source|\.) (?:\./)?([\w./-]+)$`), "bash $1"},
 	{[]string{"dynamic-script"}, "write the script literally, in single quotes", nil, ""},
 	{[]string{"hidden-evaluation"}, "compute with plain numbers, or in python3 as code with language python", nil, ""},
 	{[]string{"too-long", "too-deep", "too-many"}, "propose its parts separately, with needs between them", nil, ""},

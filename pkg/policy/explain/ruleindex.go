@@ -4,13 +4,13 @@ package explain
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/facts"
 	"github.com/fumehood/fumehood/pkg/policy/module"
@@ -112,7 +112,7 @@ func texts(v any) []string {
 	return all
 }
 
-var plainID = regexp.MustCompile(`^[a-z0-9_-]+(\.[a-z0-9_-]+)+$`)
+var plainID = pattern.New(`^[a-z0-9_-]+(\.[a-z0-9_-]+)+$`)
 
 // idOf finds the id in a rule's head: the value of "rule", or the first argument of a
 // function that makes the member.
@@ -138,7 +138,7 @@ func (d definition) is(id string) bool {
 // allFiles selects all files.
 func allFiles(policy.File) bool { return true }
 
-var exampleLine = regexp.MustCompile(`(?m)^#\s+(match|not_match):.*$`)
+var exampleLine = pattern.New(`(?m)^#\s+(match|not_match):.*$`)
 
 // exemplifies reports whether an example in f names program. It is called under b's lock.
 func (b *ruleIndex) exemplifies(f policy.File, program string) bool {

@@ -6,10 +6,10 @@ import (
 	"cmp"
 	"context"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/policy/facts"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -107,9 +107,9 @@ func reduced(text string, values []string, try func(string) tried) tried {
 }
 
 var (
-	assignment  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
-	redirection = regexp.MustCompile(`^[0-9&]*(>>?|>\||<>)[^&(]`)
-	plainWord   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.+-]*$`)
+	assignment  = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	redirection = pattern.New(`^[0-9&]*(>>?|>\||<>)[^&(]`)
+	plainWord   = pattern.New(`^[A-Za-z][A-Za-z0-9_.+-]*$`)
 	breaks      = []string{"|", "||", "&&", ";", "&", "{", "}", "(", ")", "|&", "!", "do", "then", "else"}
 )
 

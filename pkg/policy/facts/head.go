@@ -3,9 +3,9 @@
 package facts
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -21,15 +21,15 @@ const (
 	kindTemp       // a new file or directory under /tmp, as mktemp prints it
 )
 
-var mktempCall = regexp.MustCompile(`^\$\(mktemp( -d| -q| -t [\w.-]*X{3,}[\w.]*| --suffix=[\w.]+| --directory| /tmp(/\w[\w.-]*)*/[\w.-]*X{3,}[\w.]*)*\)$`)
+var mktempCall = pattern.New(`^\$\(mktemp( -d| -q| -t [\w.-]*X{3,}[\w.]*| --suffix=[\w.]+| --directory| /tmp(/\w[\w.-]*)*/[\w.-]*X{3,}[\w.]*)*\)$`)
 
 // shellOwn are variables that the shell sets itself, so they may have values besides those
 // that the text sets.
-var shellOwn = regexp.MustCompile(`^(_|REPLY|OPTARG|OPTIND|MAPFILE|PWD|OLDPWD|DIRSTACK|BASH\w*|COPROC\w*|COMP\w*|READLINE\w*|FUNCNAME|IFS|RANDOM|SRANDOM|SECONDS|LINENO|PIPESTATUS|HOME|PATH|GROUPS|E?UID|PPID|SHLVL|HIST\w*|HOST\w*|LINES|COLUMNS|EPOCH\w*)$`)
+var shellOwn = pattern.New(`^(_|REPLY|OPTARG|OPTIND|MAPFILE|PWD|OLDPWD|DIRSTACK|BASH\w*|COPROC\w*|COMP\w*|READLINE\w*|FUNCNAME|IFS|RANDOM|SRANDOM|SECONDS|LINENO|PIPESTATUS|HOME|PATH|GROUPS|E?UID|PPID|SHLVL|HIST\w*|HOST\w*|LINES|COLUMNS|EPOCH\w*)$`)
 
 // systemTail matches a rest that would name system files if the variable before it were
 // empty: not set yet, or set in another shell.
-var systemTail = regexp.MustCompile(`^/(etc|usr|home|root|proc|dev|var|bin|sbin|lib\w*|opt|sys|run|boot|srv|mnt|media|workspace|\.\w*)(/|$)|\.\.`)
+var systemTail = pattern.New(`^/(etc|usr|home|root|proc|dev|var|bin|sbin|lib\w*|opt|sys|run|boot|srv|mnt|media|workspace|\.\w*)(/|$)|\.\.`)
 
 // NewExpander reads the assignments of commands.
 func NewExpander(commands []proposal.Command) expander {

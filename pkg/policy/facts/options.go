@@ -13,11 +13,11 @@ package facts
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/policies"
 )
@@ -206,7 +206,7 @@ func (gs Grammars) Read(p program, args []proposal.Word) reading {
 	return r
 }
 
-var packaged = regexp.MustCompile(`(^|/)(node_modules/\.bin|vendor/bin|\.?venv/bin)/[^/]+$`)
+var packaged = pattern.New(`(^|/)(node_modules/\.bin|vendor/bin|\.?venv/bin)/[^/]+$`)
 
 // installed is the known tool at name, where package managers install tools, or "".
 func installed(name string) string {

@@ -4,9 +4,9 @@ package facts
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -14,12 +14,12 @@ import (
 // system, function or none.
 type program struct{ Name, Place string }
 
-var versioned = regexp.MustCompile(`^(python|pip|gcc|g\+\+|clang|clang\+\+|ruby|php|node|lua|perl|java|clang-format|clang-tidy|gdb|lldb|lldb-server|perf|bpftrace)[-_]?([0-9]+)(\.[0-9]+)*$`)
+var versioned = pattern.New(`^(python|pip|gcc|g\+\+|clang|clang\+\+|ruby|php|node|lua|perl|java|clang-format|clang-tidy|gdb|lldb|lldb-server|perf|bpftrace)[-_]?([0-9]+)(\.[0-9]+)*$`)
 
 var systemDirs = map[string]bool{"/usr/bin": true, "/bin": true, "/usr/local/bin": true, "/usr/local/go/bin": true}
 
 // postgresDirs are where distributions keep PostgreSQL's programs.
-var postgresDirs = regexp.MustCompile(`^/usr/(lib/postgresql/|pgsql-)[0-9]{1,3}/bin$`)
+var postgresDirs = pattern.New(`^/usr/(lib/postgresql/|pgsql-)[0-9]{1,3}/bin$`)
 
 // ProgramOf is the tool that c runs. Another path is another program, so a file called
 // ./cat is never taken for cat.

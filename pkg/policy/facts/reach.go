@@ -3,9 +3,9 @@
 package facts
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -56,9 +56,9 @@ func ValuesOf(value string) []string {
 }
 
 var (
-	pathStart = regexp.MustCompile(`(?:^|[=:,;@"'])((?:~|/|\.\./)[^=:,;@"' ]*)|^-[A-Za-z]((?:~|/|\.\./)[^=:,;@"' ]*)`)
-	address   = regexp.MustCompile(`(^|[=:@])(https?|ftp|ssh|git|oci|data|file)(\+\w+)?:(//|/|text/)`)
-	nameEnd   = regexp.MustCompile(`[=:/~].*|\.\./.*`)
+	pathStart = pattern.New(`(?:^|[=:,;@"'])((?:~|/|\.\./)[^=:,;@"' ]*)|^-[A-Za-z]((?:~|/|\.\./)[^=:,;@"' ]*)`)
+	address   = pattern.New(`(^|[=:@])(https?|ftp|ssh|git|oci|data|file)(\+\w+)?:(//|/|text/)`)
+	nameEnd   = pattern.New(`[=:/~].*|\.\./.*`)
 )
 
 // A Path is a path in a word.

@@ -4,9 +4,10 @@ package facts
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // isHome reports whether clean is in a user's home directory.
@@ -63,7 +64,7 @@ func secret(clean string) bool {
 
 // plainProc are the files under /proc that do not reveal another process's memory,
 // environment, files or root.
-var plainProc = regexp.MustCompile(`^/proc(/(cpuinfo|meminfo|version|loadavg|uptime|stat|vmstat|diskstats|filesystems|mounts|devices|swaps|partitions|interrupts|cgroups|sys/(kernel|vm|fs)/[\w./-]+|(self|thread-self|[0-9]+)/(status|cgroup|limits|stat|statm|comm|mounts|mountinfo|sched|schedstat|oom_score|oom_score_adj|io|uid_map|gid_map))?)?$`)
+var plainProc = pattern.New(`^/proc(/(cpuinfo|meminfo|version|loadavg|uptime|stat|vmstat|diskstats|filesystems|mounts|devices|swaps|partitions|interrupts|cgroups|sys/(kernel|vm|fs)/[\w./-]+|(self|thread-self|[0-9]+)/(status|cgroup|limits|stat|statm|comm|mounts|mountinfo|sched|schedstat|oom_score|oom_score_adj|io|uid_map|gid_map))?)?$`)
 
 func secretProc(clean string) bool {
 	_, ok := within(clean, "/proc")

@@ -4,9 +4,9 @@ package facts
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -18,7 +18,7 @@ type Placed struct {
 
 // homePath does not match ~name without a slash, which tools use for "not" and for an
 // ancestor, except for root and runner.
-var homePath = regexp.MustCompile(`(?:^|[\s:<>("']|\S=)(?:~(?:root|runner)?|~[\w.+-]+/|"?\$\{?HOME(?:[:%#/,^@][^}]*)?\}?"?)((?:/[^\s;|&<>()'"]*)?)(?:[\s;|&<>()'"/.*?\[]|$)`)
+var homePath = pattern.New(`(?:^|[\s:<>("']|\S=)(?:~(?:root|runner)?|~[\w.+-]+/|"?\$\{?HOME(?:[:%#/,^@][^}]*)?\}?"?)((?:/[^\s;|&<>()'"]*)?)(?:[\s;|&<>()'"/.*?\[]|$)`)
 
 // HomesIn finds the paths in the home directory that the text at span names. A word does
 // not show them: it has only the text before the tilde.
@@ -64,9 +64,9 @@ func unquoted(text string) string {
 	return kept.String()
 }
 
-var credentialName = regexp.MustCompile(`\$\{?[!#]?([A-Z][A-Z0-9_]*)`)
+var credentialName = pattern.New(`\$\{?[!#]?([A-Z][A-Z0-9_]*)`)
 
-var credentialWord = regexp.MustCompile(`(^|_)(TOKEN|SECRET|SECRETS|PASSWORD|PASSWD|CREDENTIALS?|APIKEY|API_KEY|ACCESS_KEY|PRIVATE_KEY|SIGNING_KEY|PAT|AUTH)(_|$)`)
+var credentialWord = pattern.New(`(^|_)(TOKEN|SECRET|SECRETS|PASSWORD|PASSWD|CREDENTIALS?|APIKEY|API_KEY|ACCESS_KEY|PRIVATE_KEY|SIGNING_KEY|PAT|AUTH)(_|$)`)
 
 // CredentialsIn finds the variables that the text at span expands and that have the names
 // of credentials.

@@ -4,10 +4,10 @@ package facts
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -16,8 +16,8 @@ import (
 
 var (
 	// variants are suffixes that distributions give to one of several builds of a tool.
-	variants = regexp.MustCompile(`^(.+?)(\.(openbsd|traditional|netkit|inetutils|nox|basic|tiny|gtk3?|athena|distrib|real|ws|db|exe|js|cjs|mjs|py|sh|pl|rb|phar))+$`)
-	vendors  = regexp.MustCompile(`^(inetutils|netkit|bsd|gnu)-(.+)$`)
+	variants = pattern.New(`^(.+?)(\.(openbsd|traditional|netkit|inetutils|nox|basic|tiny|gtk3?|athena|distrib|real|ws|db|exe|js|cjs|mjs|py|sh|pl|rb|phar))+$`)
+	vendors  = pattern.New(`^(inetutils|netkit|bsd|gnu)-(.+)$`)
 )
 
 // FileName is the plain name of the tool in the file at name.

@@ -5,12 +5,12 @@ package lint
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
@@ -18,7 +18,7 @@ import (
 var titled = []string{"allow", "ask", "deny", "note"}
 
 // ruleID matches a rule's id: a group, a dot and a name.
-var ruleID = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)+$`)
+var ruleID = pattern.New(`^[a-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)+$`)
 
 // A said is what the layer's rules with one id declare.
 type said struct {

@@ -13,9 +13,10 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // Parse parses a file of Rego within the bounds of policies. It reads METADATA only on
@@ -102,7 +103,7 @@ func ForPoint(point string, modules map[string]*ast.Module, all *Graph) map[stri
 	return own
 }
 
-var undefinedFunction = regexp.MustCompile(`undefined function ([a-z0-9_.]+)`)
+var undefinedFunction = pattern.New(`undefined function ([a-z0-9_.]+)`)
 
 // UndefinedFunctions are the undefined functions that err, an error of the compiler, names.
 func UndefinedFunctions(err error) []string {

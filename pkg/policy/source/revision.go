@@ -4,13 +4,14 @@ package source
 
 import (
 	"math/big"
-	"regexp"
 	"time"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 const hintRevision = "use integers (17) or RFC 3339 times (2026-11-21T15:00:00Z) for both the minimum and the bundle's revision"
 
-var integerRE = regexp.MustCompile(`^[0-9]{1,30}$`)
+var integerRE = pattern.New(`^[0-9]{1,30}$`)
 
 // older refuses a revision below the minimum, and revisions that cannot be compared.
 func older(name, revision, minimum string) error {

@@ -6,10 +6,11 @@ import (
 	"net"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 const maxSpec = 2048
@@ -91,7 +92,7 @@ func parseURL(spec string) (parsed, error) {
 	return p.pin(digest)
 }
 
-var repositoryRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+$`)
+var repositoryRE = pattern.New(`^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+$`)
 
 func parseOCI(spec string) (parsed, error) {
 	place, digest, pinned := strings.Cut(strings.TrimPrefix(spec, "oci:"), "@sha256:")
@@ -109,7 +110,7 @@ func notPinned(p parsed) error {
 	return stop(CodeDigest, "add @sha256: and the digest: without it, the server could return another policy tomorrow", nil, "%s is not pinned", p.shown)
 }
 
-var hexRE = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var hexRE = pattern.New(`^[0-9a-f]{64}$`)
 
 func (p parsed) pin(digest string) (parsed, error) {
 	if !hexRE.MatchString(digest) {

@@ -4,12 +4,12 @@ package trial
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -145,7 +145,7 @@ func (g *gatherer) word(t *ast.Term) {
 }
 
 // wordly are the words that a shell reads as one, unchanged.
-var wordly = regexp.MustCompile(`^[A-Za-z0-9_./@%+:,-][A-Za-z0-9_./@%+=:,-]{0,63}$`)
+var wordly = pattern.New(`^[A-Za-z0-9_./@%+:,-][A-Za-z0-9_./@%+=:,-]{0,63}$`)
 
 // add appends the text of t if it is a new word.
 func add(to *[]string, t *ast.Term, limit int) {

@@ -11,10 +11,10 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -88,7 +88,7 @@ const (
 	dollar  USD = million * million
 )
 
-var decimal = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,6})?$`)
+var decimal = pattern.New(`^[0-9]{1,6}(\.[0-9]{1,6})?$`)
 
 // ParseUSD reads an amount in dollars: at most six digits before and after the point.
 func ParseUSD(s string) (USD, error) {
@@ -123,7 +123,7 @@ func (u USD) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%d.%012d", u/dollar, u%dollar), nil
 }
 
-var exact = regexp.MustCompile(`^[0-9]{1,6}\.[0-9]{12}$`)
+var exact = pattern.New(`^[0-9]{1,6}\.[0-9]{12}$`)
 
 // UnmarshalText reads what MarshalText writes.
 func (u *USD) UnmarshalText(data []byte) error {

@@ -13,11 +13,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"regexp"
 	"sync"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/session/internal/wire"
 )
@@ -121,7 +121,7 @@ func (c *Client) Check(ctx context.Context, plan proposal.Plan) (records []propo
 	return records, err
 }
 
-var validID = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{12}$`)
+var validID = pattern.New(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{12}$`)
 
 // Open is gate.Gate.Open. A server has one session, ever: another is refused with session.taken.
 // If ctx ends, the session is closed. It is also closed when it is open for longer than
@@ -205,7 +205,7 @@ func (c *Client) send(ctx context.Context, q request) (*http.Response, error) {
 	return nil, refused(answer)
 }
 
-var validCode = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)*$`)
+var validCode = pattern.New(`^[a-z0-9-]+(\.[a-z0-9-]+)*$`)
 
 // refused returns the error that an answer has.
 func refused(answer *http.Response) error {

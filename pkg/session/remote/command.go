@@ -9,11 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"sync"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/session/internal/wire"
 )
@@ -21,7 +21,7 @@ import (
 // codeCancelled is the code of a call that ended before it was its turn, because the client asked.
 const codeCancelled = "session.cancelled"
 
-var validRequest = regexp.MustCompile(`^c[0-9]{1,18}$`)
+var validRequest = pattern.New(`^c[0-9]{1,18}$`)
 
 // A command is a request whose answer is a stream of events.
 type command struct {
