@@ -12,10 +12,12 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -412,9 +414,14 @@ func TestFirst(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			rec.reset(deny)
+			began := time.Now()
 			result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Argv: test.argv, Grant: proposal.Grant{Limits: test.limits}})
 			if err != nil || result.ExitCode != test.exit {
 				t.Fatalf("exit %d, %v; want %d; stderr %q", result.ExitCode, err, test.exit, result.Stderr.Head)
+			}
+			passed := time.Since(began).Milliseconds() + 1
+			if result.WallMS > passed || result.CPUMS > passed*int64(runtime.NumCPU()) { // no more than there was
+				t.Errorf("it took %d ms, of processors %d ms, in %d ms", result.WallMS, result.CPUMS, passed)
 			}
 			var first proposal.Event
 			for _, e := range rec.events {

@@ -122,7 +122,8 @@ func mountReadOnly(source, target string, users *os.File) error {
 	}
 	switch err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attr); {
 	case err == unix.EINVAL && users != nil: // as overlayfs, on which a container's root is
-		return fmt.Errorf("cannot mount %q: its file system does not support ID-mapped mounts; put it on a volume or another disk", source)
+		return stop("sandbox.start", fmt.Sprintf("cannot start the sandbox: cannot mount %q: its file system does not support ID-mapped mounts", source),
+			"put it on a volume or another disk", nil)
 	case err != nil:
 		return fmt.Errorf("cannot make tree %q read-only: %v", source, err)
 	}

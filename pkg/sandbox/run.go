@@ -455,6 +455,9 @@ func (c *command) crashed(r *proposal.Result, err error) error {
 // notStarted handles an exec that gVisor refused, such as a missing program. It is
 // the command's own failure, as long as the sandbox still answers.
 func (c *command) notStarted(cause error) (proposal.Result, error) {
+	if c.began.IsZero() { // it used nothing
+		c.measure()
+	}
 	code := syscall.WaitStatus(127 << 8)
 	if errors.Is(cause, errRefused) {
 		code = 126 << 8
@@ -464,6 +467,9 @@ func (c *command) notStarted(cause error) (proposal.Result, error) {
 		err = stop("sandbox.crashed", "the sandbox ended"+c.s.said(), "run fumehood doctor", cause)
 	}
 	r.Detail = "cannot start: " + cause.Error()
+	if c.x.Text != "" { // an image may not have the shell
+		r.Detail = "cannot start " + shell[0] + ": " + cause.Error()
+	}
 	return r, err
 }
 
