@@ -45,8 +45,7 @@ func watchFor(secret string, given func(args string) bool) (end func() []string)
 			}
 			all, _ := filepath.Glob("/proc/[0-9]*")
 			for _, dir := range all {
-				args, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
-				env, _ := os.ReadFile(filepath.Join(dir, "environ"))
+				args, env := sightingOf(dir)
 				if bytes.Contains(args, []byte(secret)) || bytes.Contains(env, []byte(secret)) && !given(string(args)) {
 					list = append(list, string(args))
 				}
@@ -54,6 +53,20 @@ func watchFor(secret string, given func(args string) bool) (end func() []string)
 		}
 	}()
 	return func() []string { close(stop); return <-found }
+}
+
+// sightingOf returns the arguments and the environment of a process, given its directory. A process that
+// is becoming another program has no arguments for a moment, and one that has ended has neither.
+func sightingOf(dir string) (args, env []byte) {
+	for range 20 {
+		args, _ = os.ReadFile(filepath.Join(dir, "cmdline"))
+		env, _ = os.ReadFile(filepath.Join(dir, "environ"))
+		if len(args) > 0 || len(env) == 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return args, env
 }
 
 // wantNoSecret fails if a step shows a secret in a form other than the mask that it asks the runner

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -62,7 +63,7 @@ func TestActionSplit(t *testing.T) {
 	want(t, "comment", w.comment().Body, "1 of 2 parts of the plan have no report: part-1-of-2")
 	phase("run", "INPUT_PLAN="+plans[0], "INPUT_NAME="+names[0])
 	r = phase("report")
-	d, err := plan.ReadDurations(readFile(t, r.outputs["durations"]))
+	d, err := plan.ReadDurations(bytes.NewReader(readFile(t, r.outputs["durations"])))
 	if r.code != exitOK || err != nil || len(d) != 3 {
 		t.Errorf("exit %d, %v, %v\n%s", r.code, d, err, r.log)
 	}

@@ -114,7 +114,15 @@ func (s sightings) look() {
 		environ, _ := os.ReadFile(dir + "/environ")
 		cmdline, _ := os.ReadFile(dir + "/cmdline")
 		status, _ := os.ReadFile(dir + "/status")
-		p := process{name: filepath.Base(string(bytes.SplitN(cmdline, []byte{0}, 2)[0])), key: bytes.Contains(append(environ, cmdline...), []byte(reviewerKey))}
+		name := string(bytes.SplitN(cmdline, []byte{0}, 2)[0])
+		if name == "" { // it becomes another program, or ends
+			comm, err := os.ReadFile(dir + "/comm")
+			if err != nil {
+				continue
+			}
+			name = strings.TrimSpace(string(comm))
+		}
+		p := process{name: filepath.Base(name), key: bytes.Contains(append(environ, cmdline...), []byte(reviewerKey))}
 		if found := parentOf.FindSubmatch(status); found != nil {
 			p.parent = string(found[1])
 		}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/review"
 	models "github.com/fumehood/fumehood/pkg/review/model"
 )
@@ -51,26 +50,12 @@ func (c *invocation) ask(s *reviewFlags, local review.Local) (d review.Document,
 		return d, err
 	}
 	s.asked.Subject = local.Subject(about.Repository, about.PR)
-	r, masks, err := s.asked.Prepare(c.Ctx)
-	if err != nil {
-		return d, err
-	}
-	s.handed = append(s.handed, masks...)
-	o, err := s.settings.Secrets(s.handed, os.Getenv)
-	if err != nil {
-		return d, err
-	}
-	if r.Redactor, err = gate.NewRedactor(o); err != nil {
-		return d, err
-	}
-	if r.Signer, err = s.settings.Signer(); err != nil {
+	r, masks, err := s.asked.PrepareWith(c.Ctx, s.settings, s.handed)
+	if s.handed = masks; err != nil {
 		return d, err
 	}
 	if s.artifacts != "" {
 		r.Dir = review.ModelDir(s.artifacts)
-	}
-	if r.Owner, err = process.ParseOwner(s.settings.Owner); err != nil {
-		return d, err
 	}
 	r.Guidance = func(trusted string) (review.Guidance, error) { return review.ReadGuidance(s.config, trusted) }
 	return local.Review(c.Ctx, r)

@@ -6,7 +6,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -68,11 +67,9 @@ func (c *invocation) durations(path string) plan.Durations {
 		return nil
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, plan.MaxDurationsFile+1))
-	d, invalid := plan.ReadDurations(data)
-	if err != nil || invalid != nil {
-		c.Warn(fmt.Sprintf("durations are ignored: %v", invalid))
-		return nil
+	d, err := plan.ReadDurations(f)
+	if err != nil {
+		c.Warn(fmt.Sprintf("durations are ignored: %v", err))
 	}
 	return d
 }

@@ -7,7 +7,6 @@ package job
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -71,11 +70,7 @@ func readDurations(dir, name string) (plan.Durations, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, plan.MaxDurationsFile+1))
-	if err != nil {
-		return nil, err
-	}
-	return plan.ReadDurations(data)
+	return plan.ReadDurations(f)
 }
 
 // keepDurations writes how long the commands of runs took that ended by themselves. Reports are

@@ -31,9 +31,13 @@ type durationsFile struct {
 	Milliseconds map[string]int64 `json:"milliseconds"`
 }
 
-// ReadDurations reads what Durations.JSON made. data is not trusted. The error says what is not
-// valid: then nothing of it is used.
-func ReadDurations(data []byte) (Durations, error) {
+// ReadDurations reads what Durations.JSON made, at most MaxDurationsFile bytes. It is not trusted. The
+// error says what is not valid, or why it cannot be read: then nothing of it is used.
+func ReadDurations(r io.Reader) (Durations, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxDurationsFile+1))
+	if err != nil {
+		return nil, err
+	}
 	if len(data) > MaxDurationsFile {
 		return nil, fmt.Errorf("invalid durations: more than %d bytes", MaxDurationsFile)
 	}

@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -171,7 +172,7 @@ func TestReadDurationsHostile(t *testing.T) {
 		many.Add(fmt.Sprint("p", i), time.Second)
 	}
 	full, err := many.JSON()
-	if d, bad := ReadDurations(full); err != nil || bad != nil || !reflect.DeepEqual(d, many) {
+	if d, bad := ReadDurations(bytes.NewReader(full)); err != nil || bad != nil || !reflect.DeepEqual(d, many) {
 		t.Fatalf("%v, %v", err, bad)
 	}
 	file := func(entries string) string {
@@ -183,7 +184,7 @@ func TestReadDurationsHostile(t *testing.T) {
 		"fraction": file(`"a":1.5`), "long": file(`"a":21600001`), "id": file(`"a\nb":1`), "no id": file(`"":1`),
 		"many": strings.Replace(string(full), `"p0"`, `"x":1,"p0"`, 1), "large": file("") + strings.Repeat(" ", MaxDurationsFile),
 	} {
-		if d, err := ReadDurations([]byte(data)); err == nil || d != nil {
+		if d, err := ReadDurations(strings.NewReader(data)); err == nil || d != nil {
 			t.Errorf("%s: %d accepted", name, len(d))
 		}
 	}
@@ -192,7 +193,7 @@ func TestReadDurationsHostile(t *testing.T) {
 func FuzzReadDurations(f *testing.F) {
 	f.Add([]byte(`{"schema":"fumehood.durations/v1","milliseconds":{"a":5}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		d, err := ReadDurations(data)
+		d, err := ReadDurations(bytes.NewReader(data))
 		for id, took := range d {
 			if err != nil || id == "" || took <= 0 || took > MaxDuration {
 				t.Fatalf("%q: %s, %v", id, took, err)

@@ -10,9 +10,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/redact"
 	"github.com/fumehood/fumehood/pkg/review/model"
@@ -45,6 +47,28 @@ type Cap struct {
 
 // DefaultUSD is Asking.Review.USD of a model whose price is known.
 const DefaultUSD = "2"
+
+// PrepareWith returns Prepare's Reviewer with Redactor, Signer and Owner, as s says. all has the values to
+// redact from everything: handed, and those of the model. The error is a *proposal.StopError.
+func (a Asking) PrepareWith(ctx context.Context, s gate.Settings, handed []redact.Mask) (r Reviewer, all []redact.Mask, err error) {
+	r, masks, err := a.Prepare(ctx)
+	if err != nil {
+		return r, handed, err
+	}
+	all = slices.Concat(handed, masks)
+	o, err := s.Secrets(all, a.Getenv)
+	if err != nil {
+		return r, all, err
+	}
+	if r.Redactor, err = gate.NewRedactor(o); err != nil {
+		return r, all, err
+	}
+	if r.Signer, err = s.Signer(); err != nil {
+		return r, all, err
+	}
+	r.Owner, err = process.ParseOwner(s.Owner)
+	return r, all, err
+}
 
 // Prepare returns the Reviewer that a describes, without Redactor, Signer and Guidance, and the values to
 // redact from everything. It sends nothing. The error is a *proposal.StopError.
