@@ -23,6 +23,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/manual"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
+	"github.com/fumehood/fumehood/pkg/session/pods"
 )
 
 // mcpFlags are the flags of mcp, in addition to those that run has, too.
@@ -131,29 +132,21 @@ func (c *invocation) serveMCP(s *mcpFlags, f *pflag.FlagSet) int {
 func (c *invocation) mcpGates(s *mcpFlags) (gates func(context.Context, string) (mcpserver.Gate, error), end func(), err error) {
 	if s.backend.kubernetes() {
 		backend, err := s.backend.Open(c.Ctx, gate.DefaultLifetime+time.Hour, s.health)
-		return func(_ context.Context, tenant string) (mcpserver.Gate, error) {
-			g, err := backend.Gate(tenant)
-			if err != nil {
-				return nil, err // not a nil *pods.Gate in an interface
-			}
-			return mcpserver.Of(g), nil
-		}, func() {}, err
+		return gate.Each(backend.Gate, func(g *pods.Gate) mcpserver.Gate { return mcpserver.Of(g) }), func() {}, err
 	}
 	first, err := c.open(&s.runFlags)
 	if err != nil {
 		return nil, nil, err
 	}
 	c.prepare(first, gate.SessionOptions{Network: s.network})
-	return func(context.Context, string) (mcpserver.Gate, error) {
+	open := func(string) (*gate.Gate, error) {
 		if s.http == "" {
-			return mcpserver.Of(first), nil
+			return first, nil
 		}
 		g, err := c.open(&s.runFlags)
-		if err != nil {
-			return nil, s.early.Error(err)
-		}
-		return mcpserver.Of(g), nil
-	}, func() { _ = first.Close() }, nil
+		return g, s.early.Error(err)
+	}
+	return gate.Each(open, func(g *gate.Gate) mcpserver.Gate { return mcpserver.Of(g) }), func() { _ = first.Close() }, nil
 }
 
 func (c *invocation) rulesPage(s *mcpFlags) (string, error) {

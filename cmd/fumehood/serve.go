@@ -15,6 +15,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/e2b"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/session/pods"
 )
 
 // serveFlags are the flags of serve, in addition to those that run has, too.
@@ -113,13 +114,7 @@ func (c *invocation) serveE2B(s *serveFlags, f *pflag.FlagSet) int {
 func (c *invocation) e2bGates(s *serveFlags) (func(context.Context, string) (e2b.Gate, error), error) {
 	if s.backend.kubernetes() {
 		backend, err := s.backend.Open(c.Ctx, s.o.Lifetime(), s.health)
-		return func(_ context.Context, tenant string) (e2b.Gate, error) {
-			g, err := backend.Gate(tenant)
-			if err != nil {
-				return nil, err // not a nil *pods.Gate in an interface
-			}
-			return e2b.Of(g), nil
-		}, err
+		return gate.Each(backend.Gate, func(g *pods.Gate) e2b.Gate { return e2b.Of(g) }), err
 	}
 	open := func() (*gate.Gate, error) {
 		one := s.runFlags // which opening changes
@@ -131,11 +126,5 @@ func (c *invocation) e2bGates(s *serveFlags) (func(context.Context, string) (e2b
 		c.prepare(g, gate.SessionOptions{Limits: s.o.SessionLimits()})
 		err = g.Close()
 	}
-	return func(context.Context, string) (e2b.Gate, error) {
-		g, err := open()
-		if err != nil {
-			return nil, err // not a nil *gate.Gate in an interface
-		}
-		return e2b.Of(g), nil
-	}, err
+	return gate.Each(func(string) (*gate.Gate, error) { return open() }, func(g *gate.Gate) e2b.Gate { return e2b.Of(g) }), err
 }

@@ -414,6 +414,9 @@ func (s *Session) call(ctx context.Context, f func(context.Context) error) error
 	if s.ctx.Err() != nil {
 		return errClosed
 	}
+	if err := ctx.Err(); err != nil { // select takes any case that is ready
+		return err
+	}
 	s.idle.Stop()
 	defer s.idle.Reset(s.o.Idle)
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -36,31 +36,10 @@ type Session interface {
 }
 
 // A Gate decides proposals, and has one Session at a time.
-type Gate interface {
-	Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record, error)
-	Open(ctx context.Context, o gate.SessionOptions) (Session, error)
-	Close() error
-}
+type Gate = gate.Opener[Session]
 
 // Of returns g, such as a *gate.Gate, as a Gate.
-func Of[S Session](g opener[S]) Gate { return gateOf[S]{g} }
-
-// An opener is a Gate with its own type of Session.
-type opener[S Session] interface {
-	Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record, error)
-	Open(ctx context.Context, o gate.SessionOptions) (S, error)
-	Close() error
-}
-
-type gateOf[S Session] struct{ opener[S] }
-
-func (g gateOf[S]) Open(ctx context.Context, o gate.SessionOptions) (Session, error) {
-	s, err := g.opener.Open(ctx, o)
-	if err != nil {
-		return nil, err // not a nil *gate.Session in an interface
-	}
-	return s, nil
-}
+func Of[S Session](g gate.Opener[S]) Gate { return gate.As(g, func(s S) Session { return s }) }
 
 // An Approver is who may approve what policy asks about.
 type Approver string

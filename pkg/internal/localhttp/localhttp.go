@@ -15,9 +15,9 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"regexp"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -38,11 +38,11 @@ type known struct {
 }
 
 // tenantName is that of a Kubernetes namespace: a DNS label (RFC 1123).
-var tenantName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+var tenantName = pattern.New(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// A User is whose token a client has presented.
+// A User is whose token a client has presented. The zero User is that of no token.
 type User struct {
-	Name   string // of the token: "" is that of no token
+	Name   string // of the token
 	Tenant string // that the file names beside the token, or ""
 }
 
@@ -76,8 +76,11 @@ func ReadTokens(name, code string, tenants bool) (tokens Tokens, err error) {
 		if named && !tenants {
 			return refuse("it names a tenant, and sandboxes on this host have none: use --backend kubernetes", nil)
 		}
-		if named && !tenantName.Match(tenant) {
+		if named && !tenantName.MatchString(string(tenant)) {
 			return refuse("a tenant is not the name of a namespace", nil)
+		}
+		if other := tokens.Find(string(text)); other.Name != "" && other.Tenant != string(tenant) {
+			return refuse("a token is of two tenants", nil)
 		}
 		tokens = append(tokens, known{sha256.Sum256(text), string(tenant)})
 	}

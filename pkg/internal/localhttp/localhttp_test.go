@@ -32,7 +32,7 @@ func TestListen(t *testing.T) {
 
 func TestReadTokens(t *testing.T) {
 	for name, text := range map[string]string{"empty": "\n", "short": "secret\n", "with a space": token + " " + token,
-		"no tenant": token + " tenant=", "tenant is none": token + " tenant=../a", "two": token + " tenant=a tenant=b"} {
+		"no tenant": token + " tenant=", "tenant is none": token + " tenant=../a", "two": token + " tenant=a tenant=b", "a token of two tenants": token + " tenant=a\n" + token + " tenant=b"} {
 		if _, err := ReadTokens(writeFile(t, "t", text), "x.token", true); err == nil || proposal.FailureOf(err).Code != "x.token" || strings.Contains(err.Error(), "secret\n") {
 			t.Errorf("%s: %v", name, err)
 		}
