@@ -45,6 +45,7 @@ type Claim struct {
 // A Client asks the fumehood-claims at a socket. New returns one. Its errors are
 // *proposal.StopErrors: those of fumehood-claims, and claims.socket.
 type Client struct {
+	ctx    context.Context // of what goes on after a call
 	socket string
 	holder string
 	http   http.Client
@@ -53,7 +54,7 @@ type Client struct {
 // New returns a Client whose claims are held until ctx ends: if this process is gone for a minute,
 // they are released.
 func New(ctx context.Context, socket string) *Client {
-	c := &Client{socket: socket, holder: strings.ToLower(rand.Text())}
+	c := &Client{ctx: ctx, socket: socket, holder: strings.ToLower(rand.Text())}
 	c.http.Transport = &http.Transport{DisableKeepAlives: true, DialContext: c.dial}
 	go c.hold(ctx)
 	return c
@@ -80,25 +81,47 @@ func (c *Client) hold(ctx context.Context) {
 const startTime = 5 * time.Second
 
 // Claim returns a pod that is ready, and that no other Claim has. If ctx ends before, there is none.
+// After an error, whatever fumehood-claims may have made for it is released, also if it restarts.
 func (c *Client) Claim(ctx context.Context, r Request) (claim Claim, err error) {
 	body, err := json.Marshal(r)
 	if err != nil {
 		return claim, err
 	}
 	for end := time.Now().Add(startTime); ; {
-		err = c.call(ctx, http.MethodPost, "/holders/"+c.holder+"/claims", body, &claim)
+		claim, err = c.request(ctx, r.Tenant, body)
 		if err == nil || !starting(err) || time.Now().After(end) || ctx.Err() != nil {
-			break
+			return claim, err
 		}
 		time.Sleep(retry / 10)
 	}
-	if err != nil {
-		return claim, err
+}
+
+// request requests a pod once.
+func (c *Client) request(ctx context.Context, tenant string, body []byte) (claim Claim, err error) {
+	path := "/holders/" + c.holder + "/claims/" + strings.ToLower(rand.Text())
+	err = c.call(ctx, http.MethodPut, path, body, &claim)
+	if _, bad := netip.ParseAddr(claim.Address); err == nil && (bad != nil || claim.Node == "" || claim.Namespace != tenant) {
+		err = c.failed(errors.New("its answer names no pod"))
 	}
-	if _, bad := netip.ParseAddr(claim.Address); bad != nil || claim.Node == "" || claim.Namespace != r.Tenant {
-		return Claim{}, errors.Join(c.failed(errors.New("its answer names no pod")), c.Release(context.WithoutCancel(ctx), claim))
+	if err != nil {
+		if !errors.Is(err, errNotSent) {
+			go c.delete(path)
+		}
+		return Claim{}, err
 	}
 	return claim, nil
+}
+
+// delete deletes what path names. It goes on until that has succeeded: fumehood-claims forgets what
+// it has to do if it is killed.
+func (c *Client) delete(path string) {
+	for c.call(c.ctx, http.MethodDelete, path, nil, nil) != nil {
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-time.After(retry):
+		}
+	}
 }
 
 // starting reports whether an error can be that of a fumehood-claims that starts: it does not answer,
@@ -108,9 +131,15 @@ func starting(err error) bool {
 	return code == "claims.socket" || code == "claims.holder"
 }
 
-// Release gives a pod back. It may be called again.
+// Release gives a pod back, and returns when it is no longer claimed. After an error it goes on until
+// that has succeeded. It may be called again.
 func (c *Client) Release(ctx context.Context, claim Claim) error {
-	return c.call(ctx, http.MethodDelete, "/claims/"+url.PathEscape(claim.Namespace)+"/"+url.PathEscape(claim.Name), nil, nil)
+	path := "/claims/" + url.PathEscape(claim.Namespace) + "/" + url.PathEscape(claim.Name)
+	err := c.call(ctx, http.MethodDelete, path, nil, nil)
+	if err != nil {
+		go c.delete(path)
+	}
+	return err
 }
 
 // send returns the answer to a request.
@@ -144,14 +173,17 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, v a
 	return nil
 }
 
+// errNotSent is in the errors of calls that fumehood-claims cannot know of.
+var errNotSent = errors.New("cannot connect")
+
 // dial connects to the socket, at whose other end must be this user.
 func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", c.socket)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errNotSent, err)
 	}
 	if err := peer.Same(conn.(*net.UnixConn)); err != nil {
-		return nil, errors.Join(err, conn.Close())
+		return nil, errors.Join(errNotSent, err, conn.Close())
 	}
 	return conn, nil
 }

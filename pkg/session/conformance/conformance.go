@@ -19,11 +19,7 @@ import (
 )
 
 // A Gate is a gate.Gate, or something like it, that has had no session.
-type Gate interface {
-	Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record, error)
-	Open(ctx context.Context, o gate.SessionOptions) (Session, error)
-	Close() error
-}
+type Gate = gate.Opener[Session]
 
 // A Session is a gate.Session, or something like it.
 type Session interface {
@@ -55,30 +51,14 @@ type Process interface {
 }
 
 // Of returns g, such as a *gate.Gate, as a Gate.
-func Of[S starter[P], P Process](g opener[S]) Gate { return gateOf[S, P]{g} }
+func Of[S starter[P], P Process](g gate.Opener[S]) Gate {
+	return gate.As(g, func(s S) Session { return sessionOf[P]{s} })
+}
 
-// An opener is a Gate with its own type of Session, and a starter a Session with its own type of
-// Process.
-type (
-	opener[S any] interface {
-		Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record, error)
-		Open(ctx context.Context, o gate.SessionOptions) (S, error)
-		Close() error
-	}
-	starter[P Process] interface {
-		Start(ctx context.Context, p proposal.Proposal) (P, error)
-		common
-	}
-)
-
-type gateOf[S starter[P], P Process] struct{ opener[S] }
-
-func (g gateOf[S, P]) Open(ctx context.Context, o gate.SessionOptions) (Session, error) {
-	s, err := g.opener.Open(ctx, o)
-	if err != nil {
-		return nil, err // not a nil *gate.Session in an interface
-	}
-	return sessionOf[P]{s}, nil
+// A starter is a Session with its own type of Process.
+type starter[P Process] interface {
+	Start(ctx context.Context, p proposal.Proposal) (P, error)
+	common
 }
 
 type sessionOf[P Process] struct{ starter[P] }

@@ -72,7 +72,7 @@ func (c *cluster) backend() *pods.Backend {
 	}
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET /holders/{holder}", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	routes.HandleFunc("POST /holders/{holder}/claims", c.claim)
+	routes.HandleFunc("PUT /holders/{holder}/claims/{request}", c.claim)
 	routes.HandleFunc("DELETE /claims/{namespace}/{name}", func(_ http.ResponseWriter, r *http.Request) { c.release(r.PathValue("name")) })
 	server := &http.Server{Handler: routes}
 	go func() { _ = server.Serve(l) }()

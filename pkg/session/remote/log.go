@@ -62,9 +62,6 @@ func (s *Session) end() (report *proposal.Report, err error) {
 	if report != nil && err != nil {
 		err = logError(err)
 	}
-	if report == nil && err == nil {
-		err = stopped
-	}
 	return report, errors.Join(ended(ctx, err), stopped)
 }
 

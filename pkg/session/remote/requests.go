@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/gate"
@@ -67,12 +68,16 @@ func (p proposed) do(ctx context.Context, session *gate.Session) (proposal.Recor
 	return session.Do(ctx, p.Proposal)
 }
 
-// sending returns ctx with which output is sent, if that is wanted.
-func sending(ctx context.Context, wanted bool, events *wire.Stream) context.Context {
-	if !wanted {
-		return ctx
+// stream begins the answer to a request that can be interrupted. With the returned context, output
+// is sent as it comes, if that is wanted. end must be called.
+func (s *server) stream(w http.ResponseWriter, r *http.Request, output bool) (ctx context.Context, events *wire.Stream, end func()) {
+	id, ctx, ended := s.running.Begin(r.Context())
+	events = wire.NewStream(w)
+	_ = events.Send(wire.Event{ID: id})
+	if output {
+		ctx = gate.WithOutput(ctx, func(c proposal.Chunk) { _ = events.Send(wire.Event{Output: &c}) })
 	}
-	return gate.WithOutput(ctx, func(c proposal.Chunk) { _ = events.Send(wire.Event{Output: &c}) })
+	return ctx, events, func() { events.End(); ended() }
 }
 
 // last is the event that ends the answer to a proposal.
@@ -92,12 +97,9 @@ func (s *server) propose(w http.ResponseWriter, r *http.Request, session *gate.S
 	if err != nil {
 		return err
 	}
-	id, ctx, end := s.running.Begin(r.Context())
+	ctx, events, end := s.stream(w, r, p.Output)
 	defer end()
-	events := wire.NewStream(w)
-	defer events.End()
-	_ = events.Send(wire.Event{ID: id})
-	record, err := p.do(sending(ctx, p.Output, events), session)
+	record, err := p.do(ctx, session)
 	_ = events.Send(s.last(record, err))
 	return nil
 }
@@ -111,12 +113,9 @@ func (s *server) start(w http.ResponseWriter, r *http.Request, session *gate.Ses
 	if err != nil {
 		return err
 	}
-	id, ctx, end := s.running.Begin(r.Context())
+	ctx, events, end := s.stream(w, r, p.Output)
 	defer end()
-	events := wire.NewStream(w)
-	defer events.End()
-	_ = events.Send(wire.Event{ID: id})
-	process, err := session.Start(sending(ctx, p.Output, events), p.Proposal)
+	process, err := session.Start(ctx, p.Proposal)
 	if err != nil {
 		_ = events.Send(wire.Event{Error: proposal.FailureOf(err)})
 		return nil
@@ -141,12 +140,9 @@ func (s *server) setUp(w http.ResponseWriter, r *http.Request, session *gate.Ses
 	if err != nil {
 		return err
 	}
-	id, ctx, end := s.running.Begin(r.Context())
+	ctx, events, end := s.stream(w, r, p.Output)
 	defer end()
-	events := wire.NewStream(w)
-	defer events.End()
-	_ = events.Send(wire.Event{ID: id})
-	err = session.SetUp(sending(ctx, p.Output, events), func(record proposal.Record) { _ = events.Send(s.last(record, nil)) })
+	err = session.SetUp(ctx, func(record proposal.Record) { _ = events.Send(s.last(record, nil)) })
 	_ = events.Send(wire.Event{Ended: err == nil, Error: proposal.FailureOf(err)})
 	return nil
 }
@@ -228,7 +224,7 @@ func (s *server) close(w http.ResponseWriter, _ *http.Request, session *gate.Ses
 	p := part{Report: &report, Error: proposal.FailureOf(err)}
 	if report.Audit == nil {
 		defer s.fetch()
-		_ = p.send(w, http.NoBody)
+		_ = p.send(w, strings.NewReader(""))
 		return nil
 	}
 	f, err := os.Open(report.Audit.File)
