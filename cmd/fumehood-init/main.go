@@ -12,9 +12,19 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"runtime"
 
 	"github.com/fumehood/fumehood/pkg/sandbox/guest"
 )
+
+// init keeps a process that becomes another program on its first thread. If another thread calls execve,
+// the process has no live leader for a moment, and gVisor reports it as ended: runsc takes a container
+// that has just started for a stopped one.
+func init() {
+	if len(os.Args) > 1 && (os.Args[1] == "limit" || os.Args[1] == "exec") {
+		runtime.LockOSThread()
+	}
+}
 
 func main() {
 	if err := run(); err != nil {

@@ -43,9 +43,7 @@ func newGate(t *testing.T) (*pod.Pod, pod.Door) {
 	if err := p.Confirm("control"); code(err) != "pod.options" {
 		t.Errorf("a pod without a policy is confirmed: %v", err)
 	}
-	if err := p.Use(policy.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	use(t, p, policy.Options{})
 	door := filepath.Join(dir, "door")
 	if err := p.Listen(door); err != nil {
 		t.Fatal(err)

@@ -58,7 +58,7 @@ func (p *Pod) Connect(ctx context.Context, n Network) (path string, ca []byte, e
 		return "", nil, err
 	}
 	var names gate.NamesBelow
-	decide := decided(p.engine, (*policy.Engine).Egress)
+	decide := decided(p.policy, (*policy.Engine).Egress)
 	deciding := context.WithoutCancel(ctx)
 	g, err := egress.Start(ctx, egress.Options{Resolvers: n.Resolvers, Argv: n.Argv, AnswerWithin: sandbox.AnswerWithin, Events: math.MaxInt,
 		Event: p.observer.See, Fail: p.Fail, Decide: func(_ context.Context, x proposal.Egress) (proposal.EgressDecision, error) {

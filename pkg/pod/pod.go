@@ -95,7 +95,7 @@ type Options struct {
 // A Pod decides for one pod. Its methods are safe for concurrent use.
 type Pod struct {
 	o        Options
-	engine   *engine // set by Use, as are the next three
+	policy   *Policy // set by Use, as are the next three
 	redactor *redact.Redactor
 	hood     *hood.Hood
 	observer *observe.Observer
@@ -134,30 +134,31 @@ func Open(o Options) (*Pod, error) {
 	return p, nil
 }
 
-// Use makes policy decide, which it compiles in the background, and writes the log's first entry.
-// Nothing can be admitted before. A policy that cannot be compiled fails the pod. It must be called
-// once, before any other method but Close.
-func (p *Pod) Use(o policy.Options) error {
-	engine, err := compile(o, p.Fail)
-	if err != nil {
+// Use makes a policy decide, which no other pod has, and writes the log's first entry. Nothing can
+// be admitted before. A policy that cannot be compiled fails the pod. It must be called once, before
+// any other method but Close.
+func (p *Pod) Use(x *Policy) (err error) {
+	if p.redactor, err = redact.New(redact.Options{Decide: decided(x, (*policy.Engine).Output)}); err != nil {
 		return err
 	}
-	if p.redactor, err = redact.New(redact.Options{Decide: decided(engine, (*policy.Engine).Output)}); err != nil {
+	if p.hood, err = hood.New(hood.Parts{Parse: gate.Analyze, Policy: x, Now: time.Now}); err != nil {
 		return err
 	}
-	if p.hood, err = hood.New(hood.Parts{Parse: gate.Analyze, Policy: engine, Now: time.Now}); err != nil {
+	if p.observer, err = observe.New(p.o.Log, decided(x, (*policy.Engine).Event)); err != nil {
 		return err
 	}
-	if p.observer, err = observe.New(p.o.Log, decided(engine, (*policy.Engine).Event)); err != nil {
-		return err
-	}
-	p.o.Run.Policy = engine.digest
+	p.o.Run.Policy = x.digest
 	if _, err = p.o.Log.Append("run", p.redactor.Run(p.o.Run)); err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.engine = engine
+	p.policy = x
+	go func() {
+		if _, err := x.made(); err != nil {
+			p.Fail(err)
+		}
+	}()
 	return nil
 }
 
@@ -203,10 +204,10 @@ func (p *Pod) Serve() {
 	p.Fail(p.monitor.Err())
 }
 
-func (p *Pod) decider() *engine {
+func (p *Pod) decider() *Policy {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.engine
+	return p.policy
 }
 
 // Confirm makes sure that the kernel asks, over the sandbox's control socket: runsc only warns
@@ -222,7 +223,7 @@ func (p *Pod) Confirm(control string) error {
 	if err != nil {
 		err = stop("pod.ungated", "the gate is not in force in the pod's kernel", "use the fumehood-runsc of this version", err)
 	} else if !p.o.Proven {
-		_, err = p.engine.made()
+		_, err = p.policy.made()
 	}
 	if err != nil {
 		return p.fail(err)

@@ -90,9 +90,7 @@ func openKube(t *testing.T, proven bool, rego ...string) *kube {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := k.pod.Use(policy.Options{Layers: []policy.Layer{layer}}); err != nil {
-		t.Fatal(err)
-	}
+	use(t, k.pod, policy.Options{Layers: []policy.Layer{layer}})
 	k.write("trace.json", func() ([]byte, error) { return k.pod.TraceConfig() })
 	if err := k.pod.Listen(filepath.Join(dir, "door")); err != nil {
 		t.Fatal(err)
@@ -432,5 +430,17 @@ func TestAround(t *testing.T) {
 	}
 	if text, status, err := k.exec(k.pod, id, "echo", "on"); text != "on\n" || status != 0 || err != nil {
 		t.Errorf("%q, %d, %v", text, status, err)
+	}
+}
+
+// use makes a policy decide in a pod.
+func use(t testing.TB, p *pod.Pod, o policy.Options) {
+	t.Helper()
+	compiled, err := pod.Compile(o)
+	if err == nil {
+		err = p.Use(compiled)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

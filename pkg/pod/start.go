@@ -232,7 +232,7 @@ func (p *Pod) reserve() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case p.engine == nil:
+	case p.policy == nil:
 		return stop("pod.options", "the pod has no policy", "call Use first", nil)
 	case p.closed:
 		return errClosed
@@ -285,7 +285,7 @@ func (p *Pod) begin(a *admitted) (*running, error) {
 	if _, err := p.o.Log.Append("start", journal.NewStart(a.record, false)); err != nil {
 		return nil, err
 	}
-	e := p.engine
+	e := p.policy
 	r := &running{p: p, record: a.record, root: a.root, pause: a.pause, began: time.Now(), started: make(chan struct{}), first: make(chan struct{}),
 		gate:  &lineage.Gate{Exec: decided(e, (*policy.Engine).Exec), Analyze: gate.Analyze, Start: e.Start, Path: strings.Split(a.path, ":")},
 		facts: &monitor.Command{ID: a.record.Proposal.ID, Grants: a.record.Decision.Grant.Exec}}
