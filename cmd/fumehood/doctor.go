@@ -17,6 +17,7 @@ import (
 
 func (c *invocation) doctorCommand() *cobra.Command {
 	var runsc string
+	var node bool
 	var format cli.Format
 	cmd := &cobra.Command{
 		Use:     "doctor [flags]",
@@ -24,25 +25,37 @@ func (c *invocation) doctorCommand() *cobra.Command {
 		Short:   "Check what this host can enforce, and how to fix the rest",
 		Long: `Check what this host can enforce, and how to fix the rest.
 
-Exit codes: 0 commands can run, 3 they cannot`,
+With --node, check whether pods with the RuntimeClass fumehood can run on this host, as a node of
+Kubernetes. The installed containerd-shim-fumehood-v1 does a part of it. It is run only if no one
+but root can change it.
+
+Exit codes: 0 commands, or pods, can run, 3 they cannot`,
 		Example: `  fumehood doctor
+  fumehood doctor --node
   fumehood doctor --json | jq '.[] | select(.state != "ok")'`,
 		Args: cli.NoArgs,
-		RunE: c.Run(func([]string) int { return c.runDoctor(runsc, format) }),
+		RunE: c.Run(func([]string) int { return c.runDoctor(runsc, node, format) }),
 	}
 	cmd.Flags().StringVar(&runsc, "runsc", "", "`FILE` check this fumehood-runsc")
+	cmd.Flags().BoolVar(&node, "node", false, "check this host as a node of Kubernetes: docs/KUBERNETES.md")
 	format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	return cmd
 }
 
-func (c *invocation) runDoctor(runsc string, format cli.Format) int {
-	checks := doctor.Examine(c.Ctx, runsc, progress.New(c.Stderr).Notice)
-	code := exitOK
-	for _, k := range checks {
-		if k.State == doctor.Missing {
-			code = exitStopped
-		}
+func (c *invocation) runDoctor(runsc string, node bool, format cli.Format) int {
+	var checks []doctor.Check
+	switch {
+	case node && runsc != "":
+		return c.Misuse("--node checks the fumehood-runsc that is installed: use it without --runsc")
+	case node:
+		checks = doctor.ExamineNode(c.Ctx)
+	default:
+		checks = doctor.Examine(c.Ctx, runsc, progress.New(c.Stderr).Notice)
 	}
-	return c.Exit(code, c.Answer(format, func() error { return json.NewEncoder(c.Stdout).Encode(checks) },
+	code := exitOK
+	if !doctor.Ready(checks) {
+		code = exitStopped
+	}
+	return c.Exit(code, c.Answer(format, func() error { return c.PrintJSON(json.Marshal(checks)) },
 		func(w io.Writer) error { return doctor.Write(w, checks) }))
 }

@@ -31,6 +31,7 @@ const (
 	OK      = "ok"
 	Slow    = "slow"    // works, at a cost
 	Limited = "limited" // not all works
+	Unknown = "unknown" // could not be checked
 	Missing = "missing" // no command can run
 )
 
@@ -40,6 +41,11 @@ type Check struct {
 	State  string `json:"state"`
 	Detail string `json:"detail"`
 	Fix    string `json:"fix,omitempty"`
+}
+
+// Ready reports whether nothing is missing.
+func Ready(checks []Check) bool {
+	return !slices.ContainsFunc(checks, func(k Check) bool { return k.State == Missing })
 }
 
 // Write writes a line for each check, and one for its fix. The error is w's.
@@ -61,18 +67,19 @@ func Write(w io.Writer, checks []Check) error {
 // takes long.
 func Examine(ctx context.Context, path string, notice func(string)) []Check {
 	checks := append([]Check{checkSystem(), checkRoot(), checkCgroup(), checkNetwork()}, checkTools(ctx, os.Getenv("PATH"))...)
-	if slices.ContainsFunc(checks, func(k Check) bool { return k.State == Missing }) {
+	if !Ready(checks) {
 		return checks // building runsc would take a minute or two, and nothing could run in it
 	}
 	runsc, err := install.Find(ctx, install.Options{Path: path, Build: true, Progress: notice})
 	if err != nil {
-		return append(checks, failedCheck("runsc", err))
+		return append(checks, Failed("runsc", err))
 	}
 	checks = append(checks, Check{Name: "runsc", State: OK, Detail: runsc.Version + " at " + runsc.Path}, checkPrewarmer(runsc))
-	return append(checks, checkSandbox(ctx, runsc)...)
+	return append(checks, CheckSandbox(ctx, runsc)...)
 }
 
-func failedCheck(name string, err error) Check {
+// Failed returns the check that err ended.
+func Failed(name string, err error) Check {
 	f := proposal.FailureOf(err)
 	return Check{Name: name, State: Missing, Detail: f.Code + ": " + f.Message, Fix: f.Hint}
 }
@@ -112,7 +119,7 @@ func capable(capabilities ...int) bool {
 // checkNetwork returns Limited at worst: only commands that are granted a host need it.
 func checkNetwork() Check {
 	if err := netns.Available(); err != nil {
-		k := failedCheck("network", err)
+		k := Failed("network", err)
 		k.State, k.Detail = Limited, "commands run, except for those that are granted a host: "+k.Detail
 		return k
 	}
@@ -125,7 +132,7 @@ func checkTools(ctx context.Context, path string) []Check {
 	search := rootfs.Search{Path: path}
 	root, err := search.Open("host")
 	if err != nil {
-		return []Check{failedCheck("tools", err)}
+		return []Check{Failed("tools", err)}
 	}
 	found := gate.Toolchains(ctx, root, search)
 	var names []string
@@ -148,9 +155,13 @@ func checkTools(ctx context.Context, path string) []Check {
 func checkCgroup() Check {
 	if gate.Privileged() == nil {
 		if err := sandbox.CheckCgroup(); err != nil {
-			return failedCheck("cgroup", err)
+			return Failed("cgroup", err)
 		}
 	}
+	return checkCgroupVersion()
+}
+
+func checkCgroupVersion() Check {
 	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
 		return Check{Name: "cgroup", State: OK, Detail: "version 2"}
 	}
@@ -169,12 +180,12 @@ func checkPrewarmer(r install.Runsc) Check {
 	return Check{Name: "prewarmer", State: Slow, Detail: "not built: each sandbox starts 8–16 ms later", Fix: "install gcc or clang, and remove the cached build"}
 }
 
-// checkSandbox is the proof: one command inside.
-func checkSandbox(ctx context.Context, r install.Runsc) []Check {
+// CheckSandbox is the proof: one command inside.
+func CheckSandbox(ctx context.Context, r install.Runsc) []Check {
 	began := time.Now()
 	result, limits, err := tryCommand(ctx, r, "cat /proc/version; head -n 1 /proc/meminfo; nproc")
 	if err != nil {
-		return []Check{failedCheck("sandbox", err)}
+		return []Check{Failed("sandbox", err)}
 	}
 	if !result.Succeeded() {
 		return []Check{{Name: "sandbox", State: Missing, Detail: "a command inside ended with: " + result.Outcome()}}

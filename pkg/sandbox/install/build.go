@@ -89,24 +89,22 @@ func compile(ctx context.Context, root, dir, arch string, flags []string, progre
 			}
 		}
 	}()
-	if err := goBuild(ctx, root, dir, arch, slices.Concat(flags, []string{"-ldflags", ldflags}), runscName, initName); err != nil {
+	if err := goBuild(ctx, root, dir, arch, slices.Concat(flags, []string{"-ldflags", ldflags}), "./cmd/"+runscName, "./cmd/"+initName); err != nil {
 		return err
 	}
 	progress(fmt.Sprintf("built %s in %.0f s", runscName, time.Since(begun).Seconds()))
 	return nil
 }
 
-// goBuild compiles commands of root into dir, with these flags and none from the
-// environment.
+// goBuild compiles commands of the module in root, by their paths, into dir, with these flags and
+// none from the environment.
 func goBuild(ctx context.Context, root, dir, arch string, flags []string, commands ...string) error {
 	goTool, err := exec.LookPath("go")
 	if err != nil {
 		return buildFailure("cannot find the go command", err)
 	}
 	args := slices.Concat([]string{"build", "-buildvcs=false", "-o", dir + string(filepath.Separator)}, flags)
-	for _, name := range commands {
-		args = append(args, "./cmd/"+name)
-	}
+	args = append(args, commands...)
 	cmd := exec.CommandContext(ctx, goTool, args...)
 	cmd.Dir, cmd.Env = root, append(buildEnv(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=-mod=readonly", "GOWORK=off")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // lets it remove its files

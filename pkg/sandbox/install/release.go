@@ -61,15 +61,40 @@ func (r Release) Build(ctx context.Context) error {
 	if err := build(ctx, r.Root, key, r.Dir, r.Arch, releaseFlags, progress); err != nil {
 		return err
 	}
-	manifest, err := os.ReadFile(filepath.Join(r.Dir, manifestName))
+	flags, err := r.linkerFlags()
 	if err != nil {
-		return buildFailure("cannot read the new manifest", err)
+		return err
 	}
-	digest := sha256.Sum256(manifest)
-	flags := "-s -w -X " + modulePath + "/pkg/sandbox/install.releaseDigest=" + hex.EncodeToString(digest[:])
 	if r.Version != "" {
 		flags += " -X main.version=" + r.Version
 	}
 	progress("building " + programName + " for " + platformOf(r.Arch))
-	return goBuild(ctx, r.Root, r.Dir, r.Arch, slices.Concat(releaseFlags, []string{"-ldflags", flags}), programName)
+	return goBuild(ctx, r.Root, r.Dir, r.Arch, slices.Concat(releaseFlags, []string{"-ldflags", flags}), "./cmd/"+programName)
+}
+
+// nodeModule has the programs of a node of Kubernetes, with dependencies of its own.
+const nodeModule = "cmd/containerd-shim-fumehood-v1"
+
+// NodePrograms are what BuildNode adds.
+var NodePrograms = []string{"containerd-shim-fumehood-v1", "fumehood-node-agent", "fumehood-claims"}
+
+// BuildNode adds the programs of a node of Kubernetes to what Build wrote to r.Dir. They, too, accept no
+// other installation.
+func (r Release) BuildNode(ctx context.Context) error {
+	flags, err := r.linkerFlags()
+	if err != nil {
+		return err
+	}
+	root := filepath.Join(r.Root, nodeModule)
+	return goBuild(ctx, root, r.Dir, r.Arch, slices.Concat(releaseFlags, []string{"-ldflags", flags}), ".", "./fumehood-node-agent", "./fumehood-claims")
+}
+
+// linkerFlags bind a program to the installation in r.Dir.
+func (r Release) linkerFlags() (string, error) {
+	manifest, err := os.ReadFile(filepath.Join(r.Dir, manifestName))
+	if err != nil {
+		return "", buildFailure("cannot read the new manifest", err)
+	}
+	digest := sha256.Sum256(manifest)
+	return "-s -w -X " + modulePath + "/pkg/sandbox/install.releaseDigest=" + hex.EncodeToString(digest[:]), nil
 }

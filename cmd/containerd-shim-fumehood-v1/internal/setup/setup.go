@@ -3,7 +3,7 @@
 // Package setup puts the shim and its fumehood-runsc on a node, and names them in containerd's
 // configuration.
 //
-// Each version gets a directory of its own, named by its content, below Versions. Pods go on with
+// Each version gets a directory of its own, named by its content, below doctor.Versions. Pods go on with
 // the version that started them: Install never changes or removes one. What is new is whole: it is
 // copied beside, verified there, and then renamed.
 package setup
@@ -23,20 +23,15 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/fumehood/fumehood/pkg/gate/doctor"
 	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox/install"
 )
 
-// Paths on a node.
 const (
-	Versions = "/usr/local/lib/fumehood"
-	DropIn   = "/etc/containerd/conf.d/fumehood.toml" // containerd imports it unless its configuration says something else
-)
-
-const (
-	shimName  = "containerd-shim-fumehood-v1"
-	runscName = "fumehood-runsc"
+	runscName   = "fumehood-runsc"
+	runtimeType = "io.containerd.fumehood.v1"
 )
 
 // Options say what to install, and where. From is required.
@@ -57,7 +52,7 @@ func Install(ctx context.Context, o Options) (version string, changed bool, err 
 	if err != nil {
 		return "", false, err
 	}
-	version = filepath.Join(Versions, name)
+	version = filepath.Join(doctor.Versions, name)
 	if err := o.place(ctx, version, files); err != nil {
 		return "", false, err
 	}
@@ -71,7 +66,7 @@ func digest(ctx context.Context, dir string) (name string, files []string, err e
 	if err != nil {
 		return "", nil, err
 	}
-	f, err := os.Open(filepath.Join(dir, shimName))
+	f, err := os.Open(filepath.Join(dir, doctor.Shim))
 	if err != nil {
 		return "", nil, stop("setup.shim", "cannot read the shim", "put it beside "+runscName, err)
 	}
@@ -81,7 +76,7 @@ func digest(ctx context.Context, dir string) (name string, files []string, err e
 		return "", nil, stop("setup.shim", "cannot read the shim", "copy it again", err)
 	}
 	io.WriteString(sum, runsc.Digest)
-	return hex.EncodeToString(sum.Sum(nil)[:16]), append(runsc.Files(), shimName), nil
+	return hex.EncodeToString(sum.Sum(nil)[:16]), append(runsc.Files(), doctor.Shim), nil
 }
 
 // place copies the version unless it is there.
@@ -166,17 +161,17 @@ type table = map[string]any
 
 // configure makes version the one of new pods.
 func (o Options) configure(version string) (changed bool, err error) {
-	runtime := table{"runtime_type": "io.containerd.fumehood.v1", "runtime_path": filepath.Join(version, shimName), "pod_annotations": []string{"fumehood.dev/*"}}
+	runtime := table{"runtime_type": runtimeType, "runtime_path": filepath.Join(version, doctor.Shim), "pod_annotations": []string{"fumehood.dev/*"}}
 	if o.RunscConfig != "" {
 		runtime["options"] = table{"TypeUrl": "io.containerd.runsc.v1.options", "ConfigPath": o.RunscConfig}
 	}
 	var text bytes.Buffer
-	text.WriteString("# Written by " + shimName + " install.\n")
+	text.WriteString("# Written by " + doctor.Shim + " install.\n")
 	config := table{"version": 3, "plugins": table{"io.containerd.cri.v1.runtime": table{"containerd": table{"runtimes": table{"fumehood": runtime}}}}}
 	if err := toml.NewEncoder(&text).Encode(config); err != nil {
 		return false, failed(err)
 	}
-	path := filepath.Join(o.Root, DropIn)
+	path := filepath.Join(o.Root, doctor.DropIn)
 	if was, err := os.ReadFile(path); err == nil && bytes.Equal(was, text.Bytes()) {
 		return false, nil
 	}
@@ -193,18 +188,27 @@ func (o Options) configure(version string) (changed bool, err error) {
 // Remove removes what Install has written: containerd's configuration, and all versions. No pod may
 // run.
 func Remove(root string) error {
-	err := os.Remove(filepath.Join(root, DropIn))
+	err := os.Remove(filepath.Join(root, doctor.DropIn))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return failed(errors.Join(err, empty(filepath.Join(root, Versions))))
+	return failed(errors.Join(err, empty(filepath.Join(root, doctor.Versions))))
 }
 
-// empty removes a directory with what is in it. One that is a mount point, as in a pod, remains
-// empty.
+// empty removes a directory with what is in it. One that is a mount point remains empty, also in a
+// directory that is read-only, as in a pod.
 func empty(dir string) error {
-	err := os.RemoveAll(dir)
-	if entries, listErr := os.ReadDir(dir); errors.Is(err, syscall.EBUSY) && listErr == nil && len(entries) == 0 {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	if err != nil {
+		return err
+	}
+	if err = os.Remove(dir); errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EROFS) {
 		return nil
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/pkg/gate/doctor"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox/install"
 )
@@ -24,7 +25,7 @@ func release(t *testing.T, shim string) string {
 	}
 	dir := filepath.Join(open(t), "from")
 	err = errors.Join(os.MkdirAll(dir, 0o755), copyAll(runsc.Files(), filepath.Dir(runsc.Path), dir),
-		os.WriteFile(filepath.Join(dir, shimName), []byte(shim), 0o755), os.WriteFile(filepath.Join(dir, "other"), nil, 0o644), os.Mkdir(filepath.Join(dir, "more"), 0o755))
+		os.WriteFile(filepath.Join(dir, doctor.Shim), []byte(shim), 0o755), os.WriteFile(filepath.Join(dir, "other"), nil, 0o644), os.Mkdir(filepath.Join(dir, "more"), 0o755))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,11 +62,11 @@ func TestInstall(t *testing.T) {
 				t.Fatalf("%d: %s, %t, %v", i, version, changed, err)
 			}
 			versions[version] = true
-			text, err := os.ReadFile(filepath.Join(root, DropIn))
-			if err != nil || !strings.Contains(string(text), `runtime_path = "`+version+"/"+shimName+`"`) {
+			text, err := os.ReadFile(filepath.Join(root, doctor.DropIn))
+			if err != nil || !strings.Contains(string(text), `runtime_path = "`+version+"/"+doctor.Shim+`"`) {
 				t.Errorf("%s, %v", text, err)
 			}
-			if got, err := os.ReadFile(filepath.Join(root, version, shimName)); string(got) != shim || err != nil {
+			if got, err := os.ReadFile(filepath.Join(root, version, doctor.Shim)); string(got) != shim || err != nil {
 				t.Errorf("%s, %v", got, err)
 			}
 			if found, err := install.Find(t.Context(), install.Options{Path: filepath.Join(root, version, runscName)}); err != nil {
@@ -76,7 +77,7 @@ func TestInstall(t *testing.T) {
 			}
 		}
 	}
-	left, err := os.ReadDir(filepath.Join(root, Versions))
+	left, err := os.ReadDir(filepath.Join(root, doctor.Versions))
 	if len(versions) != 2 || len(left) != 2 || err != nil {
 		t.Errorf("%v, %v, %v", versions, left, err)
 	}
@@ -85,7 +86,7 @@ func TestInstall(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, path := range []string{Versions, DropIn} {
+	for _, path := range []string{doctor.Versions, doctor.DropIn} {
 		if _, err := os.Lstat(filepath.Join(root, path)); err == nil {
 			t.Errorf("%s remains", path)
 		}
@@ -99,19 +100,19 @@ func TestInstallRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := os.ReadFile(filepath.Join(root, DropIn))
+	config, err := os.ReadFile(filepath.Join(root, doctor.DropIn))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(root, version, shimName), []byte("evil"), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(root, version, doctor.Shim), []byte("evil"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	shared := open(t)
-	if err := errors.Join(os.MkdirAll(shared+Versions, 0o755), os.Chmod(shared+"/usr/local", 0o777)); err != nil {
+	if err := errors.Join(os.MkdirAll(shared+doctor.Versions, 0o755), os.Chmod(shared+"/usr/local", 0o777)); err != nil {
 		t.Fatal(err)
 	}
 	bare, linked := release(t, "one"), release(t, "one")
-	if err := errors.Join(os.Remove(filepath.Join(bare, shimName)), os.Symlink("/etc/passwd", filepath.Join(linked, "gvisor-bin", "x"))); err != nil {
+	if err := errors.Join(os.Remove(filepath.Join(bare, doctor.Shim)), os.Symlink("/etc/passwd", filepath.Join(linked, "gvisor-bin", "x"))); err != nil {
 		t.Fatal(err)
 	}
 	for want, o := range map[string]Options{
@@ -122,33 +123,47 @@ func TestInstallRefuses(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	if now, err := os.ReadFile(filepath.Join(root, DropIn)); string(now) != string(config) || err != nil {
+	if now, err := os.ReadFile(filepath.Join(root, doctor.DropIn)); string(now) != string(config) || err != nil {
 		t.Errorf("the configuration has changed: %s, %v", now, err)
 	}
 }
 
-// In a pod, the directory is a mount point: it is emptied.
+// In a pod, the directory is a mount point, and what is above it may be read-only: it is emptied.
 func TestRemoveMounted(t *testing.T) {
-	root := t.TempDir()
-	dir := filepath.Join(root, Versions)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
+	for name, flags := range map[string]uintptr{"writable": 0, "read-only": unix.MS_REMOUNT | unix.MS_RDONLY} {
+		root := t.TempDir()
+		mount(t, root)
+		dir := filepath.Join(root, doctor.Versions)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		mount(t, dir)
+		if err := errors.Join(os.Mkdir(filepath.Join(dir, "1.0.0"), 0o755), os.WriteFile(filepath.Join(dir, "1.0.0", "shim"), nil, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		if flags != 0 {
+			if err := unix.Mount("none", root, "tmpfs", flags, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := Remove(root); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("%s: left %v, %v", name, left, err)
+		}
 	}
+}
+
+// mount mounts an empty file system at dir until the test ends.
+func mount(t *testing.T, dir string) {
+	t.Helper()
 	if err := unix.Mount("none", dir, "tmpfs", 0, ""); err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := unix.Unmount(dir, 0); err != nil {
 			t.Error(err)
 		}
-	}()
-	if err := errors.Join(os.Mkdir(filepath.Join(dir, "1.0.0"), 0o755), os.WriteFile(filepath.Join(dir, "1.0.0", "shim"), nil, 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	if err := Remove(root); err != nil {
-		t.Error(err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left %v, %v", left, err)
-	}
+	})
 }
