@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/node"
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/setup"
+	"github.com/fumehood/fumehood/pkg/gate/doctor"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -35,10 +37,17 @@ func parse(f *flag.FlagSet, about string, args []string) (code int, ok bool) {
 
 func check(ctx context.Context, args []string) int {
 	f := flag.NewFlagSet("check", flag.ContinueOnError)
-	if code, ok := parse(f, "Says whether pods can run with this node's configuration.", args); !ok {
+	asJSON := f.Bool("json", false, "print the checks as JSON")
+	if code, ok := parse(f, "Checks whether pods can run with this installation and the node's configuration.\n"+
+		"Exit codes: 0 they can, 1 they cannot. fumehood doctor --node checks more.", args); !ok {
 		return code
 	}
-	if !node.Check(ctx, os.Stdout) {
+	checks := append(setup.Check(ctx), node.Check(ctx)...)
+	write := func() error { return doctor.Write(os.Stdout, checks) }
+	if *asJSON {
+		write = func() error { return json.NewEncoder(os.Stdout).Encode(checks) }
+	}
+	if err := write(); err != nil || !doctor.Ready(checks) {
 		return 1
 	}
 	return 0
@@ -51,7 +60,7 @@ func installVersion(ctx context.Context, args []string) int {
 	f.StringVar(&o.From, "from", filepath.Dir(program), "the `directory` with the shim and fumehood-runsc")
 	f.StringVar(&o.Root, "root", "/", "the `directory` where the node's root is")
 	f.StringVar(&o.RunscConfig, "runsc-config", "", "a `file` on the node with options of gVisor's shim")
-	if code, ok := parse(f, "Puts this version in "+setup.Versions+", and into containerd's configuration in "+setup.DropIn+".\n"+
+	if code, ok := parse(f, "Puts this version in "+doctor.Versions+", and into containerd's configuration in "+doctor.DropIn+".\n"+
 		"Pods that run keep the version that started them.\n\nExample, in a container:\n  containerd-shim-fumehood-v1 install -root /host\n", args); !ok {
 		return code
 	}
@@ -61,7 +70,7 @@ func installVersion(ctx context.Context, args []string) int {
 	}
 	fmt.Println("installed " + version)
 	if changed {
-		fmt.Println(setup.DropIn + " has changed: restart containerd")
+		fmt.Println(doctor.DropIn + " has changed: restart containerd")
 	}
 	return 0
 }

@@ -10,7 +10,6 @@ package main
 import (
 	"context"
 	"os"
-	"runtime/debug"
 
 	"github.com/containerd/containerd/v2/pkg/shim"
 	_ "gvisor.dev/gvisor/pkg/shim/v1/plugin" // registers the task service
@@ -30,8 +29,9 @@ func main() {
 	if len(os.Args) > 1 && commands[os.Args[1]] != nil {
 		os.Exit(commands[os.Args[1]](context.Background(), os.Args[2:]))
 	}
-	// Policy is compiled once, of garbage that is small: less of it is collected meanwhile.
-	debug.SetGCPercent(400)
+	if err := task.Wait(); err != nil {
+		os.Exit(1)
+	}
 	task.Register()
-	shim.Run(context.Background(), manager.New("io.containerd.fumehood.v1", task.Removed))
+	shim.Run(context.Background(), manager.New("io.containerd.fumehood.v1", manager.Hooks{Removed: task.Removed, Waiting: task.Waiting}))
 }

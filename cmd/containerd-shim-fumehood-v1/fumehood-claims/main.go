@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/claims"
+	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/cluster"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -60,12 +60,12 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	api, err := cluster.Config(o.kubeconfig)
 	if err != nil {
 		return err
 	}
-	cluster.QPS, cluster.Burst = perSecond, burst
-	client, err := dynamic.NewForConfig(cluster)
+	api.QPS, api.Burst = perSecond, burst
+	client, err := dynamic.NewForConfig(api)
 	if err != nil {
 		return err
 	}

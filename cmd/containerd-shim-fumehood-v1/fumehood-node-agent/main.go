@@ -21,10 +21,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/agent"
+	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/cluster"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/export"
 	"github.com/fumehood/fumehood/pkg/export/otlp"
@@ -71,7 +71,7 @@ func flags() (o options) {
 }
 
 func run(ctx context.Context, o options) error {
-	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	config, err := cluster.Config(o.kubeconfig)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic/fake"
 	core "k8s.io/client-go/testing"
 
@@ -137,11 +138,11 @@ func wantCode(t testing.TB, err error, code, text string) {
 func TestClaim(t *testing.T) {
 	c := newCluster(t)
 	s := c.service(t.Context(), time.Minute, "h")
-	one, err := s.Claim(t.Context(), "h", request)
+	one, err := s.Claim(t.Context(), "h", "r", request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := s.Claim(t.Context(), "h", claims.Request{Tenant: "team-b", Lifetime: time.Minute})
+	two, err := s.Claim(t.Context(), "h", "r", claims.Request{Tenant: "team-b", Lifetime: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,6 +164,51 @@ func TestClaim(t *testing.T) {
 		s.Release(one.Namespace, one.Name)
 	}
 	c.wants(1)
+}
+
+// After an outage the watch of client-go may be away for a minute when everything else is back.
+func TestNoWatch(t *testing.T) {
+	for name, test := range map[string]struct {
+		control func(*cluster)
+		code    string
+	}{
+		"ready": {func(*cluster) {}, ""},
+		"deleted": {func(c *cluster) {
+			c.condition = func() (string, string) { return "False", "no node has room" }
+			c.change = func(u *unstructured.Unstructured) {
+				go func() {
+					time.Sleep(300 * time.Millisecond)
+					_ = c.client.Resource(claimResource).Namespace(u.GetNamespace()).Delete(context.Background(), u.GetOwnerReferences()[0].Name, metav1.DeleteOptions{})
+				}()
+			}
+		}, "claims.deleted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t)
+			c.client.PrependWatchReactor("sandboxclaims", func(core.Action) (bool, watch.Interface, error) { return true, watch.NewFake(), nil })
+			test.control(c)
+			_, err := c.service(t.Context(), time.Minute, "h").Claim(t.Context(), "h", "r", request)
+			if test.code != "" {
+				wantCode(t, err, test.code, "")
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// An API server that starts refuses what it allows a moment later.
+func TestStarting(t *testing.T) {
+	c := newCluster(t)
+	var refused atomic.Int64
+	c.client.PrependReactor("create", "sandboxclaims", func(core.Action) (bool, runtime.Object, error) {
+		err := apierrors.NewForbidden(claimResource.GroupResource(), "x", errors.New("cannot create resource"))
+		return refused.Add(1) <= 3, nil, err
+	})
+	if _, err := c.service(t.Context(), time.Minute, "h").Claim(t.Context(), "h", "r", request); err != nil || refused.Load() != 4 {
+		t.Errorf("%v after %d requests", err, refused.Load())
+	}
 }
 
 // What is refused leaves no claim.
@@ -196,7 +242,7 @@ func TestRefused(t *testing.T) {
 			if test.request != nil {
 				test.request(&r)
 			}
-			_, err := c.service(t.Context(), time.Minute, "h").Claim(t.Context(), "h", r)
+			_, err := c.service(t.Context(), time.Minute, "h").Claim(t.Context(), "h", "r", r)
 			wantCode(t, err, code, test.text)
 			c.wants(0)
 		})
@@ -208,7 +254,7 @@ func TestHalfSandbox(t *testing.T) {
 	for _, field := range []string{"podIPs", "nodeName"} {
 		c := newCluster(t)
 		c.change = func(u *unstructured.Unstructured) { unstructured.RemoveNestedField(u.Object, "status", field) }
-		_, err := c.service(t.Context(), time.Minute, "h").Claim(t.Context(), "h", request)
+		_, err := c.service(t.Context(), time.Minute, "h").Claim(t.Context(), "h", "r", request)
 		wantCode(t, err, "claims.sandbox", "no address or no node")
 		c.wants(0)
 	}
@@ -223,7 +269,7 @@ func TestQuota(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 10 {
 		wait.Go(func() {
-			claim, err := s.Claim(t.Context(), "h", request)
+			claim, err := s.Claim(t.Context(), "h", "r", request)
 			if err != nil {
 				wantCode(t, err, "claims.quota", "maximum of 2")
 				return
@@ -240,7 +286,7 @@ func TestQuota(t *testing.T) {
 	s.Release(got[0].Namespace, got[0].Name)
 	c.wants(1)
 	for range 500 {
-		if _, err := s.Claim(t.Context(), "h", request); err == nil {
+		if _, err := s.Claim(t.Context(), "h", "r", request); err == nil {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -255,10 +301,10 @@ func TestGone(t *testing.T) {
 	s := c.service(t.Context(), time.Minute, "h")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	_, err := s.Claim(ctx, "h", request)
+	_, err := s.Claim(ctx, "h", "r", request)
 	wantCode(t, err, "claims.timeout", "")
 	c.wants(0)
-	_, err = s.Claim(t.Context(), "another", request)
+	_, err = s.Claim(t.Context(), "another", "r", request)
 	wantCode(t, err, "claims.holder", "")
 	c.wants(0)
 }
@@ -280,7 +326,7 @@ func TestLostAnswer(t *testing.T) {
 		return true, nil, errors.New("connection reset by peer")
 	})
 	s := c.service(t.Context(), time.Minute, "h")
-	if _, err := s.Claim(t.Context(), "h", request); err != nil {
+	if _, err := s.Claim(t.Context(), "h", "r", request); err != nil {
 		t.Fatal(err)
 	}
 	if tries.Load() != 2 {
@@ -289,23 +335,48 @@ func TestLostAnswer(t *testing.T) {
 	c.wants(1)
 }
 
-// A deletion that fails is tried until it succeeds.
+// A deletion that fails is tried until it succeeds, also if it is refused: an API server that starts
+// does not know the roles yet.
 func TestReleaseAgain(t *testing.T) {
 	c := newCluster(t)
 	s := c.service(t.Context(), time.Minute, "h")
-	claim, err := s.Claim(t.Context(), "h", request)
+	var warnings atomic.Int64
+	s.o.Warn = func(error) { warnings.Add(1) }
+	claim, err := s.Claim(t.Context(), "h", "r", request)
 	if err != nil {
 		t.Fatal(err)
 	}
+	failures := []error{apierrors.NewServiceUnavailable("starting"), apierrors.NewForbidden(claimResource.GroupResource(), claim.Name, nil), apierrors.NewForbidden(claimResource.GroupResource(), claim.Name, nil), apierrors.NewNotFound(claimResource.GroupResource(), claim.Name)}
 	var tries atomic.Int64
 	c.client.PrependReactor("delete", "sandboxclaims", func(core.Action) (bool, runtime.Object, error) {
-		return tries.Add(1) < 3, nil, apierrors.NewServiceUnavailable("starting")
+		if n := tries.Add(1); n <= int64(len(failures)) {
+			return true, nil, failures[n-1]
+		}
+		return false, nil, nil
 	})
-	s.Release(claim.Namespace, claim.Name)
+	<-s.Release(claim.Namespace, claim.Name)
 	c.wants(0)
-	if tries.Load() != 3 {
-		t.Errorf("%d tries", tries.Load())
+	if tries.Load() != 5 || warnings.Load() != 1 {
+		t.Errorf("%d tries, %d warnings", tries.Load(), warnings.Load())
 	}
+}
+
+// A claim whose creation takes longer than its deletion is deleted when it appears.
+func TestLateClaim(t *testing.T) {
+	c := newCluster(t)
+	var late *unstructured.Unstructured
+	c.client.PrependReactor("create", "sandboxclaims", func(a core.Action) (bool, runtime.Object, error) {
+		late = a.(core.CreateAction).GetObject().(*unstructured.Unstructured).DeepCopy()
+		return true, nil, apierrors.NewForbidden(claimResource.GroupResource(), late.GetName(), errors.New("too slow"))
+	})
+	s := c.service(t.Context(), time.Minute, "h")
+	_, err := s.Claim(t.Context(), "h", "r", request)
+	wantCode(t, err, "claims.cluster", "too slow")
+	<-s.Withdraw("h", "r")
+	if err := c.client.Tracker().Create(claimResource, late, late.GetNamespace()); err != nil {
+		t.Fatal(err)
+	}
+	c.wants(0)
 }
 
 // Claims outlive this process. Those whose holder does not come back are deleted, and no others.
@@ -314,12 +385,12 @@ func TestRestart(t *testing.T) {
 	first, end := context.WithCancel(t.Context())
 	s := c.service(first, time.Minute, "stays")
 	go s.Hold(first, "goes")
-	kept, err := s.Claim(first, "stays", request)
+	kept, err := s.Claim(first, "stays", "r", request)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 500 { // the second holder may not be there yet
-		if _, err = s.Claim(first, "goes", request); err == nil {
+		if _, err = s.Claim(first, "goes", "r", request); err == nil {
 			break
 		}
 		time.Sleep(time.Millisecond)
@@ -342,7 +413,7 @@ func TestRestart(t *testing.T) {
 func TestOtherOwner(t *testing.T) {
 	c := newCluster(t)
 	s := c.service(t.Context(), time.Minute, "h")
-	claim, err := s.Claim(t.Context(), "h", request)
+	claim, err := s.Claim(t.Context(), "h", "r", request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,6 +462,57 @@ func TestSocket(t *testing.T) {
 	}
 	_, err = client.Claim(t.Context(), request)
 	wantCode(t, err, "claims.socket", "")
+}
+
+// A request that a killed process has not answered leaves nothing, nor does a release that it has not
+// finished.
+func TestKilled(t *testing.T) {
+	c := newCluster(t)
+	socket := filepath.Join(t.TempDir(), "claims.sock")
+	serve := func(ctx context.Context) (ended chan error) {
+		s := c.service(ctx, time.Minute, "")
+		ended = make(chan error, 1)
+		go func() { ended <- s.Serve(ctx, socket) }()
+		return ended
+	}
+	var ready, killed atomic.Bool
+	c.client.PrependReactor("delete", "sandboxclaims", func(core.Action) (bool, runtime.Object, error) {
+		return killed.Load(), nil, apierrors.NewServiceUnavailable("the process is gone")
+	})
+	c.condition = func() (string, string) { return map[bool]string{true: "True", false: "False"}[ready.Load()], "" }
+	// kill ends a process, which deletes nothing any more.
+	kill := func(end context.CancelFunc, ended chan error) {
+		killed.Store(true)
+		end()
+		<-ended
+		time.Sleep(100 * time.Millisecond)
+		killed.Store(false)
+	}
+	first, end := context.WithCancel(t.Context())
+	ended := serve(first)
+	client := claims.New(t.Context(), socket)
+	got := make(chan claims.Claim)
+	go func() {
+		claim, err := client.Claim(t.Context(), request)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- claim
+	}()
+	c.wants(1)
+	kill(end, ended)
+	ready.Store(true)
+	second, end := context.WithCancel(t.Context())
+	ended = serve(second)
+	claim := <-got
+	c.wants(1)
+	if left := c.left(); len(left) == 1 && left[0] != claim.Name {
+		t.Errorf("left %q, want %s", left, claim.Name)
+	}
+	kill(end, ended)
+	wantCode(t, client.Release(t.Context(), claim), "claims.socket", "")
+	serve(t.Context())
+	c.wants(0)
 }
 
 func TestReadConfig(t *testing.T) {

@@ -40,12 +40,25 @@ func (s *Service) Serve(ctx context.Context, socket string) error {
 func (s *Service) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /holders/{holder}", s.hold)
-	mux.HandleFunc("POST /holders/{holder}/claims", s.claimed)
+	mux.HandleFunc("PUT /holders/{holder}/claims/{request}", s.claimed)
+	mux.HandleFunc("DELETE /holders/{holder}/claims/{request}", func(w http.ResponseWriter, r *http.Request) {
+		released(w, r, s.Withdraw(r.PathValue("holder"), r.PathValue("request")))
+	})
 	mux.HandleFunc("DELETE /claims/{namespace}/{name}", func(w http.ResponseWriter, r *http.Request) {
-		s.Release(r.PathValue("namespace"), r.PathValue("name"))
-		w.WriteHeader(http.StatusNoContent)
+		released(w, r, s.Release(r.PathValue("namespace"), r.PathValue("name")))
 	})
 	return mux
+}
+
+// released answers when there is no claim any more. Until then, a restart forgets the request, and the
+// client must not take it for done.
+func released(w http.ResponseWriter, r *http.Request, done <-chan struct{}) {
+	select {
+	case <-done:
+		w.WriteHeader(http.StatusNoContent)
+	case <-r.Context().Done(): // the client has gone, or this process ends
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // hold answers until the holder goes away.
@@ -72,7 +85,11 @@ func (s *Service) claimed(w http.ResponseWriter, r *http.Request) {
 		answer(w, nil, stop("claims.request", "cannot read the request", "use the same version of fumehood", err))
 		return
 	}
-	out, err := s.Claim(r.Context(), r.PathValue("holder"), in)
+	if !label.MatchString(r.PathValue("request")) {
+		answer(w, nil, stop("claims.request", "the request's ID is invalid", "use another", nil))
+		return
+	}
+	out, err := s.Claim(r.Context(), r.PathValue("holder"), r.PathValue("request"), in)
 	answer(w, out, err)
 	if lost := errors.Join(http.NewResponseController(w).Flush(), r.Context().Err()); lost != nil && err == nil {
 		s.Release(out.Namespace, out.Name) // the client does not know of it

@@ -18,17 +18,12 @@ import (
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/sandboxtest"
 )
 
-const (
-	helm   = "helm.sh/helm/v4/cmd/helm@v4.3.1"
-	deploy = "../../../../deploy/"
-)
+const deploy = "../../../../deploy/"
 
 // render returns what helm makes of the chart.
 func render(t *testing.T, args ...string) string {
 	t.Helper()
-	program, err := nodetest.Cached("helm-v4.3.1", "helm", func(dir string) error {
-		return nodetest.Run(t.Context(), os.TempDir(), []string{"CGO_ENABLED=0", "GOBIN=" + dir}, "go", "install", helm)
-	})
+	program, err := clustertest.Helm(t.Context())
 	check(t, err)
 	out, err := exec.Command(program, append([]string{"template", "fumehood", deploy + "chart"}, args...)...).Output()
 	check(t, err)
@@ -74,7 +69,7 @@ var serving = []string{"--set", "serve.enabled=true,serve.port=8443,serve.tenant
 // accounts can do what they need, and no more.
 func TestChart(t *testing.T) {
 	clustertest.Build(t)
-	c := clustertest.StartServer(t, nodetest.Start(t, nodetest.Options{}))
+	c := clustertest.StartServer(t, nodetest.StartBare(t))
 	must := func(input string, args ...string) string {
 		t.Helper()
 		out, err := c.Kubectl(input, args...)
@@ -111,7 +106,7 @@ func TestChart(t *testing.T) {
 	}
 	for _, test := range []struct{ account, may, what string }{
 		{"fumehood-serve:serve", "yes", "create sandboxclaims.extensions.agents.x-k8s.io -n team-a"}, {"fumehood-serve:serve", "yes", "delete sandboxclaims.extensions.agents.x-k8s.io -n team-a"},
-		{"fumehood-serve:serve", "yes", "list sandboxclaims.extensions.agents.x-k8s.io -n team-a"}, {"fumehood-serve:serve", "yes", "watch sandboxclaims.extensions.agents.x-k8s.io -n team-a"},
+		{"fumehood-serve:serve", "yes", "list sandboxclaims.extensions.agents.x-k8s.io -n team-a"}, {"fumehood-serve:serve", "yes", "get sandboxclaims.extensions.agents.x-k8s.io -n team-a"}, {"fumehood-serve:serve", "yes", "watch sandboxclaims.extensions.agents.x-k8s.io -n team-a"},
 		{"fumehood-serve:serve", "yes", "get sandboxes.agents.x-k8s.io -n team-a"}, {"fumehood-serve:serve", "no", "create sandboxclaims.extensions.agents.x-k8s.io -n team-b"},
 		{"fumehood-serve:serve", "no", "update sandboxclaims.extensions.agents.x-k8s.io -n team-a"}, {"fumehood-serve:serve", "no", "create sandboxtemplates.extensions.agents.x-k8s.io -n team-a"},
 		{"fumehood-serve:serve", "no", "create pods -n team-a"}, {"fumehood-serve:serve", "no", "create pods/exec -n team-a"}, {"fumehood-serve:serve", "no", "get secrets -n team-a"},

@@ -9,8 +9,10 @@
 // kernel's settings that it would change on the machine are files.
 //
 // It is not what a cluster is in some respects: pods are in no cgroup of the kubelet's, so that
-// their limits have no effect, nothing is evicted, no service has an address (there is no
-// kube-proxy and no DNS), and the node's only address is on its loopback interface.
+// their limits have no effect, nothing is evicted, no service but the API server's has an address
+// (there is no kube-proxy and no DNS), and the node's only address is on its loopback interface.
+//
+// Simulate has many nodes instead, which kwok simulates: nothing runs in their pods.
 package clustertest
 
 import (
@@ -43,7 +45,12 @@ const (
 	endTime   = 20 * time.Second
 )
 
-const server = "https://" + nodetest.Address + ":6443"
+const (
+	serverAddress = nodetest.Address + ":6443"
+	server        = "https://" + serverAddress
+	// service is the address of the API server for pods, the first one for services.
+	service = "10.96.0.1"
+)
 
 // NodeName is that of the only node.
 const NodeName = "node"
@@ -55,8 +62,12 @@ type Cluster struct {
 	kubectl string
 	running []process
 	issuer  *authority
+	flags   Flags
 	mounted bool
 }
+
+// Flags are added to those of a program, by its name.
+type Flags map[string][]string
 
 type process struct {
 	name  string
@@ -92,6 +103,7 @@ func Start(t testing.TB, n *nodetest.Node) *Cluster {
 	if err := c.startNode(ctx); err != nil {
 		t.Fatalf("cannot start Kubernetes: %v", err)
 	}
+	n.Service(t, service, "443", serverAddress)
 	return c
 }
 
@@ -99,7 +111,13 @@ func Start(t testing.TB, n *nodetest.Node) *Cluster {
 // the API server and etcd run.
 func StartServer(t testing.TB, n *nodetest.Node) *Cluster {
 	t.Helper()
-	c := &Cluster{node: n, dir: filepath.Join(n.Dir, "kubernetes")}
+	return StartServerWith(t, n, nil)
+}
+
+// StartServerWith is StartServer with flags for all programs, also those that start later.
+func StartServerWith(t testing.TB, n *nodetest.Node, flags Flags) *Cluster {
+	t.Helper()
+	c := &Cluster{node: n, flags: flags, dir: filepath.Join(n.Dir, "kubernetes")}
 	t.Cleanup(func() { c.end(t) })
 	ctx, cancel := context.WithTimeout(t.Context(), readyTime)
 	defer cancel()
@@ -153,14 +171,19 @@ func (c *Cluster) startServer(ctx context.Context) error {
 	return err
 }
 
-// startNode starts everything else, and waits until the node is ready and its namespace has the
-// service account that pods need.
-func (c *Cluster) startNode(ctx context.Context) error {
+// StartControl starts the scheduler and the controller manager.
+func (c *Cluster) StartControl(ctx context.Context) error {
 	err := c.program(ctx, "kube-scheduler", "--kubeconfig="+c.path("scheduler.conf"), "--leader-elect=false", "--bind-address="+nodetest.Address)
 	if err != nil {
 		return err
 	}
-	if err := c.program(ctx, "kube-controller-manager", c.managerFlags()...); err != nil {
+	return c.program(ctx, "kube-controller-manager", c.managerFlags()...)
+}
+
+// startNode starts everything else, and waits until the node is ready and its namespace has the
+// service account that pods need.
+func (c *Cluster) startNode(ctx context.Context) error {
+	if err := c.StartControl(ctx); err != nil {
 		return err
 	}
 	if err := c.startKubelet(ctx); err != nil {
@@ -169,7 +192,7 @@ func (c *Cluster) startNode(ctx context.Context) error {
 	if _, err := c.Wait(ctx, "True", "get", "node", NodeName, `-o=jsonpath={.status.conditions[?(@.type=="Ready")].status}`); err != nil {
 		return err
 	}
-	_, err = c.Wait(ctx, "default", "get", "serviceaccount", "default")
+	_, err := c.Wait(ctx, "default", "get", "serviceaccount", "default")
 	return err
 }
 
@@ -206,7 +229,12 @@ for setting in vm/overcommit_memory=1 vm/panic_on_oom=0 kernel/panic=10 kernel/p
 	echo "${setting#*=}" > "$file"
 	mount --bind "$file" "/proc/sys/$name"
 done
+own="$settings/own" # directory of the shim, in a test that has mounts of its own
+mkdir "$own"
+if [ -d /var/lib/fumehood ]; then mount --bind /var/lib/fumehood "$own"; fi
 mount -t tmpfs none /var/lib
+mkdir /var/lib/fumehood
+mount --bind "$own" /var/lib/fumehood
 mount -t tmpfs none /var/log
 exec "$@"
 `
@@ -236,44 +264,67 @@ func (c *Cluster) Client() (*rest.Config, error) {
 	return config, nil
 }
 
-// Identity returns a configuration with which programs are the user name.
-func (c *Cluster) Identity(file, name string) (path string, err error) {
-	return c.path(file + ".conf"), c.issuer.client(file, name)
+// Identity returns a configuration with which programs are the user name, in these groups.
+func (c *Cluster) Identity(file, name string, groups ...string) (path string, err error) {
+	return c.path(file + ".conf"), c.issuer.client(file, name, groups...)
 }
 
 // Run starts a program that is part of the cluster: its end before the cluster's is an error.
 func (c *Cluster) Run(name, path string, args ...string) error { return c.run(name, path, args...) }
 
-// run starts a program, which writes to the file NAME.log.
+// run starts a program, which ends before those that were started earlier.
 func (c *Cluster) run(name, path string, args ...string) error {
-	log, err := os.OpenFile(c.log(name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	cmd := exec.Command(path, args...)
-	cmd.Stdout, cmd.Stderr, cmd.Dir = log, log, c.dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	ended, err := c.node.StartIn(cmd)
+	p, err := c.start(name, path, args)
 	if err != nil {
 		return fmt.Errorf("cannot start %s: %w", name, err)
 	}
-	c.running = append(c.running, process{name, path, args, cmd, ended})
+	c.running = append(c.running, p)
 	return nil
 }
 
+// start starts a program, which writes to the file NAME.log.
+func (c *Cluster) start(name, path string, args []string) (p process, err error) {
+	log, err := os.OpenFile(c.log(name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return p, err
+	}
+	defer log.Close()
+	cmd := exec.Command(path, append(slices.Clip(args), c.flags[name]...)...)
+	cmd.Stdout, cmd.Stderr, cmd.Dir = log, log, c.dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	ended, err := c.node.StartIn(cmd)
+	return process{name, path, args, cmd, ended}, err
+}
+
 // Kill kills a program of the cluster and starts it again.
-func (c *Cluster) Kill(name string) error {
+func (c *Cluster) Kill(name string) (err error) {
 	for i, p := range c.running {
 		if p.name != name {
 			continue
 		}
 		_ = p.cmd.Process.Kill()
 		<-p.ended
-		c.running = slices.Delete(c.running, i, i+1)
-		return c.run(name, p.path, p.args...)
+		c.running[i], err = c.start(name, p.path, p.args)
+		return err
 	}
 	return fmt.Errorf("there is no program %q", name)
+}
+
+// Memory returns the largest resident memory that a program has had since it started, in KiB.
+func (c *Cluster) Memory(name string) (kib int, err error) {
+	for _, p := range c.running {
+		if p.name != name {
+			continue
+		}
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+		if err != nil {
+			return 0, err
+		}
+		_, rest, _ := strings.Cut(string(status), "VmHWM:")
+		_, err = fmt.Sscan(rest, &kib)
+		return kib, err
+	}
+	return 0, fmt.Errorf("there is no program %q", name)
 }
 
 // Kubectl runs kubectl as an administrator and returns what it printed, on both streams. input is
@@ -292,7 +343,25 @@ func (c *Cluster) Kubectl(input string, args ...string) (string, error) {
 // Stream is like Kubectl, but it writes what kubectl prints to out meanwhile, and has no limit of
 // time but ctx.
 func (c *Cluster) Stream(ctx context.Context, input string, out io.Writer, args ...string) error {
-	cmd := exec.CommandContext(ctx, c.kubectl, append([]string{"--kubeconfig=" + c.path("admin.conf"), "--cache-dir=" + c.path("cache")}, args...)...)
+	return c.tool(ctx, input, out, c.kubectl, append([]string{"--kubeconfig=" + c.path("admin.conf"), "--cache-dir=" + c.path("cache")}, args...)...)
+}
+
+// Helm runs helm as an administrator and returns what it printed, on both streams.
+func (c *Cluster) Helm(ctx context.Context, args ...string) (string, error) {
+	helm, err := Helm(ctx)
+	if err != nil {
+		return "", err
+	}
+	var out bytes.Buffer
+	if err := c.tool(ctx, "", &out, helm, append([]string{"--kubeconfig=" + c.path("admin.conf")}, args...)...); err != nil {
+		return out.String(), fmt.Errorf("helm %q: %w: %s", args, err, &out)
+	}
+	return out.String(), nil
+}
+
+// tool runs a program in the cluster's network.
+func (c *Cluster) tool(ctx context.Context, input string, out io.Writer, path string, args ...string) error {
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), out, out
 	cmd.Env = append(os.Environ(), "HOME="+c.dir)
 	ended, err := c.node.StartIn(cmd)

@@ -2,7 +2,11 @@
 
 package clustertest
 
-import "github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/nodetest"
+import (
+	"path/filepath"
+
+	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/nodetest"
+)
 
 const store = "http://" + nodetest.Address + ":2379"
 
@@ -19,7 +23,7 @@ func (c *Cluster) serverFlags() []string {
 		"--etcd-servers=" + store, "--bind-address=" + nodetest.Address, "--advertise-address=" + nodetest.Address,
 		"--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.96.0.0/24",
 		"--tls-cert-file=" + c.path("server.crt"), "--tls-private-key-file=" + c.path("server.key"), "--client-ca-file=" + c.path("ca.crt"),
-		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--anonymous-auth=false",
+		"--authorization-mode=Node,RBAC", "--allow-privileged", "--enable-admission-plugins=NodeRestriction", "--anonymous-auth=false",
 		"--service-account-issuer=https://cluster.test", "--service-account-key-file=" + c.path("ca.key"), "--service-account-signing-key-file=" + c.path("ca.key"),
 		"--kubelet-client-certificate=" + c.path("server.crt"), "--kubelet-client-key=" + c.path("server.key"),
 		"--kubelet-certificate-authority=" + c.path("ca.crt"), "--kubelet-preferred-address-types=InternalIP",
@@ -45,8 +49,9 @@ func (c *Cluster) kubelet() object {
 		"tlsCertFile":    c.path("server.crt"), "tlsPrivateKeyFile": c.path("server.key"),
 		"resolvConf": c.path("resolv.conf"), "podLogsDir": c.path("logs"), "volumePluginDir": c.path("plugins"),
 
-		"failCgroupV1": false, "cgroupsPerQOS": false, "enforceNodeAllocatable": []string{},
-		"oomScoreAdj": 0, "failSwapOn": false, "makeIPTablesUtilChains": false,
+		"failCgroupV1": false, "cgroupsPerQOS": false, "cgroupRoot": "/" + filepath.Base(c.node.Dir), // which the node's end removes
+		"enforceNodeAllocatable": []string{},
+		"oomScoreAdj":            0, "failSwapOn": false, "makeIPTablesUtilChains": false,
 		"protectKernelDefaults":         true, // fail instead of changing the machine's
 		"localStorageCapacityIsolation": false,
 		"imageGCHighThresholdPercent":   100,

@@ -45,7 +45,7 @@ func certificate(name string, groups ...string) *x509.Certificate {
 		NotBefore: now.Add(-time.Minute), NotAfter: now.Add(24 * time.Hour),
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
-		IPAddresses: []net.IP{net.ParseIP(nodetest.Address)},
+		IPAddresses: []net.IP{net.ParseIP(nodetest.Address), net.ParseIP(service)},
 	}
 }
 

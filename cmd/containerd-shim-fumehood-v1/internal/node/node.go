@@ -51,6 +51,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/gate/doctor"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/source"
 	"github.com/fumehood/fumehood/pkg/process"
@@ -61,8 +62,8 @@ import (
 // File is where the configuration is, unless the variable Variable of containerd's environment
 // says something else.
 const (
-	File     = "/etc/fumehood/node.toml"
-	Variable = "FUMEHOOD_NODE_CONFIG"
+	File     = doctor.NodeFile
+	Variable = doctor.NodeVariable
 )
 
 // Annotation names a pod's bundle: sha256:HEX.

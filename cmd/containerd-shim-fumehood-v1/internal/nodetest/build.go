@@ -26,10 +26,39 @@ const (
 	stockShim    = "containerd-shim-runsc-v1"
 	pauseName    = "pause"
 	fetchName    = "fetch"
+	daemonName   = "containerd"
+	busyboxName  = "busybox"
 )
 
-// build compiles both shims and the pause program into dir, from this module.
-func build(ctx context.Context, dir string) error {
+// Programs names a directory that Build has filled, for machines without Go.
+const Programs = "FUMEHOOD_TEST_NODE"
+
+// programs fills dir, or leads to what there is.
+func programs(ctx context.Context, dir string) error {
+	if built := os.Getenv(Programs); built != "" {
+		return os.Symlink(built, dir)
+	}
+	return Build(ctx, dir)
+}
+
+// Build writes the programs of a Node into dir: of this module both shims and those of images,
+// containerd, and the distribution's busybox.
+func Build(ctx context.Context, dir string) error {
+	if err := compile(ctx, dir); err != nil {
+		return err
+	}
+	daemon, err := containerd(ctx)
+	if err != nil {
+		return err
+	}
+	tools, err := busybox(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.Symlink(daemon, filepath.Join(dir, daemonName)), os.Symlink(tools, filepath.Join(dir, busyboxName)))
+}
+
+func compile(ctx context.Context, dir string) error {
 	return goCommand(ctx, nil, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", dir+"/",
 		module, module+"/internal/nodetest/"+stockShim, module+"/internal/nodetest/"+pauseName, module+"/internal/nodetest/"+fetchName)
 }
@@ -39,6 +68,15 @@ func build(ctx context.Context, dir string) error {
 func containerd(ctx context.Context) (string, error) {
 	return Cached("containerd-"+containerdVersion, "containerd", func(dir string) error {
 		return goCommand(ctx, []string{"GOBIN=" + dir}, "install", "github.com/containerd/containerd/v2/cmd/containerd@"+containerdVersion)
+	})
+}
+
+// runcShim returns the path of containerd's own shim, which it builds if the user's cache does not
+// have it.
+func runcShim(ctx context.Context) (string, error) {
+	const name = "containerd-shim-runc-v2"
+	return Cached(name+"-"+containerdVersion, name, func(dir string) error {
+		return goCommand(ctx, []string{"GOBIN=" + dir}, "install", "github.com/containerd/containerd/v2/cmd/"+name+"@"+containerdVersion)
 	})
 }
 

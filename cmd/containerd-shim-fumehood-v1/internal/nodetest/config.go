@@ -4,6 +4,7 @@ package nodetest
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"maps"
 	"os"
@@ -15,14 +16,14 @@ import (
 const snapshotter = "overlayfs"
 
 // network is that of pods: point-to-point links into the node's network namespace,
-// where they end. Addresses need not be unique on the machine.
+// where they end, and a route there to addresses of services. Addresses need not be unique on the machine.
 const network = `{
   "cniVersion": "1.0.0",
   "name": "nodetest",
   "plugins": [{
     "type": "ptp",
     "ipMasq": false,
-    "ipam": {"type": "host-local", "subnet": "10.123.0.0/16", "dataDir": "DATADIR"}
+    "ipam": {"type": "host-local", "subnet": "10.123.0.0/16", "routes": [{"dst": "10.96.0.0/24"}], "dataDir": "DATADIR"}
   }]
 }
 `
@@ -33,7 +34,7 @@ const plugins = "/usr/lib/cni"
 type table = map[string]any
 
 // configure writes the configuration of containerd, of both handlers and of the network.
-func (n *Node) configure(o Options) error {
+func (n *Node) configure(ctx context.Context, o Options) error {
 	for _, dir := range []string{n.Root, n.path("net.d"), n.path("logs")} {
 		if err := os.MkdirAll(dir, 0o711); err != nil {
 			return err
@@ -58,15 +59,32 @@ func (n *Node) configure(o Options) error {
 		config = n.importing(config)
 		err = errors.Join(err, os.Mkdir(n.path("conf.d"), 0o711), o.Install(n))
 	}
+	if o.Runc {
+		err = errors.Join(err, n.addRunc(ctx, config))
+	}
 	return errors.Join(err, write(n.path("containerd.toml"), config))
+}
+
+// handlers are the part of a configuration that has the runtimes.
+func handlers(config table) table {
+	return config["plugins"].(table)["io.containerd.cri.v1.runtime"].(table)["containerd"].(table)
+}
+
+// addRunc adds the handler Runc to config, as the default. A containerd that starts again looks for its
+// shim in PATH alone.
+func (n *Node) addRunc(ctx context.Context, config table) error {
+	shim, err := runcShim(ctx)
+	handlers(config)["default_runtime_name"] = Runc
+	handlers(config)["runtimes"].(table)[Runc] = table{"runtime_type": "io.containerd.runc.v2", "options": table{"Root": n.path("runc")}}
+	n.env = append(n.env, "PATH="+filepath.Dir(shim)+":"+os.Getenv("PATH"))
+	return err
 }
 
 // importing returns config with the handler Fumehood left to other files.
 func (n *Node) importing(config table) table {
 	config["imports"] = []string{n.path("conf.d", "*.toml")}
-	handlers := config["plugins"].(table)["io.containerd.cri.v1.runtime"].(table)["containerd"].(table)
-	handlers["default_runtime_name"] = GVisor
-	delete(handlers["runtimes"].(table), Fumehood)
+	handlers(config)["default_runtime_name"] = GVisor
+	delete(handlers(config)["runtimes"].(table), Fumehood)
 	return config
 }
 

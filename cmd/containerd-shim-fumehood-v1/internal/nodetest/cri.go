@@ -35,6 +35,12 @@ type Pod struct {
 //
 // On an error there is no pod, as far as containerd knows; Left shows what remains.
 func (n *Node) RunPod(handler string, annotations map[string]string) (*Pod, error) {
+	return n.RunPodIn(PodCgroup{n.cgroup()}, handler, annotations)
+}
+
+// RunPodIn is RunPod for a pod whose containers have their cgroups in another one. Without the option
+// ignore-cgroups of runsc, the sandbox is in it, too.
+func (n *Node) RunPodIn(cgroup PodCgroup, handler string, annotations map[string]string) (*Pod, error) {
 	ctx, cancel := call()
 	defer cancel()
 	name := fmt.Sprintf("pod%d", n.pods.Add(1))
@@ -43,7 +49,7 @@ func (n *Node) RunPod(handler string, annotations map[string]string) (*Pod, erro
 		LogDirectory: n.path("logs", name),
 		Annotations:  annotations,
 		DnsConfig:    &cri.DNSConfig{Servers: []string{Gateway}},
-		Linux: &cri.LinuxPodSandboxConfig{CgroupParent: n.cgroup(), SecurityContext: &cri.LinuxSandboxSecurityContext{
+		Linux: &cri.LinuxPodSandboxConfig{CgroupParent: cgroup.Path, SecurityContext: &cri.LinuxSandboxSecurityContext{
 			NamespaceOptions: &cri.NamespaceOption{Pid: cri.NamespaceMode_CONTAINER}, // as kubelets do
 		}},
 	}}
@@ -100,6 +106,7 @@ type ContainerOptions struct {
 	ReadOnly    bool   // the root file system
 	User        int64  // and group, of the first process and of every Exec
 	Mounts      []*cri.Mount
+	Memory      int64 // limit in bytes; 0 means none
 	Annotations map[string]string
 }
 
@@ -126,7 +133,7 @@ func (p *Pod) Container(o ContainerOptions) (*Container, error) {
 		Mounts:      o.Mounts,
 		Annotations: o.Annotations,
 		LogPath:     name + ".log",
-		Linux: &cri.LinuxContainerConfig{SecurityContext: &cri.LinuxContainerSecurityContext{
+		Linux: &cri.LinuxContainerConfig{Resources: &cri.LinuxContainerResources{MemoryLimitInBytes: o.Memory}, SecurityContext: &cri.LinuxContainerSecurityContext{
 			ReadonlyRootfs:   o.ReadOnly,
 			RunAsUser:        &cri.Int64Value{Value: o.User},
 			RunAsGroup:       &cri.Int64Value{Value: o.User},

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 
 	"github.com/containerd/containerd/v2/client"
@@ -104,22 +103,18 @@ func (n *Node) load(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
-	pause, err := os.ReadFile(filepath.Join(n.Dir, "bin", pauseName))
+	pause, err := os.ReadFile(n.path("bin", pauseName))
 	if err != nil {
 		return err
 	}
 	if err := load(ctx, c, Pause, pauseFiles(pause), v1.Config{Entrypoint: []string{"/pause"}}); err != nil {
 		return err
 	}
-	path, err := busybox(ctx)
+	tools, err := os.ReadFile(n.path("bin", busyboxName))
 	if err != nil {
 		return err
 	}
-	tools, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	fetch, err := os.ReadFile(filepath.Join(n.Dir, "bin", fetchName))
+	fetch, err := os.ReadFile(n.path("bin", fetchName))
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/spare"
 )
 
 // Left returns what there is of the pod: processes, mounts, cgroups, namespaces, sockets
@@ -37,13 +39,15 @@ func (p *Pod) Left() []string {
 	return left
 }
 
-// Left returns the processes and mounts that belong to this node, except containerd and
-// the empty network namespace that runsc keeps in Root for the gofers of all sandboxes.
+// Left returns the processes and mounts that belong to this node, except containerd, processes that
+// wait for containers, and the empty network namespace that runsc keeps in Root for the gofers of all
+// sandboxes.
 func (n *Node) Left() []string {
 	mounts := slices.DeleteFunc(n.mounts(""), func(point string) bool {
 		return point == filepath.Join(n.Root, namespace, "null-netns")
 	})
-	return append(describe(n.Processes()), mounts...)
+	processes := slices.DeleteFunc(n.Processes(), func(p Process) bool { return spare.Is(p.Command) })
+	return append(describe(processes), mounts...)
 }
 
 // gone waits until nothing is left: containerd does not wait for shims to end.
@@ -140,7 +144,7 @@ func (n *Node) end(t testing.TB) {
 	if n.netns != nil {
 		n.netns.Close()
 	}
-	if t.Failed() {
+	if t.Failed() && n.containerd != nil {
 		n.logTail(t)
 	}
 	if err := n.force(); err != nil {
@@ -172,7 +176,8 @@ func (n *Node) cgroups(id string) []string {
 	var found []string
 	for _, hierarchies := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
 		parents, _ := filepath.Glob(hierarchies + n.cgroup())
-		for _, parent := range parents {
+		slices, _ := filepath.Glob(hierarchies + n.cgroup() + ".slice")
+		for _, parent := range append(parents, slices...) {
 			_ = filepath.WalkDir(parent, func(path string, d fs.DirEntry, err error) error {
 				if err == nil && d.IsDir() && strings.Contains(path, id) {
 					found = append(found, path)

@@ -24,7 +24,7 @@ func newNetns() (*os.File, error) {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return err
 		}
-		if err := loopbackUp(); err != nil {
+		if err := errors.Join(loopbackUp(), addAddress("lo:1", Address)); err != nil {
 			return err
 		}
 		var err error
@@ -60,26 +60,35 @@ func within(netns *os.File, f func() error) error {
 	})
 }
 
-// loopbackUp turns on the interface at which containerd serves streams, and adds Address to it.
+// loopbackUp turns on the interface at which containerd serves streams.
 func loopbackUp() error {
-	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(socket)
 	up, err := unix.NewIfreq("lo")
 	if err != nil {
 		return err
 	}
 	up.SetUint16(unix.IFF_UP)
-	alias, err := unix.NewIfreq("lo:1")
+	return setInterface(unix.SIOCSIFFLAGS, up)
+}
+
+// addAddress gives the loopback interface another address, under an alias.
+func addAddress(alias, address string) error {
+	request, err := unix.NewIfreq(alias)
 	if err != nil {
 		return err
 	}
-	if err := alias.SetInet4Addr(net.ParseIP(Address).To4()); err != nil {
+	if err := request.SetInet4Addr(net.ParseIP(address).To4()); err != nil {
 		return err
 	}
-	return errors.Join(unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, up), unix.IoctlIfreq(socket, unix.SIOCSIFADDR, alias))
+	return setInterface(unix.SIOCSIFADDR, request)
+}
+
+func setInterface(what uint, request *unix.Ifreq) error {
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(socket)
+	return unix.IoctlIfreq(socket, what, request)
 }
 
 // StartIn starts cmd in the node's network namespace. The channel receives what Wait returns.
@@ -94,6 +103,28 @@ func (n *Node) Forward(t testing.TB, address string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	n.forward(t, l, address)
+	return l.Addr().String()
+}
+
+// Service gives the node another address, ip, at whose port it passes connections on to an address in
+// its network until the test ends, as kube-proxy would.
+func (n *Node) Service(t testing.TB, ip, port, address string) {
+	t.Helper()
+	var l net.Listener
+	err := n.Within(func() (err error) {
+		if err = addAddress("lo:2", ip); err == nil {
+			l, err = net.Listen("tcp", net.JoinHostPort(ip, port))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.forward(t, l, address)
+}
+
+func (n *Node) forward(t testing.TB, l net.Listener, address string) {
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -104,7 +135,6 @@ func (n *Node) Forward(t testing.TB, address string) string {
 			go n.pass(near, address)
 		}
 	}()
-	return l.Addr().String()
 }
 
 // pass copies both ways until one side has ended.

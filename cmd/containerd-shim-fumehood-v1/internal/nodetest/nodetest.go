@@ -4,15 +4,15 @@
 // the shim of this module beside gVisor's own, two images, a network, and a client of
 // the Container Runtime Interface that does what a kubelet would.
 //
-// A Node needs root, Go, Debian's containernetworking-plugins and apt-get, and a minute
-// for its first start, which builds containerd into the user's cache. It has its own
+// A Node needs root, Debian's containernetworking-plugins, and, unless Programs names what it would
+// build, Go, apt-get and a minute for its first start, for containerd in the user's cache. It has its own
 // directory, sockets and network namespace, from which no packet gets out; nodes can
 // run beside each other and beside the machine's own containerd. When the test ends,
 // all of it is removed, and whatever the removal of its pods left behind fails the test.
 //
-// Its pods are not what a kubelet would make in two respects: nothing runs in a cgroup
-// (runsc is configured to ignore them), and containerd does not lower any oom_score_adj.
-// So it tests neither limits nor which process the kernel kills first.
+// Its pods are not what a kubelet would make in two respects: containerd does not lower any
+// oom_score_adj, so it does not test which process the kernel kills first; and nothing runs in a
+// cgroup (runsc is configured to ignore them), unless Options.Config says otherwise: see PodCgroup.
 package nodetest
 
 import (
@@ -38,6 +38,7 @@ import (
 const (
 	Fumehood = "fumehood" // this module's shim
 	GVisor   = "gvisor"   // gVisor's shim, unchanged except for its Start
+	Runc     = "runc"     // the machine's runc, if Options say so
 )
 
 // namespace is that of CRI in containerd.
@@ -64,6 +65,8 @@ type Options struct {
 	// Dir, from which containerd imports it, instead of this package. Options of gVisor's shim
 	// are in fumehood.toml there.
 	Install func(n *Node) error
+	// Runc adds the handler Runc, as the default.
+	Runc bool
 }
 
 // A Node is a running containerd. Its methods may be called concurrently, except for
@@ -75,7 +78,6 @@ type Node struct {
 	Runsc  install.Runsc
 
 	containerd *exec.Cmd
-	program    string
 	env        []string
 	lock       *os.File // on Dir
 	netns      *os.File
@@ -115,8 +117,25 @@ func Start(t testing.TB, o Options) *Node {
 	return n
 }
 
-// prepare makes everything that containerd needs. A Node with an error needs its end.
-func prepare(ctx context.Context, o Options) (*Node, error) {
+// StartBare returns a node without containerd: a directory and a network namespace, for programs
+// that need no pods. It is removed when the test ends.
+func StartBare(t testing.TB) *Node {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Fatal("a node needs root")
+	}
+	n, err := bare()
+	if n != nil {
+		t.Cleanup(func() { n.end(t) })
+	}
+	if err != nil {
+		t.Fatalf("cannot start a node: %v", err)
+	}
+	return n
+}
+
+// bare makes a directory and a network namespace. A Node with an error needs its end.
+func bare() (*Node, error) {
 	if err := sweep(); err != nil {
 		return nil, err
 	}
@@ -125,20 +144,25 @@ func prepare(ctx context.Context, o Options) (*Node, error) {
 		return nil, err
 	}
 	n := at(dir)
-	n.lock, n.env = lock, append(os.Environ(), o.Env...)
+	n.lock = lock
+	n.netns, err = newNetns()
+	return n, err
+}
+
+// prepare makes everything that containerd needs. A Node with an error needs its end.
+func prepare(ctx context.Context, o Options) (*Node, error) {
+	n, err := bare()
+	if err != nil {
+		return n, err
+	}
+	n.env = append(os.Environ(), o.Env...)
 	if n.Runsc, err = install.Find(ctx, install.Options{Build: true}); err != nil {
 		return n, err
 	}
-	if n.program, err = containerd(ctx); err != nil {
+	if err := programs(ctx, n.path("bin")); err != nil {
 		return n, err
 	}
-	if err := build(ctx, filepath.Join(dir, "bin")); err != nil {
-		return n, err
-	}
-	if err := n.configure(o); err != nil {
-		return n, err
-	}
-	if n.netns, err = newNetns(); err != nil {
+	if err := n.configure(ctx, o); err != nil {
 		return n, err
 	}
 	n.conn, err = grpc.NewClient("unix://"+n.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -159,7 +183,7 @@ func (n *Node) Serve(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(n.program, "--config", n.path("containerd.toml"))
+	cmd := exec.Command(n.path("bin", daemonName), "--config", n.path("containerd.toml"))
 	cmd.Stdout, cmd.Stderr, cmd.Env, cmd.Dir = log, log, n.env, n.Dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	ended, err := startIn(n.netns, cmd)

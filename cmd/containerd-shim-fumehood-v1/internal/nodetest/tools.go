@@ -5,6 +5,7 @@ package nodetest
 import (
 	"archive/tar"
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -26,15 +27,50 @@ func (n *Node) LoadTools(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return n.loadImage(ctx, Tools, files, v1.Config{Env: []string{"PATH=/usr/bin:/bin"}, Cmd: []string{"session"}})
+}
+
+// LoadInstalled makes an image with the files of Tools and those of dir, an installation of fumehood, where
+// the Dockerfile of the repository has it. It declares no volumes.
+func (n *Node) LoadInstalled(ctx context.Context, reference, dir string) error {
+	files, err := toolFiles()
+	if err != nil {
+		return err
+	}
+	installed, err := directory("opt/fumehood", dir)
+	files = append(append(files, installed...), file{Header: tar.Header{Typeflag: tar.TypeSymlink, Name: "usr/local/bin/fumehood", Linkname: "/opt/fumehood/fumehood", Mode: 0o777}})
+	return errors.Join(err, n.loadImage(ctx, reference, files, v1.Config{Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"}}))
+}
+
+// LoadDirectory makes an image that has nothing but the files of dir, at /name.
+func (n *Node) LoadDirectory(ctx context.Context, reference, name, dir string) error {
+	list, err := directory(name, dir)
+	return errors.Join(err, n.loadImage(ctx, reference, list, v1.Config{}))
+}
+
+// directory returns the files of dir, at /name.
+func directory(name, dir string) (list []file, err error) {
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		list = append(list, file{tar.Header{Name: name + strings.TrimPrefix(path, dir), Mode: 0o755}, content})
+		return err
+	})
+	return list, err
+}
+
+func (n *Node) loadImage(ctx context.Context, reference string, files []file, config v1.Config) error {
 	c, err := client.New(n.Socket, client.WithDefaultNamespace(namespace))
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	if err := load(ctx, c, Tools, files, v1.Config{Env: []string{"PATH=/usr/bin:/bin"}, Cmd: []string{"session"}}); err != nil {
+	if err := load(ctx, c, reference, files, config); err != nil {
 		return err
 	}
-	return n.sees(ctx, Tools)
+	return n.sees(ctx, reference)
 }
 
 // toolFiles are the files of Tools: programs with the libraries that ldd names, Python's own and the

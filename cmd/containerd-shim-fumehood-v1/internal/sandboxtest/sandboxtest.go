@@ -13,6 +13,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -219,8 +220,9 @@ func (c *Controller) pod(ctx context.Context, sandbox *unstructured.Unstructured
 }
 
 func isReady(u *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	for _, one := range conditions {
+	conditions, _, _ := unstructured.NestedFieldNoCopy(u.Object, "status", "conditions")
+	list, _ := conditions.([]any)
+	for _, one := range list {
 		if condition, is := one.(map[string]any); is && condition["type"] == "Ready" {
 			return condition["status"] == "True"
 		}
@@ -259,7 +261,8 @@ func (c *Controller) report(sandboxes []*unstructured.Unstructured, do func(func
 	}
 }
 
-// assign gives claims without a sandbox one that is ready.
+// assign gives claims without a sandbox one that is ready, the oldest claim first: others would wait
+// for ever while there are more claims than sandboxes.
 func (c *Controller) assign(sandboxes []*unstructured.Unstructured, do func(func(context.Context))) {
 	owned, free := map[string]*unstructured.Unstructured{}, map[string][]*unstructured.Unstructured{}
 	for _, s := range sandboxes {
@@ -269,7 +272,11 @@ func (c *Controller) assign(sandboxes []*unstructured.Unstructured, do func(func
 			free[s.GetLabels()[poolLabel]] = append(free[s.GetLabels()[poolLabel]], s)
 		}
 	}
-	for _, claim := range c.list(Claims) {
+	waiting := c.list(Claims)
+	slices.SortFunc(waiting, func(a, b *unstructured.Unstructured) int {
+		return a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time)
+	})
+	for _, claim := range waiting {
 		if isReady(claim) || !c.take(claim.GetName()) {
 			continue
 		}

@@ -45,9 +45,15 @@ func newContainerCgroup(l *specs.Linux) (c *containerCgroup, err error) {
 		c.v1, err = cgroup1.New(cgroup1.StaticPath(c.path), limits)
 		return c, err
 	}
-	if c.v2, err = cgroup2.NewManager(cgroupMount, c.path, cgroup2.ToResources(limits)); err == nil {
-		c.own, err = c.v2.NewChild("host", &cgroup2.Resources{})
+	if c.v2, err = cgroup2.NewManager(cgroupMount, c.path, cgroup2.ToResources(limits)); err != nil {
+		return c, err
 	}
+	// A kubelet leaves it to the runtime to enable controllers below a pod. The sandbox has limits of its
+	// own, also where the container has none.
+	if err = c.v2.ToggleControllers([]string{"cpu", "memory", "pids"}, cgroup2.Enable); err != nil {
+		return c, err
+	}
+	c.own, err = c.v2.NewChild("host", &cgroup2.Resources{})
 	return c, err
 }
 
@@ -119,10 +125,7 @@ const removeTime = 5 * time.Second
 // removeCgroup removes a cgroup, with those below it, from all hierarchies. What runs in it has the
 // grace to end, and is killed then.
 func removeCgroup(path string, grace time.Duration) error {
-	dirs := []string{filepath.Join(cgroupMount, path)}
-	if cgroups.Mode() != cgroups.Unified {
-		dirs, _ = filepath.Glob(cgroupMount + "/*" + path)
-	}
+	dirs := cgroupDirs(path)
 	var err error
 	for kill := time.Now().Add(grace); ; time.Sleep(10 * time.Millisecond) {
 		err = nil
@@ -133,6 +136,28 @@ func removeCgroup(path string, grace time.Duration) error {
 			return err
 		}
 	}
+}
+
+// cgroupDirs returns the directories of a cgroup, of which version 1 has one in each hierarchy.
+func cgroupDirs(path string) []string {
+	if cgroups.Mode() == cgroups.Unified {
+		return []string{filepath.Join(cgroupMount, path)}
+	}
+	dirs, _ := filepath.Glob(cgroupMount + "/*" + path) // the pattern is valid
+	return dirs
+}
+
+// removeEmpty removes the cgroup of a container, which the name of its spec has the ID of. It kills
+// nothing.
+func removeEmpty(name, id string) (err error) {
+	path := cgroupPath(name)
+	if id == "" || !strings.Contains(filepath.Base(path), id) {
+		return nil // the container has none of its own
+	}
+	for _, dir := range cgroupDirs(path) {
+		err = errors.Join(err, removeDirs(dir, false))
+	}
+	return err
 }
 
 // removeDirs removes a directory of one hierarchy, or kills what runs in it.

@@ -47,11 +47,12 @@ func (s *service) open(ctx context.Context, spec specs.Spec, pause pod.Process, 
 	if err != nil {
 		return err
 	}
-	whole, err := options.Digest()
+	policy, err := policyOf(options)
 	if err != nil {
 		return err
 	}
-	s.proof = append([]string{whole, runsc.Digest}, pause.Argv...)
+	s.next.bundle = digest
+	s.proof = append([]string{policy.Digest(), runsc.Digest}, pause.Argv...)
 	log, err := s.log(about)
 	if err != nil {
 		return err
@@ -59,7 +60,7 @@ func (s *service) open(ctx context.Context, spec specs.Spec, pause pod.Process, 
 	s.audit = log
 	s.pod, err = pod.Open(pod.Options{Run: run(about, digest, runsc.Version), Log: log, Dir: s.dir, Proven: s.node.Proven(s.proof...)})
 	if err == nil {
-		err = s.pod.Use(options)
+		err = s.pod.Use(policy)
 	}
 	if err != nil {
 		return err

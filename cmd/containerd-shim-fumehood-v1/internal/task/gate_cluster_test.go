@@ -24,6 +24,7 @@ import (
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/clustertest"
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/node"
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/nodetest"
+	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/spare"
 	"github.com/fumehood/fumehood/pkg/audit"
 )
 
@@ -281,7 +282,7 @@ func drained(k kube) {
 	left := []nodetest.Process{}
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		left = slices.DeleteFunc(k.node.Processes(), func(p nodetest.Process) bool {
-			return !strings.Contains(p.Command, "/containerd-shim-") && !strings.Contains(p.Command, "runsc")
+			return spare.Is(p.Command) || !strings.Contains(p.Command, "/containerd-shim-") && !strings.Contains(p.Command, "runsc")
 		})
 		if len(left) == 0 {
 			return
@@ -322,18 +323,31 @@ func agentOfNode(k kube) {
 	k.wait(`ProgramRefused fumehood policy refused a program that "/bin/busybox" started: "/bin/id": id is not for pods (test.id)`,
 		"get", "events", "--field-selector=involvedObject.name=watched", `-o=jsonpath={range .items[*]}{.reason} {.source.component} {.message}{"\n"}{end}`)
 	k.wait("ProgramRefused", "describe", "pod", "watched")
-	var page bytes.Buffer
-	curl := exec.Command("curl", "-sS", "http://"+at+"/metrics")
-	curl.Stdout, curl.Stderr = &page, &page
-	ended, err := k.node.StartIn(curl)
-	check(k.t, err)
-	check(k.t, <-ended)
-	if !strings.Contains(page.String(), "fumehood_refusals_total{kind=\"program\"} 1\n") || !strings.Contains(page.String(), "\nfumehood_sandboxes 1\n") {
-		k.t.Errorf("%s", &page)
+	shows := func(page string) bool {
+		return strings.Contains(page, "fumehood_refusals_total{kind=\"program\"} 1\n") && strings.Contains(page, "\nfumehood_sandboxes 1\n")
+	}
+	page := k.fetch("http://" + at + "/metrics")
+	for end := time.Now().Add(30 * time.Second); !shows(page) && time.Now().Before(end); page = k.fetch("http://" + at + "/metrics") {
+		time.Sleep(200 * time.Millisecond) // pods of other tests count until their logs are settled
+	}
+	if !shows(page) {
+		k.t.Error(page)
 	}
 	check(k.t, syscall.Kill(k.gate("watched"), syscall.SIGKILL))
 	k.wait("LogIncomplete", "describe", "pod", "watched")
 	k.remove("watched")
+}
+
+// fetch returns what is at an address of the node.
+func (k kube) fetch(url string) string {
+	k.t.Helper()
+	var page bytes.Buffer
+	curl := exec.Command("curl", "-sS", url)
+	curl.Stdout, curl.Stderr = &page, &page
+	ended, err := k.node.StartIn(curl)
+	check(k.t, err)
+	check(k.t, <-ended)
+	return page.String()
 }
 
 // logs returns the files of a pod's logs, which have the names of its sandboxes.

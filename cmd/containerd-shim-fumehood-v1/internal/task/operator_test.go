@@ -87,23 +87,37 @@ func (o *operator) configure(n string, lines ...string) {
 // verify checks the last log that was written: it is sealed, and says what.
 func (o *operator) verify(what string) {
 	o.t.Helper()
-	files, err := filepath.Glob(o.dir + "/logs/*/*.jsonl")
-	check(o.t, err)
+	files := o.logs()
 	at := func(name string) time.Time {
 		info, err := os.Stat(name)
 		check(o.t, err)
 		return info.ModTime()
 	}
 	slices.SortFunc(files, func(a, b string) int { return at(a).Compare(at(b)) })
+	if text := o.sealed(files[len(files)-1]); !strings.Contains(text, what) {
+		o.t.Errorf("%s does not have %q", files[len(files)-1], what)
+	}
+}
+
+func (o *operator) logs() []string {
+	o.t.Helper()
+	files, err := filepath.Glob(o.dir + "/logs/*/*.jsonl")
+	check(o.t, err)
 	if len(files) == 0 {
 		o.t.Fatal("there is no log")
 	}
-	data, err := os.ReadFile(files[len(files)-1])
+	return files
+}
+
+// sealed returns a log, which must be sealed.
+func (o *operator) sealed(file string) string {
+	o.t.Helper()
+	data, err := os.ReadFile(file)
 	check(o.t, err)
-	found, err := audit.Verify(bytes.NewReader(data), audit.Trust{})
-	if err != nil || found.State != audit.Sealed || !strings.Contains(string(data), what) {
-		o.t.Errorf("%s: %+v, %v, %q is in it: %v", files[len(files)-1], found, err, what, strings.Contains(string(data), what))
+	if found, err := audit.Verify(bytes.NewReader(data), audit.Trust{}); err != nil || found.State != audit.Sealed {
+		o.t.Errorf("%s: %+v, %v", file, found, err)
 	}
+	return string(data)
 }
 
 func check(t testing.TB, err error) {

@@ -78,8 +78,9 @@ func (p place) make() error {
 	return os.Mkdir(p.dir, 0o700)
 }
 
-// Removed removes what a container has whose shim is gone: the directory of a pod, or what a session
-// has. The working directory is the container's bundle.
+// Removed removes what a container has whose shim is gone: the directory of a pod, what a session
+// has, or the cgroup that runsc leaves when the sandbox ends while it deletes the container. The
+// working directory is the container's bundle.
 func Removed(ctx context.Context, id string) error {
 	config, err := node.Read()
 	if err != nil {
@@ -90,8 +91,13 @@ func Removed(ctx context.Context, id string) error {
 		return err
 	}
 	err = os.RemoveAll(dirOf(config.State, ns, id))
-	if b, bad := readBundle("."); bad == nil && b.isSession() {
+	b, bad := readBundle(".")
+	switch {
+	case bad != nil: // nothing was created
+	case b.isSession():
 		err = errors.Join(err, abandoned(config, id, b))
+	case b.spec.Annotations[kindAnnotation] == "container":
+		err = errors.Join(err, removeEmpty(b.spec.Linux.CgroupsPath, id))
 	}
 	return err
 }

@@ -29,7 +29,7 @@ import (
 )
 
 const claimsRole = `{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "fumehood-claims"}, "rules": [
-{"apiGroups": ["extensions.agents.x-k8s.io"], "resources": ["sandboxclaims"], "verbs": ["create", "delete", "list", "watch"]},
+{"apiGroups": ["extensions.agents.x-k8s.io"], "resources": ["sandboxclaims"], "verbs": ["create", "delete", "get", "list", "watch"]},
 {"apiGroups": ["agents.x-k8s.io"], "resources": ["sandboxes"], "verbs": ["get"]}]}
 ---
 {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "fumehood-claims"},
@@ -51,38 +51,50 @@ type service struct {
 
 // newService starts everything. The controller of sandboxes is the tests' own.
 func newService(t *testing.T) service {
-	o := newOperator(t)
-	clustertest.Build(t)
-	n := nodetest.Start(t, nodetest.Options{Env: []string{node.Variable + "=" + o.file}})
-	check(t, n.LoadTools(t.Context()))
-	nodes, clients := certtest.NewAuthority(t), certtest.NewAuthority(t)
-	o.configure(n.Runsc.Path, "default = \""+o.bundle(conformanceRules()...)+"\"\n"+o.sessions(nodes, clients))
-	k := kube{clustertest.Start(t, n), t, o, n}
-	_, _ = k.Kubectl("", "label", "node", clustertest.NodeName, "fumehood.dev/node=true")
+	k, nodes, clients := newSessions(t, nodetest.Options{})
 	cluster, _ := objects(t)
 	k.must(cluster, "apply", "-f", "-")
-	k.must(sandboxtest.CRDs(), "create", "-f", "-")
-	k.wait("True", "get", "crd", "sandboxclaims.extensions.agents.x-k8s.io", `-o=jsonpath={.status.conditions[?(@.type=="Established")].status}`)
-	k.wait("True", "get", "crd", "sandboxes.agents.x-k8s.io", `-o=jsonpath={.status.conditions[?(@.type=="Established")].status}`)
-	k.must(sessionPool, "create", "-f", "-")
 	k.must(claimsRole, "create", "-f", "-")
 	s := service{kube: k, address: "127.0.0.1:8932", state: t.TempDir()}
-	s.control()
 	s.serve(nodes, clients)
-	k.wait("node node node", "get", "sandboxes", "-o=jsonpath={.items[*].status.nodeName}")
+	s.pool()
 	return s
 }
 
+// newSessions starts a Kubernetes whose node accepts sessions of the clients.
+func newSessions(t *testing.T, options nodetest.Options) (k kube, nodes, clients certtest.Authority) {
+	o := newOperator(t)
+	clustertest.Build(t)
+	options.Env = []string{node.Variable + "=" + o.file}
+	n := nodetest.Start(t, options)
+	check(t, n.LoadTools(t.Context()))
+	nodes, clients = certtest.NewAuthority(t), certtest.NewAuthority(t)
+	o.configure(n.Runsc.Path, "default = \""+o.bundle(conformanceRules()...)+"\"\n"+o.sessions(nodes, clients))
+	k = kube{clustertest.Start(t, n), t, o, n}
+	k.must("", "label", "node", clustertest.NodeName, "fumehood.dev/node=true")
+	k.must(sandboxtest.CRDs(), "create", "-f", "-")
+	k.must("", "wait", "--for=condition=Established", "--timeout=50s", "crd", "--all")
+	return k, nodes, clients
+}
+
+// pool runs the controller until the test ends, and waits until it has filled a pool of sessions.
+func (k kube) pool() {
+	k.t.Helper()
+	k.must(sessionPool, "create", "-f", "-")
+	k.control()
+	k.wait("node node node", "get", "sandboxes", "-o=jsonpath={.items[*].status.nodeName}")
+}
+
 // control runs the controller until the test ends.
-func (s service) control() {
-	config, err := s.Client()
-	check(s.t, err)
+func (k kube) control() {
+	config, err := k.Client()
+	check(k.t, err)
 	client, err := dynamic.NewForConfig(config)
-	check(s.t, err)
+	check(k.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- sandboxtest.Run(ctx, client, "default") }()
-	s.t.Cleanup(func() { cancel(); <-done })
+	k.t.Cleanup(func() { cancel(); <-done })
 }
 
 // serve starts both programs.
@@ -140,6 +152,25 @@ func (s service) sandbox() (id string, header map[string]string) {
 	return made.ID, map[string]string{"E2b-Sandbox-Id": made.ID, "E2b-Sandbox-Port": "49999", "E2B-Traffic-Access-Token": made.Traffic}
 }
 
+// end ends a sandbox.
+func (s service) end(id string) {
+	s.t.Helper()
+	if status, text := s.e2b("DELETE", "/sandboxes/"+id, "", nil); status != http.StatusNoContent {
+		s.t.Errorf("%d, %s", status, text)
+	}
+}
+
+// decides runs code in a sandbox, where policy refuses a program.
+func (s service) decides(header map[string]string) {
+	s.t.Helper()
+	if status, text := s.e2b("POST", "/execute", `{"code": "print(6 * 7)"}`, header); status != http.StatusOK || !strings.Contains(text, `"42\n"`) {
+		s.t.Errorf("%d, %s", status, text)
+	}
+	if _, text := s.e2b("POST", "/execute", `{"code": "import subprocess\nsubprocess.run(['factor', '6'])"}`, header); !strings.Contains(text, "PermissionError") {
+		s.t.Errorf("a program that policy refuses: %s", text)
+	}
+}
+
 // A program that uses E2B's wire has its code run in a pod that fumehood-claims has claimed; policy
 // decides it there, the log comes back, and the pod goes.
 func TestClusterSessions(t *testing.T) {
@@ -147,20 +178,13 @@ func TestClusterSessions(t *testing.T) {
 	begin := time.Now()
 	id, header := s.sandbox()
 	t.Logf("a sandbox after %v", time.Since(begin).Round(time.Millisecond))
-	if status, text := s.e2b("POST", "/execute", `{"code": "print(6 * 7)"}`, header); status != http.StatusOK || !strings.Contains(text, `"42\n"`) {
-		t.Errorf("%d, %s", status, text)
-	}
-	if _, text := s.e2b("POST", "/execute", `{"code": "import subprocess\nsubprocess.run(['factor', '6'])"}`, header); !strings.Contains(text, "PermissionError") {
-		t.Errorf("a program that policy refuses: %s", text)
-	}
+	s.decides(header)
 	var events bytes.Buffer
 	claimed := s.must("", "get", "sandboxclaims", "-o=jsonpath={.items[0].status.sandbox.name}")
 	if err := s.Stream(t.Context(), "", &events, "exec", claimed, "--", "id"); err == nil || !strings.Contains(events.String(), "session.exec") {
 		t.Errorf("exec: %s, %v", events.String(), err)
 	}
-	if status, text := s.e2b("DELETE", "/sandboxes/"+id, "", nil); status != http.StatusNoContent {
-		t.Errorf("%d, %s", status, text)
-	}
+	s.end(id)
 	logs, err := filepath.Glob(s.state + "/fumehood/pods/*.jsonl")
 	if err != nil || len(logs) != 1 {
 		t.Errorf("logs of the server: %q, %v", logs, err)
@@ -204,10 +228,14 @@ func (s service) restarted() {
 		s.t.Errorf("without fumehood-claims: %s", text)
 	}
 	second, _ := s.sandbox()
-	if status, text := s.e2b("DELETE", "/sandboxes/"+second, "", nil); status != http.StatusNoContent {
-		s.t.Errorf("%d, %s", status, text)
-	}
+	s.end(second)
 	check(s.t, s.Kill("serve"))
+	s.orphaned()
+}
+
+// orphaned waits until the claims of a server that was killed end, and verifies the log of the last one.
+func (s service) orphaned() {
+	s.t.Helper()
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 3*time.Minute)
 	defer cancel()

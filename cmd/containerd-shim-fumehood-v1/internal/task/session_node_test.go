@@ -276,7 +276,7 @@ func BenchmarkSession(b *testing.B) {
 	check(b, n.LoadTools(b.Context()))
 	s := &sessions{operator: o, node: n, nodes: certtest.NewAuthority(b), clients: certtest.NewAuthority(b), digest: o.bundle(conformanceRules()...)}
 	o.configure(n.Runsc.Path, "default = \""+s.digest+"\"\n"+o.sessions(s.nodes, s.clients))
-	var ready, first, command time.Duration
+	var ready, first, command, programs time.Duration
 	for b.Loop() {
 		begin := time.Now()
 		p, _ := s.pod(b)
@@ -294,11 +294,59 @@ func BenchmarkSession(b *testing.B) {
 			check(b, err)
 		}
 		command += time.Since(begin) / 20
+		begin = time.Now()
+		_, err = opened.Do(b.Context(), proposal.Proposal{ID: "programs", Run: "for i in $(seq 250); do env echo on; done"})
+		check(b, err)
+		programs += time.Since(begin)
 		_, err = opened.Close()
 		check(b, err)
 		check(b, p.StopAndRemove())
 	}
-	for name, d := range map[string]time.Duration{"ready": ready, "first": first, "command": command} {
+	for name, d := range map[string]time.Duration{"ready": ready, "first": first, "command": command, "500-programs": programs} {
 		b.ReportMetric(float64(d.Microseconds())/1000/float64(b.N), name+"-ms")
 	}
+}
+
+// BenchmarkDensity starts pods until the machine has 8 GiB less to give: with one container that does
+// little, by gVisor's shim and with the gate, and sessions that wait for a client.
+func BenchmarkDensity(b *testing.B) {
+	o := newOperator(b)
+	n := nodetest.Start(b, nodetest.Options{Env: []string{node.Variable + "=" + o.file}})
+	check(b, n.LoadTools(b.Context()))
+	s := &sessions{operator: o, node: n, nodes: certtest.NewAuthority(b), clients: certtest.NewAuthority(b), digest: o.bundle(conformanceRules()...)}
+	o.configure(n.Runsc.Path, "default = \""+s.digest+"\"\n"+o.sessions(s.nodes, s.clients))
+	idle := nodetest.ContainerOptions{ReadOnly: true, Command: []string{"/bin/sleep", "100000"}}
+	plain := func(handler string) *nodetest.Pod {
+		p, err := n.RunPod(handler, nil)
+		check(b, err)
+		_, err = p.Container(idle)
+		check(b, err)
+		return p
+	}
+	for b.Loop() {
+		for name, start := range map[string]func() *nodetest.Pod{
+			nodetest.GVisor: func() *nodetest.Pod { return plain(nodetest.GVisor) }, nodetest.Fumehood: func() *nodetest.Pod { return plain(nodetest.Fumehood) },
+			"session": func() *nodetest.Pod { p, _ := s.pod(b); return p },
+		} {
+			b.ReportMetric(float64(fill(b, start)), name+"-pods")
+		}
+	}
+}
+
+// fill starts pods until 8 GiB less are available, returns how many, and removes them.
+func fill(b *testing.B, start func() *nodetest.Pod) int {
+	b.Helper()
+	const room = 8 << 20 // KiB
+	available := func() int { return field(b, "/proc/meminfo", "MemAvailable:") }
+	var all []*nodetest.Pod
+	for before := available(); before-available() < room; {
+		all = append(all, start())
+		if len(all)%20 == 0 {
+			time.Sleep(5 * time.Second) // what a start needs for a moment is given back
+		}
+	}
+	for _, p := range all {
+		check(b, p.StopAndRemove())
+	}
+	return len(all)
 }

@@ -25,6 +25,8 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/containerd/log"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"gvisor.dev/gvisor/pkg/shim/v1/extension"
 
@@ -53,6 +55,7 @@ type service struct {
 	made    bool        // its directory is this shim's
 	root    string      // of the container, on the host
 	pause   pod.Process // the command of the first container
+	next    *filler     // for the next container, or pod
 	proof   []string    // what the pod's start proves
 	audit   *audit.Log  // of the pod
 	writing *os.File    // the log, locked
@@ -70,7 +73,7 @@ func newService(ctx context.Context, next extension.TaskServiceExt, r *task.Crea
 	if b, err := readBundle(r.Bundle); err == nil && b.isSession() {
 		return newVirtual(config), nil
 	}
-	return &service{TaskServiceExt: next, node: config, admitted: map[string]pod.Admission{}}, nil
+	return &service{TaskServiceExt: next, node: config, next: &filler{state: config.State}, admitted: map[string]pod.Admission{}}, nil
 }
 
 // refused returns err as containerd shows it.
@@ -187,6 +190,9 @@ func (s *service) Start(ctx context.Context, r *task.StartRequest) (response *ta
 	if s.first && r.ExecID == "" {
 		s.prove(ctx)
 	}
+	if r.ExecID == "" {
+		s.next.later()
+	}
 	return response, nil
 }
 
@@ -243,7 +249,7 @@ func (s *service) await(r *task.StartRequest, e pod.Ender) {
 func (s *service) kill(ctx context.Context) {
 	for range killAttempts {
 		_, err := s.TaskServiceExt.Kill(ctx, &task.KillRequest{ID: s.id, Signal: 9, All: true})
-		if err == nil || errdefs.IsNotFound(err) {
+		if err == nil || errdefs.IsNotFound(err) || status.Code(err) == codes.NotFound {
 			return
 		}
 		log.G(ctx).WithError(err).Warn("cannot kill the container")
@@ -296,6 +302,7 @@ func (s *service) Delete(ctx context.Context, r *task.DeleteRequest) (*task.Dele
 
 // end closes the pod whose container has ended.
 func (s *service) end(ctx context.Context) {
+	s.next.now()
 	if err := s.close(nil); err != nil {
 		log.G(ctx).WithError(err).Error("cannot close the pod's log")
 	}

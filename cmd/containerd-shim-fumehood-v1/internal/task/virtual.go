@@ -101,6 +101,7 @@ func (v *virtual) Start(_ context.Context, r *task.StartRequest) (*task.StartRes
 		return nil, fmt.Errorf("fumehood: the container was not created, or was started before: %w", errdefs.ErrFailedPrecondition)
 	}
 	v.status = status.Status_RUNNING
+	(&filler{state: v.node.State}).later()
 	return &task.StartResponse{Pid: v.pid()}, nil
 }
 

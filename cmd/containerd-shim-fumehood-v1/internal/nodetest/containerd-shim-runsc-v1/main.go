@@ -15,5 +15,5 @@ import (
 
 func main() {
 	none := func(context.Context, string) error { return nil }
-	shim.Run(context.Background(), manager.New("io.containerd.runsc.v1", none))
+	shim.Run(context.Background(), manager.New("io.containerd.runsc.v1", manager.Hooks{Removed: none}))
 }
