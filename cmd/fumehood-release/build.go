@@ -70,23 +70,48 @@ func (o releaseFlags) buildArch(ctx context.Context, name, arch string) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	archive := filepath.Join(o.out, fmt.Sprintf("fumehood_%s_linux_%s.tar.gz", name, arch))
+	suffix := name + "_linux_" + arch + ".tar.gz"
+	lines, err := o.pack(dir, filepath.Join(o.out, "fumehood_"+suffix), "", programs,
+		digested{"FUMEHOOD", filepath.Join(dir, "fumehood")}, digested{"RUNSC", filepath.Join(dir, "fumehood-runsc")})
+	if err != nil || !o.node {
+		return lines, err
+	}
+	node, err := o.buildNode(ctx, release, filepath.Join(o.out, "fumehood-node_"+suffix))
+	return append(lines, node...), err
+}
+
+// buildNode makes the archive of a node's parts from the directory of the release, which then has no
+// fumehood: nodes do not run it.
+func (o releaseFlags) buildNode(ctx context.Context, release install.Release, archive string) ([]string, error) {
+	o.progress("building the programs of nodes for " + release.Arch)
+	if err := release.BuildNode(ctx); err != nil {
+		return nil, err
+	}
+	if err := os.Remove(filepath.Join(release.Dir, "fumehood")); err != nil {
+		return nil, err
+	}
+	return o.pack(release.Dir, archive, "NODE_", nodePrograms)
+}
+
+// A digested file has a line in release.env.
+type digested struct{ key, path string }
+
+// pack makes an archive of dir, and its bill of materials. It returns their lines of release.env, and
+// those of other files.
+func (o releaseFlags) pack(dir, archive, key string, programs []string, others ...digested) (lines []string, err error) {
 	if err := pack(dir, archive); err != nil {
 		return nil, fmt.Errorf("cannot pack %q: %w", archive, err)
 	}
 	bom := strings.TrimSuffix(archive, ".tar.gz") + ".cdx.json"
-	if err := writeBOM(bom, dir, archive, o.version); err != nil {
+	if err := writeBOM(bom, dir, archive, o.version, programs); err != nil {
 		return nil, err
 	}
-	var lines []string
-	for _, f := range []struct{ key, path string }{
-		{"ARCHIVE", archive}, {"SBOM", bom}, {"FUMEHOOD", filepath.Join(dir, "fumehood")}, {"RUNSC", filepath.Join(dir, "fumehood-runsc")},
-	} {
+	for _, f := range append([]digested{{key + "ARCHIVE", archive}, {key + "SBOM", bom}}, others...) {
 		sum, err := digest(f.path)
 		if err != nil {
 			return nil, err
 		}
-		lines = append(lines, fmt.Sprintf("SHA256_%s_%s=%s", f.key, strings.ToUpper(arch), sum))
+		lines = append(lines, fmt.Sprintf("SHA256_%s_%s=%s", f.key, strings.ToUpper(filepath.Base(dir)), sum))
 	}
 	o.progress("packed " + archive)
 	return lines, nil

@@ -61,7 +61,7 @@ func installed(t *testing.T, dir, arch string) string {
 }
 
 // checkBOM compares the bill of materials with what the go command reads from the programs.
-func checkBOM(t *testing.T, path, dir string) {
+func checkBOM(t *testing.T, path, dir string, programs []string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -83,7 +83,8 @@ func checkBOM(t *testing.T, path, dir string) {
 		}
 		want[name+" "] = true
 		for line := range strings.Lines(string(out)) {
-			if f := strings.Fields(line); f[0] == "dep" || f[0] == "=>" {
+			f := strings.Fields(line)
+			if len(f) > 2 && (f[0] == "dep" && f[1] != "github.com/fumehood/fumehood" || f[0] == "=>" && f[1] != "../..") {
 				want[f[1]+" "+f[2]] = true
 			}
 		}
@@ -122,7 +123,7 @@ func TestRelease(t *testing.T) {
 	build := func(t *testing.T, args ...string) {
 		t.Helper()
 		var said bytes.Buffer
-		if code := run(t.Context(), append([]string{"--version", testVersion}, args...), &said); code != 0 {
+		if code := run(t.Context(), append([]string{"--version", testVersion, "--node"}, args...), &said); code != 0 {
 			t.Fatalf("exit code %d\n%s", code, &said)
 		}
 	}
@@ -137,8 +138,8 @@ func TestRelease(t *testing.T) {
 	})
 	build(t, "--root", other, "--out", second, "--check", filepath.Join(first, "release.env"))
 	for _, arch := range []string{"amd64", "arm64"} {
-		name := "fumehood_" + testVersion + "_linux_" + arch
-		for _, file := range []string{name + ".tar.gz", name + ".cdx.json"} {
+		name, node := "fumehood_"+testVersion+"_linux_"+arch, "fumehood-node_"+testVersion+"_linux_"+arch
+		for _, file := range []string{name + ".tar.gz", name + ".cdx.json", node + ".tar.gz", node + ".cdx.json"} {
 			want, err := os.ReadFile(filepath.Join(first, file))
 			if err != nil {
 				t.Fatal(err)
@@ -150,15 +151,56 @@ func TestRelease(t *testing.T) {
 		}
 		t.Run(arch, func(t *testing.T) {
 			dir := installed(t, first, arch)
-			checkBOM(t, filepath.Join(first, name+".cdx.json"), dir)
+			checkBOM(t, filepath.Join(first, name+".cdx.json"), dir, programs)
 			checkArchive(t, dir, arch)
+			checkNode(t, filepath.Join(first, node), arch)
 		})
 	}
 }
 
-func checkArchive(t *testing.T, dir, arch string) {
-	machine := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[arch]
-	for _, name := range []string{"fumehood", "fumehood-init", "fumehood-runsc", "gvisor-bin/gvisor_sentry"} {
+// checkNode checks an archive for nodes, without its suffix. Its shim installs it on a node of this
+// architecture.
+func checkNode(t *testing.T, archive, arch string) {
+	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "tar", "-xzf", archive+".tar.gz", "-C", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	checkBOM(t, archive+".cdx.json", dir, nodePrograms)
+	checkPrograms(t, dir, arch, nodePrograms...)
+	if _, err := os.Stat(filepath.Join(dir, "fumehood")); err == nil {
+		t.Error("an archive for nodes has fumehood")
+	}
+	if arch != runtime.GOARCH {
+		return
+	}
+	root := filepath.Join(dir, "host")
+	out, err := exec.CommandContext(t.Context(), filepath.Join(dir, "containerd-shim-fumehood-v1"), "install", "-root", root).CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(out), "installed /usr/local/lib/fumehood/") {
+		t.Errorf("install: %v\n%s", err, out)
+	}
+	if _, err := os.Stat(root + "/etc/containerd/conf.d/fumehood.toml"); err != nil {
+		t.Error(err)
+	}
+	// Its programs accept the released installation alone.
+	manifest := filepath.Join(dir, "fumehood-runsc.json")
+	text, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, manifest, string(text)+" ", 0o644)
+	if out, err := exec.CommandContext(t.Context(), filepath.Join(dir, "containerd-shim-fumehood-v1"), "install", "-root", root).CombinedOutput(); err == nil {
+		t.Errorf("a changed manifest was installed:\n%s", out)
+	}
+}
+
+// checkPrograms checks that programs are for arch, and need no library.
+func checkPrograms(t *testing.T, dir, arch string, names ...string) {
+	t.Helper()
+	machine := machines[arch]
+	for _, name := range names {
 		f, err := elf.Open(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -171,6 +213,12 @@ func checkArchive(t *testing.T, dir, arch string) {
 		}
 		f.Close()
 	}
+}
+
+var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+
+func checkArchive(t *testing.T, dir, arch string) {
+	checkPrograms(t, dir, arch, "fumehood", "fumehood-init", "fumehood-runsc", "gvisor-bin/gvisor_sentry")
 	_, err := os.Stat(filepath.Join(dir, "gvisor-bin/gvisor-sentry-prewarmer"))
 	if native := arch == runtime.GOARCH; native != (err == nil) {
 		t.Errorf("the prewarmer on %s: %v", arch, err)
@@ -178,7 +226,7 @@ func checkArchive(t *testing.T, dir, arch string) {
 	if arch == runtime.GOARCH {
 		checkRuns(t, dir)
 	} else {
-		checkStarts(t, dir, machine)
+		checkStarts(t, dir, machines[arch])
 	}
 }
 

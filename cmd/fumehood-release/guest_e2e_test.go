@@ -28,7 +28,8 @@ import (
 type guest struct {
 	*testing.T
 	arch, emulator, machine, console string
-	image                            string // a cached directory: disk, vmlinuz, initrd
+	image                            string            // a cached directory: disk, vmlinuz, initrd
+	more                             func(tree string) // adds files to what it sees as /opt
 }
 
 // A step is a command in the guest; see testdata/probe.
@@ -53,7 +54,7 @@ var guests = map[string]guest{
 }
 
 // guestPackages are besides those that Debian calls required.
-const guestPackages = "systemd-sysv,udev,dbus,sudo,procps,python3-minimal,apparmor,runc,iproute2,initramfs-tools,zstd,linux-image-cloud-"
+const guestPackages = "systemd-sysv,udev,dbus,sudo,procps,python3-minimal,apparmor,runc,iproute2,containernetworking-plugins,initramfs-tools,zstd,linux-image-cloud-"
 
 func newGuest(t *testing.T, arch string) *guest {
 	t.Helper()
@@ -183,8 +184,11 @@ func (g *guest) payload(steps []step) string {
 	}
 	write(g.T, filepath.Join(tree, "steps.json"), string(data), 0o644)
 	g.containers(filepath.Join(tree, "containers"))
+	if g.more != nil {
+		g.more(tree)
+	}
 	disk := filepath.Join(dir, "payload")
-	g.makeDisk(tree, disk, "256M")
+	g.makeDisk(tree, disk, "512M")
 	return disk
 }
 
@@ -247,7 +251,7 @@ func (g *guest) read(r io.Reader, steps []step) (map[string]outcome, error) {
 		if o.Name != s.Name {
 			return outcomes, fmt.Errorf("the outcome of %q, want that of %q", o.Name, s.Name)
 		}
-		g.Logf("%3.0f s: %s: exit code %d after %d ms, left %q\n%s%s", time.Since(began).Seconds(), o.Name, o.Exit, o.MS, o.Left, o.Stdout, o.Stderr)
+		g.Logf("%3.0f s: %s: exit code %d after %d ms, left %q", time.Since(began).Seconds(), o.Name, o.Exit, o.MS, o.Left)
 		outcomes[o.Name] = o
 	}
 	return outcomes, nil

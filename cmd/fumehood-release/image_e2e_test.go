@@ -7,11 +7,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/fumehood/fumehood/pkg/image/oci/ocitest"
@@ -59,6 +62,53 @@ func TestImage(t *testing.T) {
 			t.Errorf("without %s, which docs/CONTAINER.md says is needed, the demo ends with %d:\n%s", added[i], code, out)
 		}
 	}
+}
+
+// The images of deploy/Dockerfile have nothing but a node's parts, which need nothing else: the
+// shim installs itself, and fumehood-claims starts.
+func TestNodeImages(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "release")
+	var said bytes.Buffer
+	if code := run(t.Context(), []string{"--root", "../..", "--arch", runtime.GOARCH, "--node", "--out", out}, &said); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, &said)
+	}
+	b := &builder{T: t, dir: t.TempDir()}
+	b.Cleanup(func() { b.buildah("rm", "--all") })
+	roots := map[string]string{}
+	for target, only := range map[string]string{"node": "fumehood", "claims": "fumehood-claims"} {
+		b.buildah("build", "--isolation", "chroot", "-f", "../../deploy/Dockerfile", "--target", target, "-t", "localhost/"+target, out)
+		roots[target] = b.mount("localhost/" + target)
+		if entries, err := os.ReadDir(roots[target]); err != nil || len(entries) != 1 || entries[0].Name() != only {
+			t.Errorf("%s: %v, %v", target, entries, err)
+		}
+	}
+	if said := b.inside(roots["node"], "/fumehood/containerd-shim-fumehood-v1", "install", "-root", "/host"); !strings.HasPrefix(said, "installed /usr/local/lib/fumehood/") {
+		t.Errorf("%s", said)
+	}
+	if said := b.inside(roots["node"], "/fumehood/fumehood-node-agent", "-h"); !strings.Contains(said, "-logs") {
+		t.Errorf("%s", said)
+	}
+	if said := b.inside(roots["claims"], "/fumehood-claims", "-h"); !strings.Contains(said, "-config") {
+		t.Errorf("%s", said)
+	}
+}
+
+// inside returns what a program prints with root as its root directory, and /proc as in a container.
+func (b *builder) inside(root string, args ...string) string {
+	b.Helper()
+	proc := filepath.Join(root, "proc")
+	if err := errors.Join(os.MkdirAll(proc, 0o755), syscall.Mount("proc", proc, "proc", 0, "")); err != nil {
+		b.Fatal(err)
+	}
+	defer func() {
+		if err := syscall.Unmount(proc, 0); err != nil {
+			b.Error(err)
+		}
+	}()
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env, cmd.Dir, cmd.SysProcAttr = []string{}, "/", &syscall.SysProcAttr{Chroot: root}
+	out, _ := cmd.CombinedOutput() // the callers know it by its output
+	return string(out)
 }
 
 type builder struct {

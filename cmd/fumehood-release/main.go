@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command fumehood-release builds what the action installs: one archive per architecture, a
-// software bill of materials (CycloneDX) for each, and release.env with the digests.
+// software bill of materials (CycloneDX) for each, and release.env with the digests. With --node, it
+// also builds an archive for nodes of Kubernetes.
 //
-//	go run ./cmd/fumehood-release --version v1.2.3 --out DIR
-//	go run ./cmd/fumehood-release --version v1.2.3 --out DIR --check release.env
+//	go run ./cmd/fumehood-release --version v1.2.3 --node --out DIR
+//	go run ./cmd/fumehood-release --version v1.2.3 --node --out DIR --check release.env
 //	go run ./cmd/fumehood-release --arch amd64 --out DIR
 //
 // It promises that the same commit, Go and C compiler give the same bytes, in any
@@ -41,6 +42,7 @@ var versions = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9a-z.]+)?$`)
 type releaseFlags struct {
 	version, out, check, root string
 	archs                     []string
+	node                      bool
 	progress                  func(string)
 }
 
@@ -89,6 +91,7 @@ func readFlags(args []string, stderr io.Writer) (releaseFlags, error) {
 	f.StringVar(&o.check, "check", "", "compare the result with this release.env, line by line")
 	f.StringVar(&o.root, "root", ".", "directory of the module")
 	f.StringVar(&archs, "arch", "amd64,arm64", "architectures, separated by commas")
+	f.BoolVar(&o.node, "node", false, "also build the archives with the programs of nodes of Kubernetes, as every release has them")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}

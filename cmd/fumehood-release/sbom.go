@@ -12,11 +12,16 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/fumehood/fumehood/pkg/sandbox/install"
 )
 
-// programs are the files of an archive that Go linked. gvisor-bin/gvisor_sentry is the same
+// programs are the files of an archive that Go linked, nodePrograms those of an archive for nodes. gvisor-bin/gvisor_sentry is the same
 // file as fumehood-runsc; the prewarmer is C without libraries.
-var programs = []string{"fumehood", "fumehood-init", "fumehood-runsc"}
+var (
+	programs     = []string{"fumehood", "fumehood-init", "fumehood-runsc"}
+	nodePrograms = append([]string{"fumehood-init", "fumehood-runsc"}, install.NodePrograms...)
+)
 
 // A bom is a CycloneDX 1.6 document, with the fields that we use. It has no time, so that
 // the same build gives the same document; its serial number is made from the archive's
@@ -64,7 +69,7 @@ type dependency struct {
 // writeBOM writes the software bill of materials of archive, whose unpacked files are in
 // dir: each program with its digest, and the modules and the Go version that the linker
 // recorded in it. Modules have no licenses and no digests there: go.sum has digests.
-func writeBOM(path, dir, archive, version string) error {
+func writeBOM(path, dir, archive, version string, programs []string) error {
 	sum, err := digest(archive)
 	if err != nil {
 		return err
@@ -107,6 +112,9 @@ func (b *bom) add(dir, name string, modules map[string]component) error {
 	for _, m := range append(info.Deps, standard) {
 		if m.Replace != nil {
 			m = m.Replace
+		}
+		if strings.HasPrefix(m.Path, ".") { // this repository's, of which the archive is a version
+			continue
 		}
 		ref := "pkg:golang/" + m.Path + "@" + strings.ReplaceAll(m.Version, "+", "%2B")
 		modules[ref] = component{Type: "library", Ref: ref, Name: m.Path, Version: m.Version, PURL: ref}
