@@ -5,6 +5,7 @@ package comment
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,16 +16,13 @@ import (
 
 func TestFailures(t *testing.T) {
 	deleted := func(c *conversation) failure { return failure{hook: func() { c.remove(c.comments[0].ID) }} }
-	always := func(kind github.Kind) func(*conversation) []failure {
-		return func(*conversation) []failure {
-			return []failure{{err: refusal(kind)}, {err: refusal(kind)}, {err: refusal(kind)}, {err: refusal(kind)}, {err: refusal(kind)}}
-		}
+	times := func(n int, kind github.Kind) func(*conversation) []failure {
+		return func(*conversation) []failure { return slices.Repeat([]failure{{err: refusal(kind)}}, n) }
 	}
+	always := func(kind github.Kind) func(*conversation) []failure { return times(100, kind) }
+	once := func(kind github.Kind) func(*conversation) []failure { return times(1, kind) }
 	after := func(kind github.Kind) func(*conversation) []failure {
 		return func(*conversation) []failure { return []failure{{err: refusal(kind), after: true}} }
-	}
-	once := func(kind github.Kind) func(*conversation) []failure {
-		return func(*conversation) []failure { return []failure{{err: refusal(kind)}} }
 	}
 	tests := []struct {
 		name  string
@@ -43,6 +41,7 @@ func TestFailures(t *testing.T) {
 		{"rate limit while reading", false, "read", always(github.RateLimited), Refused, "github.rate-limited"},
 		{"GitHub is down", false, "list", always(github.Unavailable), Refused, "github.unavailable"},
 		{"GitHub is down for writes", false, "update", always(github.Unavailable), Refused, "github.unavailable"},
+		{"GitHub is slow for half a minute", false, "update", times(10, github.Uncertain), Updated, ""},
 		{"GitHub stumbles", false, "update", once(github.Unavailable), Updated, ""},
 		{"created, then reset", true, "create", after(github.Uncertain), Posted, ""},
 		{"reset, not created", true, "create", once(github.Uncertain), Posted, ""},

@@ -11,8 +11,11 @@ import (
 )
 
 const (
-	maxRounds   = 12
-	maxFailures = 4 // writes with an unknown result
+	maxRounds = 24
+	// maxSlow is how many rounds may end without an answer in time. With DefaultSettle that is
+	// about 45 seconds: GitHub has slow minutes, and so has a busy runner.
+	maxSlow    = 12
+	maxLimited = 4 // waits for a rate limit
 )
 
 // A visit applies one change to the comment.
@@ -27,11 +30,12 @@ type visit struct {
 	head   string
 	known  sheet // everything read and written so far, merged
 
-	written  bool // this visit has written the change
-	did      Did  // what this visit did or may have done
-	failures int
-	left     int
-	done     bool
+	written bool // this visit has written the change
+	did     Did  // what this visit did or may have done
+	slowed  int  // rounds without an answer in time
+	waited  int  // waits for a rate limit
+	left    int
+	done    bool
 }
 
 // round reads the comment. If it is as it should be, the visit is done; otherwise

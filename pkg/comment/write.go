@@ -101,7 +101,7 @@ func (v *visit) limited(ctx context.Context, err error) error {
 		return err
 	}
 	wait := e.Until.Sub(v.Now())
-	if v.failures++; v.failures >= maxFailures || wait > github.DefaultMaxWait {
+	if v.waited++; v.waited >= maxLimited || wait > github.DefaultMaxWait {
 		return err
 	}
 	return v.Sleep(ctx, max(wait, v.Settle))
@@ -109,7 +109,7 @@ func (v *visit) limited(ctx context.Context, err error) error {
 
 // slow counts a round in which GitHub did not answer in time, and waits.
 func (v *visit) slow(ctx context.Context, err error) error {
-	if v.failures++; v.failures >= maxFailures {
+	if v.slowed++; v.slowed >= maxSlow {
 		return v.tooSlow(err)
 	}
 	return v.settle(ctx)
