@@ -35,7 +35,9 @@ func TestThreats(t *testing.T) {
 			}
 		case strings.HasSuffix(name, ".txtar"):
 			named++
-			if found, _ := filepath.Glob("../testdata/script/" + filepath.Base(name)); len(found) != 1 {
+			found, _ := filepath.Glob("../testdata/script/" + filepath.Base(name))
+			long, _ := filepath.Glob("../testdata/script/e2e/" + filepath.Base(name))
+			if len(found)+len(long) != 1 {
 				t.Errorf("script %s does not exist", name)
 			}
 		case strings.HasPrefix(name, "pkg/") || strings.HasPrefix(name, "policies/"):

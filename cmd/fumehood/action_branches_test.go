@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
+//go:build linux && e2e
 
 package main
 
@@ -10,8 +10,6 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 )
-
-const catPlan = "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat README.md}\n"
 
 // THREATS 5: a pull request that was opened before a rule was merged is judged by that rule:
 // in one job, and for a comment.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
+//go:build linux && e2e
 
 package main
 
@@ -29,6 +29,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 	"github.com/fumehood/fumehood/pkg/job"
 	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Limits of the artifacts that are read again.
+const (
+	maxArtifacts = 16
+	maxLog       = 128 << 20
+	maxZipFiles  = 10_000
 )
 
 // A forgery is a consistent bundle with false content: fumehood itself made it,

@@ -36,15 +36,11 @@ const (
 	jobToken = "ghs_ThisIsTheTokenOfTheJob000000000000000"
 )
 
-// The files of an artifact, and limits of those that are read again.
+// The files of an artifact.
 const (
 	planName   = "plan"
 	reportName = "report.json"
 	auditName  = "audit.jsonl"
-
-	maxArtifacts = 16
-	maxLog       = 128 << 20
-	maxZipFiles  = 10_000
 )
 
 // A world is GitHub with one repository, one pull request and its code.

@@ -107,17 +107,23 @@ func fumehood(t testing.TB) string {
 // first comment states what it tests.
 func TestScript(t *testing.T) {
 	t.Parallel()
+	runScripts(t, "testdata/script/*.txtar", 19)
+}
+
+// runScripts runs the scripts of a pattern, with -short one in so many.
+func runScripts(t *testing.T, pattern string, short int) {
+	t.Helper()
 	cache := builtCache(t)
 	repo, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	scripts, err := filepath.Glob(filepath.Join(repo, "testdata/script/*.txtar"))
+	scripts, err := filepath.Glob(filepath.Join(repo, pattern))
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}
 	testscript.Run(t, testscript.Params{
-		Files:               oneIn(t, 1, 19, scripts),
+		Files:               oneIn(t, 1, short, scripts),
 		RequireExplicitExec: true,
 		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {

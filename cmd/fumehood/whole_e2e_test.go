@@ -10,21 +10,17 @@ const whole = true
 
 // With the tag e2e these tests run all of their cases: see oneIn.
 
-func TestWholeActionClumsy(t *testing.T)            { TestActionClumsy(t) }
-func TestWholeActionClumsyReport(t *testing.T)      { TestActionClumsyReport(t) }
-func TestWholeActionForgedArtifact(t *testing.T)    { TestActionForgedArtifact(t) }
-func TestWholeActionHostileArchives(t *testing.T)   { TestActionHostileArchives(t) }
-func TestWholeActionHostileCheckout(t *testing.T)   { TestActionHostileCheckout(t) }
-func TestWholeActionMisbehavingGitHub(t *testing.T) { TestActionMisbehavingGitHub(t) }
-func TestWholeActionNoMistake(t *testing.T)         { TestActionNoMistake(t) }
-func TestWholeActionNoisyFork(t *testing.T)         { TestActionNoisyFork(t) }
-func TestWholeActionPlanPathStaysInTheWorkspace(t *testing.T) {
-	TestActionPlanPathStaysInTheWorkspace(t)
+func TestWholeActionClumsy(t *testing.T)         { TestActionClumsy(t) }
+func TestWholeActionClumsyReport(t *testing.T)   { TestActionClumsyReport(t) }
+func TestWholeActionForgedArtifact(t *testing.T) { TestActionForgedArtifact(t) }
+func TestWholeActionNoMistake(t *testing.T)      { TestActionNoMistake(t) }
+func TestWholeActionNoisyFork(t *testing.T)      { TestActionNoisyFork(t) }
+func TestWholeBotClumsy(t *testing.T)            { TestBotClumsy(t) }
+func TestWholeInstallRace(t *testing.T)          { TestInstallRace(t) }
+func TestWholeKilledAtEveryStep(t *testing.T)    { TestKilledAtEveryStep(t) }
+
+// TestLongScripts runs the scripts that take long, of which go test ./... has none.
+func TestLongScripts(t *testing.T) {
+	t.Parallel()
+	runScripts(t, "testdata/script/e2e/*.txtar", 1)
 }
-func TestWholeActionPolicyPathTricks(t *testing.T) { TestActionPolicyPathTricks(t) }
-func TestWholeActionReportMemory(t *testing.T)     { TestActionReportMemory(t) }
-func TestWholeBotClumsy(t *testing.T)              { TestBotClumsy(t) }
-func TestWholeBotForgedRequest(t *testing.T)       { TestBotForgedRequest(t) }
-func TestWholeBotImpostors(t *testing.T)           { TestBotImpostors(t) }
-func TestWholeInstallRace(t *testing.T)            { TestInstallRace(t) }
-func TestWholeKilledAtEveryStep(t *testing.T)      { TestKilledAtEveryStep(t) }
