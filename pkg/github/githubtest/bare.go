@@ -20,6 +20,22 @@ func (r *repository) git(args ...string) (out string, ok bool) {
 	return string(data), err == nil
 }
 
+// fixed is git for questions about commits by their ids, whose answers do not change.
+func (r *repository) fixed(args ...string) (out string, ok bool) {
+	key := strings.Join(args, "\x00")
+	if out, ok = r.answers[key]; ok {
+		return out, true
+	}
+	if out, ok = r.git(args...); !ok {
+		return out, false
+	}
+	if r.answers == nil {
+		r.answers = map[string]string{}
+	}
+	r.answers[key] = out
+	return out, true
+}
+
 // defaultBranch is the name of the default branch.
 func (r *repository) defaultBranch() string {
 	name, _ := r.git("symbolic-ref", "--short", "HEAD")
@@ -31,8 +47,28 @@ func (r *repository) ref(name string) string {
 	if r.Git == "" {
 		return r.refs[name]
 	}
+	if sha, ok := r.tips[name]; ok {
+		return sha
+	}
 	sha, _ := r.git("rev-parse", "--verify", "--quiet", "--end-of-options", "refs/"+name+"^{commit}")
-	return strings.TrimSpace(sha)
+	sha = strings.TrimSpace(sha)
+	if r.tips != nil {
+		r.tips[name] = sha
+	}
+	return sha
+}
+
+// steady keeps the answers about refs until the returned function is called. An answer to a
+// client moves none, and may ask a thousand times for the same one.
+func (s *Server) steady() (end func()) {
+	for _, r := range s.repos {
+		r.tips = map[string]string{}
+	}
+	return func() {
+		for _, r := range s.repos {
+			r.tips = nil
+		}
+	}
 }
 
 // resolve returns the commit of a branch, and a commit unchanged.
@@ -88,6 +124,6 @@ func (r *repository) changed(pr *PR) []File {
 	if pr.Files != nil || r.Git == "" {
 		return pr.Files
 	}
-	base, _ := r.git("merge-base", cmp.Or(r.ref("heads/"+pr.Base.Ref), pr.Base.SHA), pr.Head.SHA)
+	base, _ := r.fixed("merge-base", cmp.Or(r.ref("heads/"+pr.Base.Ref), pr.Base.SHA), pr.Head.SHA)
 	return r.diffFiles(strings.TrimSpace(base), pr.Head.SHA)
 }

@@ -111,7 +111,7 @@ func (r *repository) carried(path string, line int, from, to string) int {
 	if from == to {
 		return line
 	}
-	text, ok := r.git("diff", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", from, to, "--", path)
+	text, ok := r.fixed("diff", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", from, to, "--", path)
 	if !ok {
 		return 0
 	}

@@ -58,6 +58,7 @@ func (s *Server) answerGraphQL(c *call) answer {
 		if d.tokens == tokens(in.Query) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
+			defer s.steady()()
 			return d.serve(s, c, in.Variables)
 		}
 	}

@@ -178,8 +178,8 @@ func (r *repository) isPart(pr *PR, commit string) bool {
 	if r.Git == "" {
 		return r.commits[commit]
 	}
-	_, inside := r.git("merge-base", "--is-ancestor", commit, pr.Head.SHA)
-	_, before := r.git("merge-base", "--is-ancestor", commit, pr.Base.SHA)
+	_, inside := r.fixed("merge-base", "--is-ancestor", commit, pr.Head.SHA)
+	_, before := r.fixed("merge-base", "--is-ancestor", commit, pr.Base.SHA)
 	return inside && !before
 }
 

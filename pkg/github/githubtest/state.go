@@ -59,6 +59,8 @@ type repository struct {
 	reviews   []*Review
 	remarks   []*ReviewComment  // of reviews, ascending by id
 	diffs     map[string][]File // by both commits
+	answers   map[string]string // of git, see fixed
+	tips      map[string]string // see steady
 	checks    []*CheckRun
 	runs      []*Run
 	artifacts []*Artifact
