@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
+//go:build linux && e2e
 
 package main
 
@@ -18,8 +18,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 	"github.com/fumehood/fumehood/pkg/report"
 )
-
-const lookPlan = "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat README.md}\n"
 
 // THREATS 8: no event gives a fork's code a job that can write or request an OIDC token.
 func TestActionRefusals(t *testing.T) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
+//go:build linux && e2e
 
 package main
 
@@ -17,21 +17,6 @@ import (
 )
 
 // askRule is a rule of the repository.
-var askRule = map[string]string{".github/fumehood/ask.rego": `package fumehood.command
-
-# METADATA
-# title: Sorting needs a person
-ask contains {"rule": "house.sort", "message": "a person must look at what is sorted", "suggestion": "leave it unsorted"} if {
-	input.command.program == "sort"
-}
-`}
-
-const askPlan = `schema: fumehood.plan/v1
-proposals:
-  - {id: look, run: cat README.md}
-  - {id: order, run: sort notes/new.txt}
-`
-
 // THREATS 10: the permission from the API decides who may start a run; for bots,
 // their ids do.
 func TestBotWhoMayRun(t *testing.T) {

@@ -12,8 +12,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 )
 
-const catPlan = "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat README.md}\n"
-
 // group is the event of a merge queue that tests the world's head.
 func (w *world) group(change func(map[string]any)) []byte {
 	return w.event("merge_group.checks_requested", func(p map[string]any) {

@@ -10,17 +10,14 @@ const whole = true
 
 // With the tag e2e these tests run all of their cases: see oneIn.
 
-func TestWholeActionClumsy(t *testing.T)         { TestActionClumsy(t) }
-func TestWholeActionClumsyReport(t *testing.T)   { TestActionClumsyReport(t) }
 func TestWholeActionForgedArtifact(t *testing.T) { TestActionForgedArtifact(t) }
-func TestWholeActionNoMistake(t *testing.T)      { TestActionNoMistake(t) }
 func TestWholeActionNoisyFork(t *testing.T)      { TestActionNoisyFork(t) }
-func TestWholeBotClumsy(t *testing.T)            { TestBotClumsy(t) }
 func TestWholeInstallRace(t *testing.T)          { TestInstallRace(t) }
 func TestWholeKilledAtEveryStep(t *testing.T)    { TestKilledAtEveryStep(t) }
+func TestWholeScript(t *testing.T)               { TestScript(t) }
 
 // TestLongScripts runs the scripts that take long, of which go test ./... has none.
 func TestLongScripts(t *testing.T) {
 	t.Parallel()
-	runScripts(t, "testdata/script/e2e/*.txtar", 1)
+	runScripts(t, "testdata/script/e2e/*.txtar", 1, 1)
 }
