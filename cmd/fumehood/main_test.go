@@ -107,11 +107,11 @@ func fumehood(t testing.TB) string {
 // first comment states what it tests.
 func TestScript(t *testing.T) {
 	t.Parallel()
-	runScripts(t, "testdata/script/*.txtar", 2, 19)
+	runScripts(t, "testdata/script/*.txtar", 19)
 }
 
-// runScripts runs the scripts of a pattern: one in so many, see oneIn.
-func runScripts(t *testing.T, pattern string, normal, short int) {
+// runScripts runs the scripts of a pattern, with -short one in so many.
+func runScripts(t *testing.T, pattern string, short int) {
 	t.Helper()
 	cache := builtCache(t)
 	repo, err := filepath.Abs("../..")
@@ -123,7 +123,7 @@ func runScripts(t *testing.T, pattern string, normal, short int) {
 		t.Fatalf("no scripts: %v", err)
 	}
 	testscript.Run(t, testscript.Params{
-		Files:               oneIn(t, normal, short, scripts),
+		Files:               oneIn(t, 1, short, scripts),
 		RequireExplicitExec: true,
 		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {

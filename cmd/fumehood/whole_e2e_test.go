@@ -14,10 +14,9 @@ func TestWholeActionForgedArtifact(t *testing.T) { TestActionForgedArtifact(t) }
 func TestWholeActionNoisyFork(t *testing.T)      { TestActionNoisyFork(t) }
 func TestWholeInstallRace(t *testing.T)          { TestInstallRace(t) }
 func TestWholeKilledAtEveryStep(t *testing.T)    { TestKilledAtEveryStep(t) }
-func TestWholeScript(t *testing.T)               { TestScript(t) }
 
 // TestLongScripts runs the scripts that take long, of which go test ./... has none.
 func TestLongScripts(t *testing.T) {
 	t.Parallel()
-	runScripts(t, "testdata/script/e2e/*.txtar", 1, 1)
+	runScripts(t, "testdata/script/e2e/*.txtar", 1)
 }

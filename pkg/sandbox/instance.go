@@ -253,6 +253,9 @@ func (s *instance) close() error {
 	return err
 }
 
+// leastMemory is what gVisor itself needs.
+const leastMemory proposal.Bytes = 64 << 20
+
 // describe combines a failed start and runsc's output into one error.
 func (s *instance) describe(err error) error {
 	var known *proposal.StopError
@@ -263,10 +266,13 @@ func (s *instance) describe(err error) error {
 	if profile := appArmor(); profile != "" && errors.Is(err, unix.EACCES) {
 		hint = fmt.Sprintf("the AppArmor profile %q forbids it: run fumehood without a profile; for a container see docs/CONTAINER.md", profile)
 	}
-	if s.cgroup != nil && s.cgroup.usage().oomKills > 0 {
-		hint = "the memory limit " + s.o.Limits.Memory.String() + " is too small for gVisor itself: grant at least 64 MiB"
+	said := s.said()
+	// At its limit the kernel kills a process, or has no memory for a new one.
+	refused := s.o.Limits.Memory < leastMemory && strings.Contains(said, unix.ENOMEM.Error())
+	if s.cgroup != nil && (refused || s.cgroup.usage().oomKills > 0) {
+		hint = "the memory limit " + s.o.Limits.Memory.String() + " is too small for gVisor itself: grant at least " + leastMemory.String()
 	}
-	return stop("sandbox.start", "cannot start the sandbox"+s.said(), hint, err)
+	return stop("sandbox.start", "cannot start the sandbox"+said, hint, err)
 }
 
 // appArmor returns the AppArmor profile of this process, "" if there is none.
