@@ -125,13 +125,13 @@ func (s *Server) answer(c *call, fault *Fault) answer {
 		s.violate("request", c.op, brief(refused))
 	}
 	s.mu.Lock()
-	moving := s.steady()
+	end := s.steady()
 	r, quota := s.work(op, c, refused)
 	a := s.render(c, r, fault)
 	if quota != nil && a.status == http.StatusNotModified { // it does not count
 		limitHeaders(quota, s.options.Quota, c.token.used, c.token.reset())
 	}
-	moving()
+	end()
 	s.mu.Unlock()
 	for name, values := range quota {
 		a.header[name] = values
