@@ -45,6 +45,7 @@ package sandbox
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -231,6 +232,8 @@ func neverStarted(ctx context.Context) proposal.Result {
 	r := failed(ctx.Err())
 	r.Status, r.Signal, r.Killed = proposal.Signaled, "SIGKILL", proposal.KilledBy(context.Cause(ctx))
 	r.Detail = proposal.KilledDetail(r.Killed)
+	nothing := proposal.Stream{SHA256: fmt.Sprintf("%x", sha256.Sum256(nil))}
+	r.Stdout, r.Stderr = nothing, nothing // or readers of reports refuse it
 	return r
 }
 

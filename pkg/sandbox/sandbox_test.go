@@ -273,6 +273,23 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// A command that is interrupted before its sandbox is ready has the result of one that was
+// killed before it wrote anything.
+func TestInterruptedBeforeItsStart(t *testing.T) {
+	t.Parallel()
+	r := testRunner(t, testOptions(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	const nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	result, err := r.Run(ctx, proposal.Execution{ID: "x", Text: "echo one", Grant: proposal.Grant{Limits: testLimits()}})
+	if !errors.Is(err, context.Canceled) || result.Status != proposal.Signaled || result.Detail != "the run was interrupted" || result.Stdout.SHA256 != nothing || result.Stderr.SHA256 != nothing {
+		t.Errorf("%v, %+v", err, result)
+	}
+	if result := runText(t, r, "echo two"); !result.Succeeded() {
+		t.Errorf("the next command: %+v", result)
+	}
+}
+
 // The sandbox's kernel is killed from outside while a command runs: the command's
 // result is not certain, and nothing runs after it.
 func TestCrash(t *testing.T) {
