@@ -133,10 +133,10 @@ func lock(path string) (unlock func(), err error) {
 	return func() { f.Close() }, unix.Flock(int(f.Fd()), unix.LOCK_EX)
 }
 
-// goCommand runs the go command with the lowest priority. Without cgo, because the
-// pause program has no libc in its image.
+// goCommand runs the go command without cgo, because the pause program has no libc in its
+// image.
 func goCommand(ctx context.Context, env []string, args ...string) error {
-	return Run(ctx, "", append(env, "CGO_ENABLED=0"), "nice", append([]string{"-n", "19", "go"}, args...)...)
+	return Run(ctx, "", append(env, "CGO_ENABLED=0"), "go", args...)
 }
 
 // Run runs a program in dir, with env added to the environment, and reports what it printed if

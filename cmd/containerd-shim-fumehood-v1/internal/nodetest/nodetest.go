@@ -45,7 +45,7 @@ const (
 const namespace = "k8s.io"
 
 const (
-	setupTime = 10 * time.Minute // with the builds
+	setupTime = 30 * time.Minute // with the builds, on a busy machine
 	callTime  = 30 * time.Second // of each call
 	endTime   = 10 * time.Second // for containerd, and for what a pod leaves, to end
 )
