@@ -10,6 +10,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/config"
@@ -488,3 +489,6 @@ func TestBotApprovalOfAnOldBase(t *testing.T) {
 	}
 	want(t, "log", ran.log, "approval.void")
 }
+
+// later advances GitHub's clock, which counts seconds.
+func (w *world) later() { w.ahead.Add(int64(2 * time.Second)) }

@@ -177,3 +177,8 @@ func TestTwoPullRequestsOfOneBranch(t *testing.T) {
 		t.Errorf("a forged report is posted on a closed pull request:\n%s", bodies(2))
 	}
 }
+
+// denyRule is a policy of the repository that denies program.
+func denyRule(program string) map[string]string {
+	return map[string]string{".github/fumehood/deny.rego": "package fumehood.command\n\ndeny contains {\"rule\": \"house." + program + "\", \"message\": \"m\", \"suggestion\": \"s\"} if input.command.program == \"" + program + "\"\n"}
+}

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
+//go:build linux && e2e
 
 package main
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/hex"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -206,5 +209,24 @@ func TestActionRefusesAuditKey(t *testing.T) {
 	}
 	if n := len(w.gh.Comments(prNumber)); n != 0 {
 		t.Errorf("%d comments", n)
+	}
+}
+
+// codings returns the encodings in which a secret might go undetected.
+func codings(secret string) map[string]string {
+	rot := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return 'a' + (r-'a'+13)%26
+		case r >= 'A' && r <= 'Z':
+			return 'A' + (r-'A'+13)%26
+		}
+		return r
+	}, secret)
+	reversed := []byte(secret)
+	slices.Reverse(reversed)
+	return map[string]string{
+		"itself": secret, "base64": strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(secret)), "="), "hex": hex.EncodeToString([]byte(secret)),
+		"rot13": rot, "reversed": string(reversed), "without its first letters": secret[4:],
 	}
 }

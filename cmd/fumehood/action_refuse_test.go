@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
+//go:build linux && e2e
 
 package main
 
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -331,5 +332,67 @@ func TestInstallRefusesOtherSystems(t *testing.T) {
 				t.Errorf("the hint has no YAML:\n%s", stderr)
 			}
 		})
+	}
+}
+
+func (i *installer) cached() string {
+	return filepath.Join(i.path("tools"), "fumehood", "v9.8.7", runtime.GOARCH, i.name)
+}
+
+func (i *installer) must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fill installs once, so that the next run finds everything in place.
+func (i *installer) fill(t *testing.T) {
+	t.Helper()
+	stdout, stderr, code := i.run(t)
+	wantStarted(t, stdout, stderr, code, i.installed("fumehood"))
+}
+
+func (i *installer) under(path string) string { return strings.TrimPrefix(path, i.dir+"/") }
+
+// swap replaces path by something else.
+func (i *installer) swap(t *testing.T, path string, with func(string) error) {
+	t.Helper()
+	i.must(t, os.Remove(path))
+	i.must(t, with(path))
+}
+
+// append adds a byte to an installed file.
+func (i *installer) append(t *testing.T, name string) {
+	t.Helper()
+	f, err := os.OpenFile(i.installed(name), os.O_APPEND|os.O_WRONLY, 0)
+	i.must(t, err)
+	_, err = f.WriteString("#")
+	i.must(t, err)
+	i.must(t, f.Close())
+}
+
+func env(list []string, name string) string {
+	at := slices.IndexFunc(list, func(s string) bool { return strings.HasPrefix(s, name+"=") })
+	return strings.TrimPrefix(list[at], name+"=")
+}
+
+// wantRefused checks for exit code 3, one annotation, a hint, and the conclusion.
+func (i *installer) wantRefused(t *testing.T, stdout, stderr string, exit int, code, part string) {
+	t.Helper()
+	if exit != 3 || strings.Contains(stdout, "started:") {
+		t.Errorf("exit code %d, want 3 and nothing started\n%s%s", exit, stdout, stderr)
+	}
+	if !strings.Contains(stderr, "fumehood: "+code+": ") || !strings.Contains(stderr, part) || !strings.Contains(stderr, "\nfumehood: hint: ") {
+		t.Errorf("want %s and %q with a hint, got:\n%s", code, part, stderr)
+	}
+	if !strings.HasPrefix(stdout, "::error title=fumehood%3A "+code+"::") || strings.Count(stdout, "\n") != 1 {
+		t.Errorf("want one annotation for %s, got:\n%s", code, stdout)
+	}
+	if left, _ := filepath.Glob(i.path("temp/fumehood-*")); len(left) > 0 {
+		t.Errorf("left in the temporary folder: %q", left)
+	}
+	if output := string(readFile(t, i.path("output"))); output != "conclusion=error\n" {
+		t.Errorf("the outputs are %q", output)
 	}
 }

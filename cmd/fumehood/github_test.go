@@ -7,8 +7,6 @@ package main
 import (
 	"archive/zip"
 	"bytes"
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -214,11 +212,6 @@ func (w *world) push(branch string, files map[string]string) string {
 	sha := w.commit(w.repo, "push", tip, merged(all, files))
 	w.gitIn(w.repo, "update-ref", "refs/heads/"+branch, sha)
 	return sha
-}
-
-// denyRule is a policy of the repository that denies program.
-func denyRule(program string) map[string]string {
-	return map[string]string{".github/fumehood/deny.rego": "package fumehood.command\n\ndeny contains {\"rule\": \"house." + program + "\", \"message\": \"m\", \"suggestion\": \"s\"} if input.command.program == \"" + program + "\"\n"}
 }
 
 // event returns one of GitHub's payloads, changed to match this world.
@@ -461,26 +454,4 @@ func accountType(login string) string {
 	return "User"
 }
 
-// later advances GitHub's clock, which counts seconds.
-func (w *world) later() { w.ahead.Add(int64(2 * time.Second)) }
-
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
-
-// codings returns the encodings in which a secret might go undetected.
-func codings(secret string) map[string]string {
-	rot := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z':
-			return 'a' + (r-'a'+13)%26
-		case r >= 'A' && r <= 'Z':
-			return 'A' + (r-'A'+13)%26
-		}
-		return r
-	}, secret)
-	reversed := []byte(secret)
-	slices.Reverse(reversed)
-	return map[string]string{
-		"itself": secret, "base64": strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(secret)), "="), "hex": hex.EncodeToString([]byte(secret)),
-		"rot13": rot, "reversed": string(reversed), "without its first letters": secret[4:],
-	}
-}
