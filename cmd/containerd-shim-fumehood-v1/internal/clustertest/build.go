@@ -30,7 +30,7 @@ func build(ctx context.Context, name string) (string, error) {
 		if err := writeModule(source, dir); err != nil {
 			return err
 		}
-		return nodetest.Run(ctx, source, []string{"CGO_ENABLED=0", "GOWORK=off"}, "nice", "-n", "19", "go", "build",
+		return nodetest.Run(ctx, source, []string{"CGO_ENABLED=0", "GOWORK=off"}, "go", "build",
 			"-buildvcs=false", "-mod=mod", "-modfile="+filepath.Join(dir, "go.mod"), "-o", filepath.Join(dir, name),
 			"-ldflags=-s -w -X k8s.io/component-base/version.gitVersion="+Version, "./cmd/"+name)
 	})

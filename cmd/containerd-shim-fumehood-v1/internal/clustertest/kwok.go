@@ -97,7 +97,7 @@ spec:
 // kwok returns the path of kwok, which it builds if the user's cache does not have it.
 func kwok(ctx context.Context) (string, error) {
 	return nodetest.Cached("kwok-"+kwokVersion, "kwok", func(dir string) error {
-		return nodetest.Run(ctx, os.TempDir(), []string{"CGO_ENABLED=0", "GOBIN=" + dir}, "nice", "-n", "19", "go", "install", kwokModule)
+		return nodetest.Run(ctx, os.TempDir(), []string{"CGO_ENABLED=0", "GOBIN=" + dir}, "go", "install", kwokModule)
 	})
 }
 
