@@ -70,7 +70,7 @@ type goPackage struct {
 
 func packages(t *testing.T) []goPackage {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-tags", "e2e", "-json=ImportPath,Imports,TestImports,XTestImports", module+"...").Output()
+	out, err := exec.Command("go", "list", "-tags", "e2e,nightly", "-json=ImportPath,Imports,TestImports,XTestImports", module+"...").Output()
 	if err != nil {
 		t.Fatalf("cannot list packages: %v", err)
 	}

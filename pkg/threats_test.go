@@ -3,7 +3,7 @@
 package pkg
 
 import (
-	"io/fs"
+	"go/ast"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,60 +11,82 @@ import (
 	"testing"
 )
 
-// docs/THREATS.md names only tests that exist, and no number twice.
+// docs/THREATS.md names only tests that exist, no number twice, and for each threat at least one
+// test that every change must pass: one of the default, the end-to-end or the node lane.
 func TestThreats(t *testing.T) {
 	page, err := os.ReadFile("../docs/THREATS.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	numbers := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^\| (\d+) \|`).FindAllStringSubmatch(string(page), -1) {
-		if numbers[m[1]] {
-			t.Errorf("threat %s has two rows", m[1])
+	known := testLanes(t)
+	numbers, named := map[string]bool{}, 0
+	row := regexp.MustCompile(`^\| (\d+) \|`)
+	quoted := regexp.MustCompile("`([^`]+)`")
+	for line := range strings.Lines(string(page)) {
+		threat := ""
+		if m := row.FindStringSubmatch(line); m != nil {
+			threat = m[1]
+			if numbers[threat] {
+				t.Errorf("threat %s has two rows", threat)
+			}
+			numbers[threat] = true
 		}
-		numbers[m[1]] = true
-	}
-	code := testCode(t)
-	named := 0
-	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(string(page), -1) {
-		switch name := m[1]; {
-		case regexp.MustCompile(`^(Test|Fuzz)[A-Z]\w*$`).MatchString(name):
-			named++
-			if !strings.Contains(code, "\nfunc "+name+"(") {
-				t.Errorf("test %s does not exist", name)
+		everyChange := false
+		for _, m := range quoted.FindAllStringSubmatch(line, -1) {
+			lanes, isTest := lanesOf(t, known, m[1])
+			if !isTest {
+				continue
 			}
-		case strings.HasSuffix(name, ".txtar"):
 			named++
-			found, _ := filepath.Glob("../testdata/script/" + filepath.Base(name))
-			long, _ := filepath.Glob("../testdata/script/e2e/" + filepath.Base(name))
-			if len(found)+len(long) != 1 {
-				t.Errorf("script %s does not exist", name)
+			if len(lanes) == 0 {
+				t.Errorf("%s does not exist", m[1])
 			}
-		case strings.HasPrefix(name, "pkg/") || strings.HasPrefix(name, "policies/"):
-			if found, _ := filepath.Glob("../" + name); len(found) == 0 {
-				t.Errorf("%s does not exist", name)
+			for _, lane := range lanes {
+				everyChange = everyChange || lane == "" || lane == "e2e" || lane == "node"
 			}
 		}
+		if threat != "" && !everyChange {
+			t.Errorf("threat %s has no test that every change must pass", threat)
+		}
 	}
-	if named < 10 || len(numbers) < 50 {
+	if named < 400 || len(numbers) < 100 {
 		t.Errorf("%d tests and %d threats are named", named, len(numbers))
 	}
 }
 
-// testCode returns the text of all tests.
-func testCode(t *testing.T) string {
+// lanesOf returns the lanes in which a name of the page is tested, and whether it names a test.
+func lanesOf(t *testing.T, known map[string][]string, name string) (found []string, isTest bool) {
 	t.Helper()
-	var all strings.Builder
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
-			return err
+	switch {
+	case regexp.MustCompile(`^(Test|Fuzz)[A-Z]\w*$`).MatchString(name):
+		return known[name], true
+	case strings.HasSuffix(name, ".txtar"):
+		for _, lane := range []string{"", "e2e", "nightly"} {
+			if _, err := os.Stat(filepath.Join("../testdata/script", lane, filepath.Base(name))); err == nil {
+				found = append(found, lane)
+			}
 		}
-		data, err := os.ReadFile(path)
-		all.Write(data)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+		return found, true
+	case strings.HasPrefix(name, "pkg/") || strings.HasPrefix(name, "policies/"):
+		if paths, _ := filepath.Glob("../" + name); len(paths) == 0 {
+			t.Errorf("%s does not exist", name)
+		} else if strings.HasSuffix(name, "_test.rego") || strings.HasSuffix(name, "_test.go") {
+			return []string{""}, true
+		}
 	}
-	return all.String()
+	return nil, false
+}
+
+// testLanes returns the lanes in which each test and fuzz target is declared.
+func testLanes(t *testing.T) map[string][]string {
+	t.Helper()
+	lanes := map[string][]string{}
+	for _, file := range testFiles(t) {
+		for _, decl := range file.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil {
+				lanes[fn.Name.Name] = append(lanes[fn.Name.Name], file.lane)
+			}
+		}
+	}
+	return lanes
 }

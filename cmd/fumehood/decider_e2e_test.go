@@ -17,7 +17,7 @@ import (
 // If the decider stops for longer than the kernel waits, which is a minute, no
 // further program is ever started: every start is refused, and the run ends with
 // the gate's code. TestDeciderStalls of pkg/sandbox waits for a second.
-func TestDeciderStalled(t *testing.T) {
+func TestE2EDeciderStalled(t *testing.T) {
 	t.Parallel()
 	r, from := stoppedEarly(t, "new", syscall.SIGSTOP)
 	wait(t, "the end of the kernel's patience", func() bool { return r.marks.has(refusedMark) })

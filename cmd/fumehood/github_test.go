@@ -78,7 +78,7 @@ proposals:
 `
 
 // brief are the tests of worlds that run with -short: the most common uses of the action.
-var brief = []string{"TestActionSameRepository", "TestActionFork", "TestBotFork", "TestBotEditedComment", "TestActionHeadMovedBefore"}
+var brief = []string{"TestActionSameRepository", "TestActionFork", "TestE2EBotFork", "TestE2EBotEditedComment", "TestE2EActionHeadMovedBefore"}
 
 // newWorld makes a world; base and head are added to the files of those commits.
 func newWorld(t testing.TB, fork bool, base, head map[string]string) *world {

@@ -53,7 +53,7 @@ func actionlint(t *testing.T, workflows map[string][]byte) string {
 }
 
 // An error is found: a linter that checks nothing would pass everything.
-func TestLintFinds(t *testing.T) {
+func TestE2ELintFinds(t *testing.T) {
 	found := actionlint(t, map[string][]byte{"wrong.yml": []byte(`on: pull_request
 jobs:
   j:
@@ -76,7 +76,7 @@ jobs:
 }
 
 // The examples are linted with this action.yml's inputs and outputs.
-func TestLintWorkflows(t *testing.T) {
+func TestE2ELintWorkflows(t *testing.T) {
 	texts := map[string][]byte{}
 	for _, w := range workflows(t) {
 		text := readFile(t, "../../.github/"+w.file)
@@ -88,7 +88,7 @@ func TestLintWorkflows(t *testing.T) {
 }
 
 // The workflows that init writes are linted like the examples.
-func TestLintInit(t *testing.T) {
+func TestE2ELintInit(t *testing.T) {
 	texts := map[string][]byte{}
 	for name, files := range repositories {
 		for _, forks := range []bool{false, true} {
@@ -105,7 +105,7 @@ func TestLintInit(t *testing.T) {
 }
 
 // actionlint does not look into action.yml: its steps are linted as a workflow's.
-func TestLintAction(t *testing.T) {
+func TestE2ELintAction(t *testing.T) {
 	a := readAction(t)
 	inputs := map[string]any{}
 	for name, input := range a.Inputs {
@@ -139,7 +139,7 @@ func TestLintAction(t *testing.T) {
 	}
 }
 
-func TestLintScripts(t *testing.T) {
+func TestE2ELintScripts(t *testing.T) {
 	files, err := filepath.Glob("../../.github/action/*.sh")
 	if err != nil || len(files) != 2 {
 		t.Fatalf("found %q: %v", files, err)

@@ -128,7 +128,7 @@ func (h *releaseHost) runStep(job, name, version, dir string) (string, bool) {
 }
 
 // The tag v1 is moved to the newest release of version 1, and by nothing else.
-func TestReleaseMovesTheTag(t *testing.T) {
+func TestE2EReleaseMovesTheTag(t *testing.T) {
 	for name, c := range map[string]struct {
 		version string
 		others  []string
@@ -160,7 +160,7 @@ func TestReleaseMovesTheTag(t *testing.T) {
 
 // The release has the notes of its version and all files, and is published at the end. If
 // the tag has moved, nothing is published.
-func TestReleasePublishes(t *testing.T) {
+func TestE2EReleasePublishes(t *testing.T) {
 	dir := t.TempDir()
 	mustWrite := func(name, text string) {
 		t.Helper()

@@ -32,9 +32,9 @@ proposals:
   - {id: host, run: cat /etc/shadow}
 `
 
-// TestSameEveryWay: a hostile plan has the same decisions, refusals and redactions through
+// TestE2ESameEveryWay: a hostile plan has the same decisions, refusals and redactions through
 // the command, gate.Run and a session.
-func TestSameEveryWay(t *testing.T) {
+func TestE2ESameEveryWay(t *testing.T) {
 	t.Setenv("FUMEHOOD_CACHE", builtCache(t))
 	t.Setenv("CANARY", "canary-0b5e77aa")
 	t.Setenv("XDG_STATE_HOME", t.TempDir())

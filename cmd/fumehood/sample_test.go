@@ -13,7 +13,7 @@ import (
 
 // oneIn selects the cases that an expensive test runs, as pkg/internal/sample does
 // for the packages: every normal-th, with -short every short-th, and all of them
-// with the tag e2e, with which CI runs the tests in whole_e2e_test.go.
+// with the tag nightly, with which the tests in whole_nightly_test.go run.
 func oneIn[T any](t testing.TB, normal, short int, cases []T) []T {
 	t.Helper()
 	step := either(normal, short, 1)
@@ -39,11 +39,11 @@ func long(t testing.TB) {
 	}
 }
 
-// either returns the value for go test, for -short, or for the tag e2e.
-func either[T any](normal, short, e2e T) T {
+// either returns the value for go test, for -short, or for the tag nightly.
+func either[T any](normal, short, all T) T {
 	switch {
 	case whole:
-		return e2e
+		return all
 	case testing.Short():
 		return short
 	}

@@ -6,7 +6,7 @@ package checkout
 
 import "testing"
 
-func TestDeepFolders(t *testing.T) {
+func TestE2EDeepFolders(t *testing.T) {
 	traces, _ := hostileEnvironment(t)
 	writesHostile(t, traces, []hostileTree{deepFolders(3000)})
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
-// TestEmbed builds a program in a separate module and runs it: main has at most 20 lines.
-func TestEmbed(t *testing.T) {
+// TestE2EEmbed builds a program in a separate module and runs it: main has at most 20 lines.
+func TestE2EEmbed(t *testing.T) {
 	installtest.Runsc(t)
 	dir := t.TempDir()
 	root, err := filepath.Abs("../..")

@@ -27,7 +27,7 @@ func promtool(t *testing.T, dir, stdin string, args ...string) {
 }
 
 // The rules of docs/OPERATIONS.md are valid for Prometheus, and fire above the targets only.
-func TestAlerts(t *testing.T) {
+func TestE2EAlerts(t *testing.T) {
 	page := golden.Read(t, "../../docs/OPERATIONS.md")
 	blocks := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$").FindAllSubmatch(page, -1)
 	if len(blocks) != 2 {
@@ -45,7 +45,7 @@ func TestAlerts(t *testing.T) {
 }
 
 // The metrics have the names, units and texts that Prometheus recommends.
-func TestMetricsLint(t *testing.T) {
+func TestE2EMetricsLint(t *testing.T) {
 	_, page := get(t, used(t).Handler(ready), http.MethodGet, MetricsPath)
 	promtool(t, t.TempDir(), page, "check", "metrics")
 }

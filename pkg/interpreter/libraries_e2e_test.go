@@ -14,7 +14,7 @@ import (
 )
 
 // Debian's pandas, matplotlib and PIL show their results unchanged.
-func TestLibraries(t *testing.T) {
+func TestE2ELibraries(t *testing.T) {
 	s := newSession(t, Python, "/usr/bin/python3")
 	s.run(t, "import pandas as pd, matplotlib.pyplot as plt\ndf = pd.DataFrame({'a': [1, 2, 3], 'b': ['x', 'y', None]})")
 	s.run(t, "df")

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestCmark renders with the program that GitHub's renderer is based on.
-func TestCmark(t *testing.T) {
+// TestE2ECmark renders with the program that GitHub's renderer is based on.
+func TestE2ECmark(t *testing.T) {
 	comments := map[string]string{}
 	for name, r := range cases() {
 		comments[name] = Markdown(r)

@@ -70,7 +70,7 @@ func checkBrowser(t *testing.T, b *browser) {
 
 // In a real browser, from file://, no page violates its policy, requests anything, or has an
 // accessibility finding, in both color schemes, at the width of a phone and of a desktop.
-func TestWebBrowser(t *testing.T) {
+func TestE2EWebBrowser(t *testing.T) {
 	b, script := startBrowser(t), axe(t)
 	for name, w := range webPages() {
 		b.open(webOf(t, w))
@@ -113,7 +113,7 @@ func checkAccessible(t *testing.T, b *browser, what string) {
 }
 
 // Hostile text in every field is only shown.
-func TestWebBrowserHostile(t *testing.T) {
+func TestE2EWebBrowserHostile(t *testing.T) {
 	b := startBrowser(t)
 	for _, a := range append(attacks, `</script><script>alert(1)</script>`, `</style><style>*{display:none}</style>`, `"><img src=x onerror=alert(1)>`,
 		`' onmouseover='alert(1)' style='position:fixed`, `</pre></details></main><form action=https://evil.example>`, `<svg onload=alert(1)>`, strings.Join(attacks, "\n"), strings.Repeat("W", 300000)) {
@@ -132,7 +132,7 @@ func TestWebBrowserHostile(t *testing.T) {
 }
 
 // The policy is in force: what a page must not do is blocked, and the other tests would see it.
-func TestWebBrowserPolicy(t *testing.T) {
+func TestE2EWebBrowserPolicy(t *testing.T) {
 	b := startBrowser(t)
 	b.open(webOf(t, Web{Report: mixed()}))
 	var blocked []string
@@ -155,7 +155,7 @@ func TestWebBrowserPolicy(t *testing.T) {
 }
 
 // A page with 5 MB of output loads, opens and is searched in seconds.
-func TestWebBrowserLarge(t *testing.T) {
+func TestE2EWebBrowserLarge(t *testing.T) {
 	r := finish(proposal.Report{Records: []proposal.Record{ran("quiet", "true", proposal.Exited, 0, "nothing here\n", ""), ran("loud", "cat log", proposal.Exited, 1, loudLog(5<<20), "")}})
 	b := startBrowser(t)
 	b.view(1400, "light")
@@ -202,7 +202,7 @@ func (b *browser) search(words string) (said string) {
 }
 
 // Without scripts, everything but the search is there, and the search is not shown.
-func TestWebBrowserNoScript(t *testing.T) {
+func TestE2EWebBrowserNoScript(t *testing.T) {
 	b := startBrowser(t)
 	b.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
 	b.open(webOf(t, webPages()["mixed"]))

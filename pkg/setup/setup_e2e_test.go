@@ -65,7 +65,7 @@ func detected(t *testing.T, dir string, env []string) {
 }
 
 // After set-up the first "go test" needs no network, and compiles none of its dependencies.
-func TestGoNatively(t *testing.T) {
+func TestE2EGoNatively(t *testing.T) {
 	sums, err := os.ReadFile("../../go.sum")
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestGoNatively(t *testing.T) {
 }
 
 // After set-up "npm test" finds the test runner of the lock file, without a network.
-func TestNPMNatively(t *testing.T) {
+func TestE2ENPMNatively(t *testing.T) {
 	dir := project(t, map[string]string{
 		"package.json": `{"name":"x","version":"1.0.0","scripts":{"test":"mocha"},"devDependencies":{"mocha":"10.8.2"}}`,
 	})

@@ -149,7 +149,7 @@ func resident(t testing.TB) int {
 	return 0
 }
 
-// A thousand open connections (fewer without the tag e2e), then all filled with unread bytes, stay
+// A thousand open connections (fewer without the tag nightly), then all filled with unread bytes, stay
 // within the documented bounds.
 func TestManyConnectionsStayBounded(t *testing.T) {
 	many := sample.Rounds(t, 1000, 300, 100)

@@ -34,7 +34,7 @@ func withTools(t *testing.T) string {
 
 // The real npm, pip, cargo and apt-get, each configured with a mirror by its own file in
 // the operator's home, print what the golden files of the other tests contain.
-func TestRealTools(t *testing.T) {
+func TestE2ERealTools(t *testing.T) {
 	t.Setenv("CANARY", "canary")
 	folder := withTools(t)
 	for path, text := range map[string]string{

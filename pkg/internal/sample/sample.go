@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package sample selects the cases that an expensive test tries: a fixed part of them in
-// go test ./..., fewer with -short, and all of them with the build tag e2e.
+// go test ./..., fewer with -short, and all of them with the build tag nightly.
 //
-// With that tag, CI runs the tests that are declared in files with the tag. So a test
-// that calls this package is called again by one in the package's whole_e2e_test.go.
+// The nightly lane runs the tests named TestNightly alone. So a test that calls this package
+// is called again by one in the package's whole_nightly_test.go; pkg/lanes_test.go checks that.
 package sample
 
 import (
@@ -35,7 +35,7 @@ func Keys[K cmp.Ordered, V any](t testing.TB, cases map[K]V, normal, short int) 
 // Whole reports whether all cases are tried.
 func Whole() bool { return whole }
 
-// Rounds returns how often a test repeats its work: whole times with the tag e2e.
+// Rounds returns how often a test repeats its work: whole times with the tag nightly.
 func Rounds(t testing.TB, whole, normal, short int) int {
 	t.Helper()
 	n := one(t, whole, normal, short)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build e2e
+//go:build nightly
 
 package sample
 

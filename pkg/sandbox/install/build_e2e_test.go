@@ -6,4 +6,4 @@ package install_test
 
 import "testing"
 
-func TestConcurrentFindsReallyBuildOnce(t *testing.T) { buildsOnce(t) }
+func TestE2EConcurrentFindsReallyBuildOnce(t *testing.T) { buildsOnce(t) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command probe runs in the guest of TestGuest: it runs the commands of a file of JSON
+// Command probe runs in the guest of TestNightlyGuest: it runs the commands of a file of JSON
 // steps, and writes a line of JSON for each one to a port that the test reads.
 //
 //	probe STEPS PORT

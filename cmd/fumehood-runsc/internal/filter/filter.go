@@ -27,7 +27,7 @@ import (
 	gofer "gvisor.dev/gvisor/runsc/fsgofer/filter"
 )
 
-//go:generate go test -tags e2e . -run TestProgramsAreUpstreams -update
+//go:generate go test -tags nightly . -run TestNightlyProgramsAreUpstreams -update
 
 //go:linkname bootMap gvisor.dev/gvisor/runsc/boot/filter.precompiledPrograms
 var bootMap map[string]precompiledseccomp.Program

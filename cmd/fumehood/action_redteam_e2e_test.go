@@ -1,0 +1,1376 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && e2e
+
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf16"
+
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/github/githubtest"
+	"github.com/fumehood/fumehood/pkg/job"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Limits of the artifacts that are read again.
+const (
+	maxArtifacts = 16
+	maxLog       = 128 << 20
+	maxZipFiles  = 10_000
+)
+
+// A forgery is a consistent bundle with false content: fumehood itself made it,
+// from facts other than the job's.
+type forgery struct {
+	about func(*gate.About)
+	plan  string
+	rules map[string]string // the rules that the forger uses as the repository's policy
+	nth   int               // distinguishes runs that are equal except for their logs
+}
+
+// A bundle is the content of an artifact.
+type bundle struct {
+	once  sync.Once
+	files map[string][]byte
+}
+
+var forgeries sync.Map // by the forgery and the facts
+
+// forge makes the files of an artifact, as a stranger's workflow could. The same
+// facts give the same bundle.
+func (w *world) forge(f forgery) map[string][]byte {
+	w.t.Helper()
+	a := gate.About{Repository: hub, Fork: forkRepo, PR: prNumber, HeadSHA: w.head, BaseSHA: w.base}
+	if f.about != nil {
+		f.about(&a)
+	}
+	facts, err := json.Marshal(a)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	made, _ := forgeries.LoadOrStore(fmt.Sprint(string(facts), f.plan, f.rules, f.nth), &bundle{})
+	b := made.(*bundle)
+	b.once.Do(func() { b.files = w.runForged(f, facts) })
+	if b.files == nil {
+		w.t.Fatal("the test that forged this failed")
+	}
+	return maps.Clone(b.files)
+}
+
+func (w *world) runForged(f forgery, facts []byte) map[string][]byte {
+	w.t.Helper()
+	dir := w.t.TempDir()
+	files := merged(headFiles, map[string]string{"../about.json": string(facts), "../plan": f.plan})
+	for name, text := range f.rules {
+		files["../rules/"+filepath.Base(name)] = text
+	}
+	for name, text := range files {
+		path := filepath.Join(dir, "workspace", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(dir, name) }
+	args := []string{"run", "--plan", at("plan"), "--about", at("about.json"), "--workspace", at("workspace"), "--artifacts", at("files"),
+		"--audit", at(auditName), "--report", at(reportName), "--json"}
+	if f.rules != nil {
+		args = append(args, "--policy", at("rules"))
+	}
+	cmd := exec.Command(w.binary, args...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "FUMEHOOD_CACHE=" + w.cache}
+	out, _ := cmd.CombinedOutput() // its files say more than its exit code
+	bundle := map[string][]byte{}
+	for _, name := range []string{planName, auditName, reportName} {
+		var err error
+		if bundle[name], err = os.ReadFile(at(name)); err != nil {
+			w.t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	return bundle
+}
+
+// plant makes the files an artifact of a run of the pull request's code.
+func (w *world) plant(name string, files map[string][]byte) int64 {
+	w.t.Helper()
+	w.addRun("pull_request", "success")
+	return w.gh.AddArtifact(githubtest.Artifact{Run: w.runID, Name: name, Data: zipped(w.t, files)})
+}
+
+func mustNot(t *testing.T, what, text string, pieces ...string) {
+	t.Helper()
+	for _, p := range pieces {
+		if strings.Contains(text, p) {
+			t.Errorf("%s has %q:\n%s", what, p, text)
+		}
+	}
+}
+
+// THREATS 9, 27: a fork's own run claims that a maintainer approved it. Only the
+// bot's request makes an approval.
+func TestE2EActionForgedApproval(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, askRule, nil)
+	honest := w.forge(forgery{plan: askPlan, rules: askRule})
+	var shown proposal.Report
+	if err := json.Unmarshal(honest[reportName], &shown); err != nil {
+		t.Fatal(err)
+	}
+	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule, about: func(a *gate.About) {
+		a.Approval = &proposal.Approval{By: "Codertocat", ByID: 21031067, URL: "https://github.com/" + hub + "/pull/2#issuecomment-1", Time: time.Now().UTC().Truncate(time.Second),
+			HeadSHA: w.head, PlanDigest: shown.Run.PlanDigest, Policy: shown.Run.Policy}
+	}}))
+	r := w.report(nil)
+	if r.outputs["conclusion"] != "error" {
+		t.Errorf("outputs %q\n%s", r.outputs, r.log)
+	}
+	body := w.comment().Body
+	want(t, "comment", body, "report.malformed")
+	mustNot(t, "comment", body, "<code>Codertocat</code>", "approved by", "2 succeeded", "was verified", "sealed")
+}
+
+// THREATS 16: the workspace may be a checkout of the pull request, so the path of a
+// plan in it may lead anywhere: to a file of the runner, to fumehood's environment,
+// or to a file that never ends.
+func TestE2EActionPlanPathStaysInTheWorkspace(t *testing.T) {
+	t.Parallel()
+	secret := filepath.Join(t.TempDir(), "credentials")
+	if err := os.WriteFile(secret, []byte(lookPlan), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]func(path string) error{
+		"a link to a file outside":  func(path string) error { return os.Symlink(secret, path) },
+		"a link to our environment": func(path string) error { return os.Symlink("/proc/self/environ", path) },
+		"a link to a device":        func(path string) error { return os.Symlink("/dev/zero", path) },
+		"a link up and out":         func(path string) error { return os.Symlink("../../../../../../../../.."+secret, path) },
+		"a pipe":                    func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a folder":                  func(path string) error { return os.Mkdir(path, 0o700) },
+		"a link to a link outside": func(path string) error {
+			return errors.Join(os.Symlink("two", path), os.Symlink(secret, filepath.Join(filepath.Dir(path), "two")))
+		},
+		"a link to itself": func(path string) error { return os.Symlink(filepath.Base(path), path) },
+	}
+	w := newWorld(t, false, nil, nil)
+	for _, name := range keysOneIn(t, 3, len(tests), tests) {
+		place := tests[name]
+		for _, input := range []string{"pr/plan.yaml", "absolute"} {
+			t.Run(name+", "+input, func(t *testing.T) {
+				cmd, s := w.start("pull_request", w.event("pull_request.opened", nil))
+				path := filepath.Join(s.temp, "workspace", "pr", "plan.yaml")
+				if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o755), place(path)); err != nil {
+					t.Fatal(err)
+				}
+				if input == "absolute" {
+					input = path
+				}
+				cmd.Env = append(cmd.Env, "INPUT_PLAN="+input)
+				s = w.end(cmd, s)
+				if s.code != exitStopped {
+					t.Errorf("exit %d\n%s", s.code, s.log)
+				}
+				want(t, "log", s.log, "plan.unreadable")
+				mustNot(t, "log", strings.ReplaceAll(s.log, "::add-mask::"+jobToken, ""), "INPUT_", jobToken, "running")
+			})
+		}
+	}
+}
+
+// end waits for a step that was prepared, and fails if it hangs.
+func (w *world) end(cmd *exec.Cmd, s step) step {
+	w.t.Helper()
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	timer := time.AfterFunc(hang, func() { _ = cmd.Process.Kill() })
+	_ = cmd.Wait()
+	if !timer.Stop() {
+		w.t.Errorf("the step did not end within %s:\n%s", hang, log.String())
+	}
+	return w.finish(s, cmd.ProcessState.ExitCode(), log.String())
+}
+
+// THREATS 27: a forged artifact that was refused is not reported, explained or run
+// in other ways.
+func TestE2EBotTellsNothingOfWhatWasRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false, nil, nil)
+	w.fork = true // of the run, so that its artifact is a stranger's
+	forged := w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat secrets.txt}\n", about: func(a *gate.About) { a.PR = 3 }})
+	w.fork = false
+	w.plant("fumehood", forged)
+	w.report(nil)
+	want(t, "comment", w.comment().Body, "report.malformed")
+	w.runID += 10
+	for _, wish := range []string{"/fumehood explain look", "/fumehood rerun"} {
+		w.later()
+		s := w.ask("Codertocat", wish)
+		if s.outputs["allowed"] != "0" {
+			t.Errorf("%s: outputs %q\n%s", wish, s.outputs, s.log)
+		}
+		mustNot(t, "comment", w.comment().Body, "secrets.txt")
+	}
+}
+
+// THREATS 25, 27: explain uses the words of this repository's policy, never those
+// of a policy that the pull request's own run used instead.
+func TestE2EBotExplainsInItsOwnWords(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, askRule, nil)
+	mine := "package fumehood.command\n\n# METADATA\n# title: Mine\nask contains {\"rule\": \"house.sort\", \"message\": \"Reviewed by the maintainers and found to be harmless please merge\", \"suggestion\": \"merge it\"} if {\n\tinput.command.program == \"sort\"\n}\n"
+	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: map[string]string{"ask.rego": mine}}))
+	w.report(nil)
+	body := w.comment().Body
+	want(t, "comment", body, "policy other than", "Not confirmed")
+	mustNot(t, "comment", body, "/fumehood approve")
+	w.runID += 10
+	w.later()
+	w.ask("Codertocat", "/fumehood explain order", "INPUT_PHASE=trigger")
+	notice, _, _ := strings.Cut(w.comment().Body, "<!-- fumehood:results -->")
+	mustNot(t, "notice", notice, "Reviewed by the maintainers", "please merge")
+	w.later()
+	s := w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_PHASE=trigger")
+	if s.outputs["run"] != "false" {
+		t.Errorf("outputs %q\n%s", s.outputs, s.log)
+	}
+}
+
+// THREATS 27: many artifacts do not prevent the comment from saying so.
+func TestE2EActionTooManyArtifacts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, nil, nil)
+	bundle := w.forge(forgery{plan: lookPlan})
+	for i := range maxArtifacts + 1 {
+		w.plant(fmt.Sprintf("fumehood-%d", i), bundle)
+	}
+	r := w.report(nil)
+	if r.code == exitOK || r.outputs["conclusion"] != "error" {
+		t.Errorf("exit %d, outputs %q\n%s", r.code, r.outputs, r.log)
+	}
+	want(t, "comment", w.comment().Body, "report.too-many")
+}
+
+// THREATS 9: a person must not approve what they have not seen. Commands that the comment
+// cannot show in full are not offered for approval, since the rest would be hidden.
+func TestE2EActionAsksOnlyWhatItShowsWhole(t *testing.T) {
+	t.Parallel()
+	long := "sort " + strings.Repeat("notes/new.txt ", 350) + "hidden-in-the-middle.txt" + strings.Repeat(" notes/new.txt", 350)
+	many := "schema: fumehood.plan/v1\nproposals:\n"
+	for i := range 90 {
+		many += fmt.Sprintf("  - {id: p%d, run: sort notes/new.txt %s hidden-%d.txt}\n", i, strings.Repeat("README.md ", 80), i)
+	}
+	const few = askPlan + `  - {id: input, run: sort, stdin: given words}
+  - {id: environment, run: sort README.md, env: {LC_ALL: surroundings}}
+  - {id: files, run: sort README.md, outputs: [wanted.txt]}
+`
+	tests := map[string]struct {
+		plan  string
+		shown []string // if empty, it is not offered
+	}{
+		"a long command": {"schema: fumehood.plan/v1\nproposals:\n  - {id: order, run: " + long + "}\n", nil},
+		"many commands":  {many, nil},
+		"few commands":   {few, []string{"sort notes/new.txt", "given words", "surroundings", "wanted.txt"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, false, askRule, nil)
+			s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+test.plan)
+			if s.outputs["conclusion"] != "asked" {
+				t.Fatalf("outputs %q\n%s", s.outputs, s.log)
+			}
+			body := w.comment().Body
+			offered := strings.Contains(body, "/fumehood approve "+w.head[:12])
+			if offered != (test.shown != nil) {
+				t.Errorf("offered %t", offered)
+			}
+			want(t, "the comment that asks to approve", body, test.shown...)
+			w.upload(s, nil)
+			w.later()
+			a := w.ask("Codertocat", "/fumehood approve "+w.head[:12])
+			if ran := a.outputs["allowed"] != "0"; ran != offered {
+				t.Errorf("ran %t, though it was offered %t\n%s", ran, offered, a.log)
+			}
+		})
+	}
+}
+
+// THREATS 12, 13: the program that runs as root inherits nothing of the job: no
+// variable and no file descriptor.
+func TestE2EActionRootChildHoldsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false, nil, nil)
+	canary := "canary-51c7d28f3a"
+	secret := filepath.Join(t.TempDir(), canary)
+	if err := os.WriteFile(secret, []byte(canary), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	cmd, s := w.start("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: slow, run: sleep 100000}\n",
+		"ACTIONS_RUNTIME_TOKEN="+canary, "LD_PRELOAD=", "GIT_SSH_COMMAND="+canary, "BASH_ENV="+canary, "GODEBUG=netdns=go", "NODE_OPTIONS="+canary)
+	cmd.ExtraFiles = []*os.File{f} // as from a runner that leaks one
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitForProgram(t, s.temp, "slow")
+	found := 0
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range all {
+		line, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if !bytes.Contains(line, []byte(s.temp)) && !bytes.Contains(line, []byte("runsc")) || strings.HasSuffix(dir, fmt.Sprint("/", cmd.Process.Pid)) {
+			continue
+		}
+		if bytes.Contains(line, []byte("--lifeline")) {
+			found++
+		}
+		environ, _ := os.ReadFile(filepath.Join(dir, "environ"))
+		for _, word := range []string{canary, jobToken, "GITHUB_", "INPUT_", "ACTIONS_", "RUNNER_"} {
+			if bytes.Contains(environ, []byte(word)) || bytes.Contains(line, []byte(canary)) || bytes.Contains(line, []byte(jobToken)) {
+				t.Errorf("%q is with %q", word, bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
+			}
+		}
+		fds, _ := filepath.Glob(filepath.Join(dir, "fd", "*"))
+		for _, fd := range fds {
+			if to, _ := os.Readlink(fd); strings.Contains(to, canary) {
+				t.Errorf("descriptor %s leads to %s in %q", filepath.Base(fd), to, bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
+			}
+		}
+	}
+	_ = cmd.Process.Signal(os.Interrupt)
+	_ = cmd.Wait()
+	if found == 0 {
+		t.Errorf("no child was seen\n%s", log.String())
+	}
+}
+
+// THREATS 22, 25: names that a stranger chooses are never Markdown, workflow
+// commands or mentions, wherever they appear.
+func TestE2EActionHostileNames(t *testing.T) {
+	t.Parallel()
+	evil := "a]: @everyone #1 <img src=x onerror=1> `x` ::error::forged %0A::warning::forged \u202e txt.exe"
+	w := newWorld(t, true, map[string]string{".github/workflows/ci.yml": "on: push\n"}, map[string]string{
+		".github/workflows/" + evil + "\n::error::forged\n.yml":      "x\n",
+		".github/workflows/\" @everyone <b>bold</b> fixes #1 \".yml": "x\n",
+		evil: "x\n", "notes/::error::forged": "x\n", "-rf": "x\n",
+	})
+	plan := `{"schema":"fumehood.plan/v1","proposer":"@everyone <script> ::error::forged\u00a0","proposals":[` +
+		`{"id":"names","run":"find . -type f","why":"@everyone fixes #1 <img src=x> ![x](http://evil.example/x.png) <!-- fumehood:results -->","expect":"**bold** @everyone"}]}`
+	w.permit("contents:read", "pull_requests:read")
+	s := w.act("pull_request", w.event("pull_request.opened.fork", func(p map[string]any) {
+		pr := p["pull_request"].(map[string]any)
+		pr["title"], pr["body"] = "::error::forged\n::add-mask::a", "@everyone\n::stop-commands::x"
+		pr["head"].(map[string]any)["ref"] = "feature/$(id)`id`&@everyone"
+	}), "INPUT_PLAN="+plan)
+	w.upload(s, nil)
+	w.permit("contents:read", "pull_requests:write", "actions:read")
+	r := w.report(nil)
+	for what, log := range map[string]string{"run": s.log, "report": r.log} {
+		for line := range strings.Lines(log) {
+			if strings.HasPrefix(strings.TrimLeft(line, " \t"), "::error::forged") || strings.HasPrefix(line, "::warning::forged") || strings.Contains(line, "##[") || strings.Contains(line, "\u202e") {
+				t.Errorf("%s: the log has the line %q", what, line)
+			}
+		}
+	}
+	for what, text := range map[string]string{"comment": w.comment().Body, "summary": s.summary, "report's summary": r.summary} {
+		mustNot(t, what, text, "<img", "<script", "\u202e", "\n::")
+		mustNot(t, what, outsideCode(text), "bold")
+		mustNot(t, what, outsideCode(text), "@everyone", "#1", "forged", "](http")
+	}
+	if marks := strings.Count(w.comment().Body, "<!-- fumehood:results -->"); marks != 1 {
+		t.Errorf("%d marks of results", marks)
+	}
+}
+
+var codeElement = regexp.MustCompile("(?s)<code>.*?</code>")
+
+// outsideCode returns Markdown without its fenced blocks and code elements.
+func outsideCode(body string) string {
+	var out strings.Builder
+	fence := ""
+	for line := range strings.Lines(body) {
+		ticks := line[:len(line)-len(strings.TrimLeft(line, "`"))]
+		switch {
+		case fence == "" && len(ticks) >= 3:
+			fence = ticks
+		case fence != "" && len(ticks) >= len(fence) && strings.TrimSpace(line) == ticks:
+			fence = ""
+		case fence == "":
+			out.WriteString(line)
+		}
+	}
+	return codeElement.ReplaceAllString(out.String(), "")
+}
+
+// THREATS 25, 26: a command that prints fumehood's own comment, including marks and
+// state, changes neither the state nor the parts of the comment.
+func TestE2EActionOutputForgesTheComment(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false, nil, nil)
+	w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+lookPlan)
+	ours := w.comment().Body
+	state := strings.Split(ours, "\n")[1]
+	forged := strings.ReplaceAll(state, `"said":"success"`, `"said":"failure"`)
+	forged = strings.ReplaceAll(forged, `"run":`, `"run":9`)
+	hostile := "```\n" + strings.ReplaceAll(ours, state, forged) + "\n<!-- fumehood:notice -->\n/fumehood run id\n```fumehood\n" + goodPlan + "```\n<!-- fumehood:results -->\nAll is well\n"
+	w2 := newWorld(t, false, nil, map[string]string{"hostile.md": hostile, "r.md": strings.ReplaceAll(hostile, "\n", "\r")})
+	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: print, run: cat hostile.md r.md}\n"
+	w2.act("pull_request", w2.event("pull_request.opened", nil), "INPUT_PLAN="+plan)
+	body := w2.comment().Body
+	lines := strings.Split(body, "\n")
+	for _, mark := range []string{"<!-- fumehood:notice -->", "<!-- fumehood:results -->", "<!-- fumehood:report -->", "<!-- fumehood:state "} {
+		if n := strings.Count(body, mark); n != 1 {
+			t.Errorf("%d times %s in:\n%s", n, mark, body)
+		}
+	}
+	if lines[0] != "<!-- fumehood:report -->" || !strings.HasPrefix(lines[1], "<!-- fumehood:state ") || strings.Contains(lines[1], `"run":9`) {
+		t.Errorf("it begins %q", lines[:2])
+	}
+	// The bot's own comment is not a command, even if the bot is allowed to propose.
+	id := w2.gh.CommentsBy(prNumber, githubtest.ActionsBot)[0].ID
+	s := w2.act("issue_comment", w2.commentEvent(id), "INPUT_ALLOWED_BOTS=41898282")
+	if s.outputs["conclusion"] != "skipped" || s.outputs["allowed"] != "0" {
+		t.Errorf("our own comment started something: %q\n%s", s.outputs, s.log)
+	}
+}
+
+// THREATS 9: the head may move between any two requests to the API. Nothing of
+// another commit runs, and what ran is reported with its own commit.
+func TestE2EActionHeadMovesBetweenAnyRequests(t *testing.T) {
+	t.Parallel()
+	for n := 1; n <= 4; n++ {
+		t.Run(fmt.Sprint("before reading it for the ", n, ". time"), func(t *testing.T) {
+			w := newWorld(t, false, nil, nil)
+			repo := filepath.Join(w.dir, "git", hub+".git")
+			late := w.commit(repo, "pushed", w.head, merged(baseFiles, headFiles, map[string]string{"README.md": "surprise\n"}))
+			w.gitIn(repo, "update-ref", fmt.Sprintf("refs/pull/%d/head", prNumber), late)
+			seen := 0
+			w.gh.Before("pulls/get", func(*http.Request) {
+				if seen++; seen == n {
+					w.gh.Move(prNumber, late)
+				}
+			})
+			s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+lookPlan)
+			mustNot(t, "log", s.log, "surprise")
+			mustNot(t, "summary", s.summary, "surprise")
+			if s.code != exitOK {
+				t.Errorf("exit %d\n%s", s.code, s.log)
+			}
+			for _, c := range w.gh.CommentsBy(prNumber, githubtest.ActionsBot) {
+				mustNot(t, "comment", c.Body, "surprise")
+				want(t, "comment", c.Body, w.head[:12])
+				if seen > n {
+					want(t, "comment", c.Body, "newer commit", late[:12])
+				}
+			}
+		})
+	}
+}
+
+// THREATS 9: a push between the check of a request and its run stops the run, with
+// three jobs and with one.
+func TestE2EBotHeadMovesAfterTheTrigger(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, nil, nil)
+	id := w.gh.AddComment(prNumber, "Codertocat", "/fumehood run cat README.md")
+	payload := w.commentEvent(id)
+	trigger := w.act("issue_comment", payload, "INPUT_PHASE=trigger")
+	w.gh.Move(prNumber, githubtest.SHA("pushed"))
+	w.permit("contents:read", "pull_requests:read")
+	w.runID--
+	ran := w.act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+trigger.outputs["request"])
+	if ran.code != exitStopped || ran.outputs["allowed"] != "0" {
+		t.Errorf("exit %d, outputs %q\n%s", ran.code, ran.outputs, ran.log)
+	}
+	want(t, "log", ran.log, "head.moved")
+	w.upload(ran, nil)
+	w.permit("contents:read", "pull_requests:write", "actions:read")
+	w.runID--
+	told := w.act("issue_comment", payload, "INPUT_PHASE=report", "INPUT_REQUEST="+trigger.outputs["request"])
+	if told.outputs["conclusion"] != "error" {
+		t.Errorf("outputs %q\n%s", told.outputs, told.log)
+	}
+	want(t, "comment", w.comment().Body, "head.moved", "newer commit")
+}
+
+// THREATS 9, 23: a request that was not made by a trigger job starts nothing.
+func TestE2EBotForgedRequest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, nil, nil)
+	id := w.gh.AddComment(prNumber, "Codertocat", "/fumehood run cat README.md")
+	payload := w.commentEvent(id)
+	good := w.act("issue_comment", payload, "INPUT_PHASE=trigger").outputs["request"]
+	tests := map[string]string{
+		"cut short":          good[:len(good)/2],
+		"two of them":        good + good,
+		"another number":     strings.Replace(good, `"pr":2`, `"pr":3`, 1),
+		"no number":          strings.Replace(good, `"pr":2`, `"pr":0`, 1),
+		"another comment":    strings.Replace(good, fmt.Sprint(id), fmt.Sprint(id+1), 1),
+		"a branch":           strings.Replace(good, w.head, "changes", 1),
+		"part of a commit":   strings.Replace(good, w.head, w.head[:12], 1),
+		"another commit":     strings.Replace(good, w.head, w.base, 1),
+		"a field of its own": strings.Replace(good, `"pr":2`, `"pr":2,"policy":"none"`, 1),
+		"no plans":           regexp.MustCompile(`"plans":\[.*\]`).ReplaceAllString(good, `"plans":[]`),
+		"text":               "approve all",
+		"null":               "null",
+		"none":               "",
+	}
+	w.permit("contents:read", "pull_requests:read")
+	for _, name := range keysOneIn(t, 3, len(tests), tests) {
+		request := tests[name]
+		t.Run(name, func(t *testing.T) {
+			s := w.act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+request)
+			if s.code == exitOK && s.outputs["conclusion"] != "skipped" || s.outputs["allowed"] != "0" || strings.Contains(s.log, "running") {
+				t.Errorf("exit %d, outputs %q\n%s", s.code, s.outputs, s.log)
+			}
+		})
+	}
+}
+
+// THREATS 9, 27: an approval in a request for another commit, plan or policy runs
+// nothing.
+func TestE2EBotForgedApprovalInARequest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, askRule, nil)
+	bundle := w.forge(forgery{plan: askPlan, rules: askRule})
+	var shown proposal.Report
+	if err := json.Unmarshal(bundle[reportName], &shown); err != nil {
+		t.Fatal(err)
+	}
+	good := proposal.Approval{By: "Codertocat", ByID: 21031067, Time: time.Now().UTC(), HeadSHA: w.head, PlanDigest: shown.Run.PlanDigest, Policy: shown.Run.Policy}
+	zeros := "sha256:" + strings.Repeat("0", 64)
+	tests := map[string]struct {
+		change func(*proposal.Approval)
+		runs   bool
+	}{
+		"the right one":  {func(*proposal.Approval) {}, true},
+		"another commit": {func(a *proposal.Approval) { a.HeadSHA = w.base }, false},
+		"another plan":   {func(a *proposal.Approval) { a.PlanDigest = zeros }, false},
+		"another policy": {func(a *proposal.Approval) { a.Policy = zeros }, false},
+		"a prefix":       {func(a *proposal.Approval) { a.PlanDigest = a.PlanDigest[:20] }, false},
+		"nothing in it":  {func(a *proposal.Approval) { a.PlanDigest, a.Policy, a.HeadSHA = "", "", "" }, false},
+	}
+	id := w.gh.AddComment(prNumber, "Codertocat", "/fumehood approve "+w.head[:12])
+	payload := w.commentEvent(id)
+	w.permit("contents:read", "pull_requests:read")
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := good
+			test.change(&a)
+			r := job.Request{Command: "approve", PR: prNumber, Head: w.head, Base: w.base, Comment: id, Plans: []job.Planned{{Document: askPlan, File: "plan", Approval: &a}}}
+			text, err := json.Marshal(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := w.act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+string(text))
+			if ran := s.outputs["conclusion"] == "success"; ran != test.runs {
+				t.Errorf("ran %t, want %t: %q\n%s", ran, test.runs, s.outputs, s.log)
+			}
+			if !test.runs {
+				want(t, "log", s.log, "approval.void")
+				mustNot(t, "log", s.log, "order: exit")
+			}
+		})
+	}
+}
+
+// THREATS 9: the policy has changed since the approval was requested: a
+// new approval is needed.
+func TestE2EBotApproveAfterThePolicyChanged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false, askRule, nil)
+	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
+	w.upload(s, nil)
+	rules := map[string]string{".github/fumehood/ask.rego": askRule[".github/fumehood/ask.rego"] + "\n# stricter\n"}
+	w.push("master", rules)
+	w.later()
+	a := w.ask("Codertocat", "/fumehood approve "+w.head[:12])
+	if a.outputs["allowed"] != "0" {
+		t.Errorf("outputs %q\n%s", a.outputs, a.log)
+	}
+	want(t, "comment", w.comment().Body, "the policy has changed")
+
+	// An approval requested in enforce mode is not valid for observe mode.
+	w.later()
+	a = w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_MODE=observe")
+	if a.outputs["allowed"] != "0" {
+		t.Errorf("outputs %q\n%s", a.outputs, a.log)
+	}
+}
+
+// THREATS 9, 27: the artifact was replaced by another with the same plan: what was
+// shown with the plan may differ.
+func TestE2EBotApproveAfterTheArtifactWasReplaced(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, askRule, nil)
+	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule}))
+	w.report(nil)
+	want(t, "comment", w.comment().Body, "/fumehood approve "+w.head[:12])
+	shown := w.runID
+	w.gh.AddArtifact(githubtest.Artifact{Run: shown, Name: "fumehood", Data: zipped(t, w.forge(forgery{plan: askPlan, rules: askRule, nth: 2}))})
+	w.later()
+	w.runID += 10
+	s := w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_PHASE=trigger")
+	if s.outputs["run"] != "false" {
+		t.Errorf("outputs %q\n%s", s.outputs, s.log)
+	}
+	want(t, "comment", w.comment().Body, "replaced")
+}
+
+// THREATS 9: a command that was shown with one directory is not approved for another.
+func TestE2EBotApproveInTheFolderThatWasShown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, askRule, nil)
+	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule, about: func(a *gate.About) { a.Cwd = "notes" }}))
+	w.report(nil)
+	w.later()
+	w.runID += 10
+	s := w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_PHASE=trigger")
+	if s.outputs["run"] != "false" {
+		t.Errorf("outputs %q\n%s", s.outputs, s.log)
+	}
+	want(t, "comment", w.comment().Body, "the working directory has changed")
+}
+
+// THREATS 10: a login that changed hands has no rights. A quoted command, one in the
+// middle of a text, and one by an unlisted account of the same name are ignored.
+func TestE2EBotImpostors(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false, askRule, nil)
+	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
+	w.upload(s, nil)
+	w.later()
+	approve := "/fumehood approve " + w.head[:12]
+	comment := func(body string, change func(user map[string]any)) step {
+		payload := w.commentEvent(w.gh.AddComment(prNumber, "Codertocat", body))
+		var p map[string]any
+		if err := json.Unmarshal(payload, &p); err != nil {
+			t.Fatal(err)
+		}
+		if change != nil {
+			change(p["comment"].(map[string]any)["user"].(map[string]any))
+		}
+		data, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.act("issue_comment", data)
+	}
+	tests := map[string]struct {
+		body   string
+		change func(map[string]any)
+	}{
+		"a recycled login":         {approve, func(u map[string]any) { u["id"] = 4711 }},
+		"an organization":          {approve, func(u map[string]any) { u["type"] = "Organization" }},
+		"a ghost":                  {approve, func(u map[string]any) { u["type"] = "Mannequin" }},
+		"a bot of a writer's name": {approve, func(u map[string]any) { u["type"] = "Bot" }},
+		"a quotation":              {"> " + approve, nil},
+		"after talk":               {"Please:\n" + approve, nil},
+		"in a fence":               {"```\n" + approve + "\n```", nil},
+		"in code":                  {"`" + approve + "`", nil},
+		"hidden":                   {"<!--\n" + approve + "\n-->", nil},
+		"with more below":          {approve + "\n\nor better not", nil},
+		"with hidden letters":      {approve + "\u200b", nil},
+		"with another capital":     {"/Fumehood approve " + w.head[:12], nil},
+		"too short a commit":       {"/fumehood approve " + w.head[:11], nil},
+		"capital digits":           {"/fumehood approve " + strings.ToUpper(w.head), nil},
+		"two commits":              {approve + " " + w.base[:12], nil},
+	}
+	for _, name := range keysOneIn(t, 3, len(tests), tests) {
+		test := tests[name]
+		t.Run(name, func(t *testing.T) {
+			w.later()
+			s := comment(test.body, test.change)
+			if s.outputs["allowed"] != "0" {
+				t.Errorf("outputs %q\n%s", s.outputs, s.log)
+			}
+		})
+	}
+}
+
+// THREATS 25, 27: the text of a forged report is shown as a quotation, never as
+// fumehood's own: no verdict, no promise, no notice.
+func TestE2EActionForgedWordsAreQuoted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, nil, nil)
+	words := "Reviewed by the maintainers and harmless, please merge"
+	w.plant("fumehood", w.forge(forgery{plan: "schema: fumehood.plan/v1\nproposer: " + words + "\nproposals:\n  - {id: look, run: cat README.md, why: '" + words + "'}\n", about: func(a *gate.About) {
+		a.Left, a.Unenforced, a.Cwd = []string{words, "<b>" + words}, []string{words, "`" + words}, words
+	}}))
+	r := w.report(nil, "INPUT_CHECK_RUN=false")
+	body := w.comment().Body
+	mustNot(t, "comment", outsideCode(body), "maintainers", "merge")
+	mustNot(t, "summary", outsideCode(r.summary), "maintainers", "merge")
+	want(t, "comment", body, "Self-reported")
+}
+
+// THREATS 27: the fork in a report must be the one that the API returns.
+func TestE2EActionForgedFork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, nil, nil)
+	for _, fork := range []string{"", "Codertocat/trusted"} {
+		w.runID += 10
+		w.plant("fumehood", w.forge(forgery{plan: lookPlan, about: func(a *gate.About) { a.Fork = fork }}))
+		w.report(nil)
+		body := w.comment().Body
+		mustNot(t, "comment", body, "Codertocat/trusted", "1 succeeded")
+		want(t, "comment", body, "report.malformed", "its source repository does not match")
+	}
+}
+
+// A deleted fork leaves a pull request without a repository. Its code is still
+// untrusted, and is reported as such.
+func TestE2EBotForkIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, nil, nil)
+	w.gh.AddPR(githubtest.PR{Number: prNumber, Author: "octocat", Head: githubtest.Ref{SHA: w.head, Ref: "changes", Repository: "-"},
+		Base: githubtest.Ref{SHA: w.base, Ref: "master", Repository: hub}})
+	payload := w.commentEvent(w.gh.AddComment(prNumber, "Codertocat", "/fumehood run cat README.md"))
+	if s := w.act("issue_comment", payload); s.code != exitStopped {
+		t.Errorf("it ran in one job: exit %d\n%s", s.code, s.log)
+	}
+	trigger := w.act("issue_comment", payload, "INPUT_PHASE=trigger")
+	ran := w.act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+trigger.outputs["request"])
+	if ran.outputs["conclusion"] != "success" {
+		t.Fatalf("outputs %q\n%s", ran.outputs, ran.log)
+	}
+	w.upload(ran, nil)
+	w.runID--
+	told := w.act("issue_comment", payload, "INPUT_PHASE=report", "INPUT_REQUEST="+trigger.outputs["request"])
+	if told.outputs["conclusion"] != "success" {
+		t.Errorf("outputs %q\n%s", told.outputs, told.log)
+	}
+	want(t, "comment", w.comment().Body, "a repository that is gone", "1 succeeded")
+}
+
+// THREATS 9: two plans of two artifacts wait. One command approves both, and each
+// is the one that was shown.
+func TestE2EBotApprovesTwoPlans(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, askRule, nil)
+	other := strings.ReplaceAll(askPlan, "notes/new.txt", "README.md")
+	w.plant("fumehood-a", w.forge(forgery{plan: askPlan, rules: askRule}))
+	w.plant("fumehood-b", w.forge(forgery{plan: other, rules: askRule}))
+	w.report(nil)
+	want(t, "comment", w.comment().Body, "sort notes/new.txt", "sort README.md", "/fumehood approve "+w.head[:12])
+	w.later()
+	w.runID += 10
+	payload := w.commentEvent(w.gh.AddComment(prNumber, "Codertocat", "/fumehood approve "+w.head[:12]))
+	trigger := w.act("issue_comment", payload, "INPUT_PHASE=trigger")
+	w.permit("contents:read", "pull_requests:read")
+	w.runID--
+	ran := w.act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+trigger.outputs["request"])
+	if ran.outputs["conclusion"] != "success" || ran.outputs["allowed"] != "4" {
+		t.Fatalf("outputs %q\n%s", ran.outputs, ran.log)
+	}
+	w.upload(ran, nil)
+	w.permit("contents:read", "pull_requests:write", "actions:read")
+	w.runID--
+	told := w.act("issue_comment", payload, "INPUT_PHASE=report", "INPUT_REQUEST="+trigger.outputs["request"])
+	if told.outputs["conclusion"] != "success" || told.outputs["allowed"] != "4" {
+		t.Errorf("outputs %q\n%s", told.outputs, told.log)
+	}
+	want(t, "comment", w.comment().Body, "4 succeeded", "approved by", "sort notes/new.txt", "sort README.md")
+}
+
+// THREATS 16, 18, 27: no archive fills the memory, writes elsewhere or hides a
+// second file.
+func TestE2EActionHostileArchives(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, nil, nil)
+	good := w.forge(forgery{plan: lookPlan})
+	tests := map[string]struct {
+		data func() []byte
+		code string
+	}{
+		"no archive":        {func() []byte { return []byte("PK but not really") }, "report.malformed"},
+		"nothing":           {func() []byte { return nil }, "report.malformed"},
+		"empty":             {func() []byte { return zipOf(t, nil) }, "report.malformed"},
+		"a report of zeros": {func() []byte { return zipOf(t, []zipMember{{name: reportName, zeros: job.MaxReport + 1}}) }, "report.malformed"},
+		"a log of zeros": {func() []byte {
+			return zipOf(t, append(without(good, auditName), zipMember{name: auditName, zeros: maxLog + 1}))
+		}, "report.malformed"},
+		"many files":  {func() []byte { return zipOf(t, slices.Repeat([]zipMember{{name: "x"}}, maxZipFiles+1)) }, "report.malformed"},
+		"two reports": {func() []byte { return zipOf(t, append(without(good, ""), without(good, planName, auditName)...)) }, "report.malformed"},
+		"a link": {func() []byte {
+			return zipOf(t, append(without(good, reportName), zipMember{name: reportName, mode: os.ModeSymlink | 0o777, data: []byte("/etc/passwd")}))
+		}, "report.malformed"},
+		"a device": {func() []byte {
+			return zipOf(t, append(without(good, reportName), zipMember{name: reportName, mode: os.ModeDevice | 0o777, data: good[reportName]}))
+		}, "report.malformed"},
+		"a folder": {func() []byte { return zipOf(t, append(without(good, reportName), zipMember{name: reportName + "/"})) }, "report.malformed"},
+		"another case": {func() []byte {
+			return zipOf(t, append(without(good, reportName), zipMember{name: "REPORT.JSON", data: good[reportName]}))
+		}, "report.malformed"},
+		"a way up": {func() []byte {
+			return zipOf(t, append(without(good, reportName), zipMember{name: "../" + reportName, data: good[reportName]}))
+		}, "report.malformed"},
+		"a wrong sum": {func() []byte { d := zipOf(t, without(good, "")); d[len(d)/3] ^= 0x55; return d }, "report.malformed"},
+		"beside hostile ones": {func() []byte {
+			return zipOf(t, append(without(good, ""), zipMember{name: "../../../etc/passwd", data: []byte("x")}, zipMember{name: "/root/.bashrc"}, zipMember{name: "x", mode: os.ModeSymlink, data: []byte("/etc")}))
+		}, "1 succeeded"},
+	}
+	for _, name := range keysOneIn(t, 3, len(tests), tests) {
+		test := tests[name]
+		t.Run(name, func(t *testing.T) {
+			w.runID += 10
+			w.addRun("pull_request", "success")
+			w.gh.AddArtifact(githubtest.Artifact{Run: w.runID, Name: "fumehood", Data: test.data()})
+			r := w.report(nil)
+			want(t, "comment", w.comment().Body, test.code)
+			if bad := test.code == "report.malformed"; bad != (r.outputs["conclusion"] == "error") {
+				t.Errorf("outputs %q\n%s", r.outputs, r.log)
+			}
+		})
+	}
+}
+
+// A zipMember is one entry of an archive.
+type zipMember struct {
+	name  string
+	data  []byte
+	zeros int64 // number of zero bytes after data
+	mode  os.FileMode
+}
+
+// without returns the files of a bundle, except for those named.
+func without(bundle map[string][]byte, but ...string) []zipMember {
+	var list []zipMember
+	for _, name := range slices.Sorted(maps.Keys(bundle)) {
+		if !slices.Contains(but, name) {
+			list = append(list, zipMember{name: name, data: bundle[name]})
+		}
+	}
+	return list
+}
+
+// zeros is a reader of endless zeros.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+func zipOf(t *testing.T, list []zipMember) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, m := range list {
+		h := &zip.FileHeader{Name: m.name}
+		if m.zeros > 0 {
+			h.Method = zip.Deflate
+		}
+		h.SetMode(m.mode | 0o644&^m.mode.Perm())
+		f, err := z.CreateHeader(h)
+		if err == nil && !strings.HasSuffix(m.name, "/") {
+			_, err = f.Write(m.data)
+		}
+		if err == nil && m.zeros > 0 {
+			_, err = io.CopyN(f, zeros{}, m.zeros)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// THREATS 18, 25: large output makes neither the summary nor the comment longer
+// than GitHub's limit.
+func TestE2EActionMuchOutput(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false, nil, map[string]string{"wide.txt": strings.Repeat("€`<!--\u202e", 200_000), "tall.txt": strings.Repeat("::error::x\n", 200_000)})
+	plan := "schema: fumehood.plan/v1\nproposals:\n"
+	for i := range 12 {
+		plan += fmt.Sprintf("  - {id: p%d, run: cat wide.txt tall.txt}\n", i)
+	}
+	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+plan)
+	if len(s.summary) == 0 || len(s.summary) > 1<<20 {
+		t.Errorf("the summary has %d bytes", len(s.summary))
+	}
+	if n := len(utf16.Encode([]rune(w.comment().Body))); n > 65536 {
+		t.Errorf("the comment has %d units", n)
+	}
+	if s.outputs["conclusion"] != "success" {
+		t.Errorf("outputs %q\n%.2000s", s.outputs, s.log)
+	}
+}
+
+// THREATS 18: reports of maximum size do not exhaust a runner's memory.
+func TestE2EActionReportMemory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, nil, nil)
+	good := w.forge(forgery{plan: lookPlan})
+	many := "schema: fumehood.plan/v1\nproposals:\n"
+	for i := range 30 {
+		many += fmt.Sprintf("  - {id: p%d, run: head -c 900000 /dev/zero}\n", i)
+	}
+	change := `{"path":"a","kind":"added","type":"file","bytes":1},`
+	tests := map[string]struct {
+		number int
+		make   func() map[string][]byte
+		says   string
+	}{
+		"records that are none": {1, func() map[string][]byte {
+			return map[string][]byte{reportName: []byte(`{"schema":"fumehood.report/v1","records":[` + strings.Repeat(`{},`, 20_000_000) + `{}]}`)}
+		}, "error"},
+		"a million changes": {2, func() map[string][]byte {
+			bundle := maps.Clone(good)
+			bundle[reportName] = bytes.Replace(good[reportName], []byte(`"files": []`), []byte(`"files": [`+strings.Repeat(change, 1_000_000)+strings.TrimSuffix(change, ",")+`]`), 1)
+			return bundle
+		}, "error"},
+		"much output": {maxArtifacts, func() map[string][]byte { return w.forge(forgery{plan: many}) }, "success"},
+	}
+	for _, name := range keysOneIn(t, len(tests), len(tests), tests) {
+		test := tests[name]
+		t.Run(name, func(t *testing.T) {
+			w.runID += 10
+			bundle := test.make()
+			for i := range test.number {
+				w.plant(fmt.Sprintf("fumehood-%d", i), bundle)
+			}
+			begun := time.Now()
+			cmd, s := w.start("workflow_run", w.event("workflow_run.completed.pr.fork", nil))
+			w.runID--
+			s = w.end(cmd, s)
+			peak := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
+			t.Logf("%d MiB each, %d of them: %d MiB, %s", len(bundle[reportName])>>20, test.number, peak, time.Since(begun).Round(time.Millisecond))
+			if peak > 1500 || s.outputs["conclusion"] != test.says {
+				t.Errorf("%d MiB; outputs %q\n%.3000s", peak, s.outputs, s.log)
+			}
+		})
+	}
+}
+
+// THREATS 26: concurrent reports result in one comment with the newest report.
+func TestE2EActionManyReportsAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, nil, nil)
+	bundle := w.forge(forgery{plan: lookPlan})
+	type begun struct {
+		cmd *exec.Cmd
+		s   step
+		log *bytes.Buffer
+	}
+	var all []begun
+	first := w.runID + 2
+	for range 4 {
+		w.runID += 2
+		w.plant("fumehood", bundle)
+		ran := w.runID
+		cmd, s := w.start("workflow_run", w.event("workflow_run.completed.pr.fork", nil))
+		w.runID = ran
+		b := begun{cmd, s, &bytes.Buffer{}}
+		cmd.Stdout, cmd.Stderr = b.log, b.log
+		all = append(all, b)
+	}
+	for _, b := range all {
+		if err := b.cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, b := range all {
+		_ = b.cmd.Wait()
+		if s := w.finish(b.s, b.cmd.ProcessState.ExitCode(), b.log.String()); s.code != exitOK {
+			t.Errorf("exit %d\n%s", s.code, s.log)
+		}
+	}
+	want(t, "comment", w.comment().Body, fmt.Sprintf(`"run":%d`, first+6))
+}
+
+// Cancelled at any moment: nothing hangs, nothing keeps running, and the conclusion
+// is "cancelled".
+func TestE2EActionCancelledAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(w *world, reached func()){
+		"while GitHub answers":         func(w *world, reached func()) { once(w, "pulls/get", reached) },
+		"while the code comes":         func(w *world, reached func()) { w.git.Before(slowly(reached)) },
+		"while the comments are read":  func(w *world, reached func()) { once(w, "issues/list-comments", reached) },
+		"while the comment is written": func(w *world, reached func()) { once(w, "issues/create-comment", reached) },
+	}
+	for name, prepare := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, false, nil, nil)
+			at, held := make(chan bool), make(chan bool)
+			prepare(w, func() { close(at); <-held })
+			cmd, s := w.start("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+lookPlan)
+			var log bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &log, &log
+			begun := time.Now()
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-at:
+			case <-time.After(hang):
+				t.Fatal("never reached")
+			}
+			time.AfterFunc(500*time.Millisecond, func() { close(held) })
+			wantSoonEnd(t, cmd, time.Since(begun))
+			s = w.finish(s, cmd.ProcessState.ExitCode(), log.String())
+			if c := s.outputs["conclusion"]; c != "cancelled" && c != "success" {
+				t.Errorf("outputs %q\n%s", s.outputs, s.log)
+			}
+			checkNothingRuns(t, s.temp)
+			if n := len(w.gh.CommentsBy(prNumber, githubtest.ActionsBot)); n > 1 {
+				t.Errorf("%d comments", n)
+			}
+		})
+	}
+}
+
+func once(w *world, op string, f func()) {
+	var done sync.Once
+	w.gh.Before(op, func(*http.Request) { done.Do(f) })
+}
+
+func slowly(reached func()) func(http.ResponseWriter, *http.Request) bool {
+	var done sync.Once
+	return func(http.ResponseWriter, *http.Request) bool { done.Do(reached); return false }
+}
+
+// A GitHub that misbehaves costs time or causes an error that says so. It never
+// causes a second comment, a run of something else, or a false success.
+func TestE2EActionMisbehavingGitHub(t *testing.T) {
+	t.Parallel()
+	const pull, list, create, artifacts = "pulls/get", "issues/list-comments", "issues/create-comment", "actions/list-workflow-run-artifacts"
+	tests := []struct {
+		name  string
+		fault githubtest.Fault
+		ops   []string
+	}{
+		{"500", githubtest.Fault{Kind: githubtest.Answer}, []string{artifacts}},
+		{"500 for ever", githubtest.Fault{Kind: githubtest.Answer, Count: -1}, []string{create}},
+		{"502 after the work", githubtest.Fault{Kind: githubtest.AnswerAfter}, []string{create}},
+		{"reset before", githubtest.Fault{Kind: githubtest.ResetBefore}, []string{create}},
+		{"reset after", githubtest.Fault{Kind: githubtest.ResetAfter}, []string{create}},
+		{"half an answer", githubtest.Fault{Kind: githubtest.Cut}, []string{create, artifacts}},
+		{"half of it as all", githubtest.Fault{Kind: githubtest.Truncate}, []string{pull, list}},
+		{"a secondary limit", githubtest.Fault{Kind: githubtest.SecondaryLimit, Delay: time.Second}, []string{create}},
+		{"a page twice", githubtest.Fault{Kind: githubtest.DuplicatePage}, []string{list}},
+		{"pages without end", githubtest.Fault{Kind: githubtest.LinkLoop}, []string{list}},
+		{"pages of a stranger", githubtest.Fault{Kind: githubtest.LinkAway}, []string{list}},
+		{"another host", githubtest.Fault{Kind: githubtest.Redirect, Body: "http://127.0.0.1:1/stolen"}, []string{pull, artifacts}},
+		{"404 for a while", githubtest.Fault{Kind: githubtest.NotFoundForAWhile}, []string{pull}},
+	}
+	faults := map[string]githubtest.Fault{}
+	for _, test := range tests {
+		for _, op := range test.ops {
+			test.fault.Op = op
+			faults[test.name+" "+op] = test.fault
+		}
+	}
+	for _, name := range keysOneIn(t, 3, len(faults), faults) {
+		t.Run(name, func(t *testing.T) { t.Parallel(); checkFault(t, faults[name]) })
+	}
+}
+
+// checkFault reports while GitHub misbehaves, and again when it works.
+func checkFault(t *testing.T, fault githubtest.Fault) {
+	t.Helper()
+	w := newWorld(t, true, nil, nil)
+	for i := range 120 {
+		w.gh.AddComment(prNumber, "octocat", fmt.Sprint("talk ", i))
+	}
+	w.plant("fumehood", w.forge(forgery{plan: goodPlan}))
+	w.gh.Inject(fault)
+	cmd, s := w.start("workflow_run", w.event("workflow_run.completed.pr.fork", nil))
+	w.runID--
+	s = w.end(cmd, s)
+	w.gh.Heal()
+	ours := w.gh.CommentsBy(prNumber, githubtest.ActionsBot)
+	if len(ours) > 1 || s.outputs["conclusion"] == "success" || s.code == exitOK {
+		t.Errorf("%d comments, exit %d, outputs %q\n%s", len(ours), s.code, s.outputs, s.log)
+	}
+	if len(ours) == 0 {
+		want(t, "log", s.log, "::error title=fumehood")
+	}
+	again := w.act("workflow_run", w.event("workflow_run.completed.pr.fork", func(p map[string]any) { p["workflow_run"].(map[string]any)["id"] = w.runID }))
+	if n := len(w.gh.CommentsBy(prNumber, githubtest.ActionsBot)); n != 1 || again.code != exitRefused {
+		t.Errorf("afterwards %d comments, exit %d\n%s", n, again.code, again.log)
+	}
+}
+
+// link makes the base another commit, which has additional symbolic links, and the
+// head a commit on top of it.
+func (w *world) link(repo string, links map[string]string) {
+	w.t.Helper()
+	index := filepath.Join(w.t.TempDir(), "index")
+	git := func(stdin string, args ...string) string {
+		cmd := exec.Command("git", append([]string{"--git-dir=" + repo}, args...)...)
+		cmd.Env = append(os.Environ(), "GIT_INDEX_FILE="+index, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=octocat", "GIT_AUTHOR_EMAIL=octocat@example.com",
+			"GIT_COMMITTER_NAME=octocat", "GIT_COMMITTER_EMAIL=octocat@example.com")
+		cmd.Stdin = strings.NewReader(stdin)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			w.t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	git("", "read-tree", w.base)
+	for name, to := range links {
+		git("", "update-index", "--add", "--cacheinfo", "120000,"+git(to, "hash-object", "-w", "--stdin")+","+name)
+	}
+	tree := git("", "write-tree")
+	w.base = git("", "commit-tree", tree, "-m", "links", "-p", w.base)
+	w.head = git("", "commit-tree", git("", "rev-parse", w.head+"^{tree}"), "-m", "head", "-p", w.base)
+	git("", "update-ref", "refs/heads/master", w.base)
+	git("", "update-ref", fmt.Sprintf("refs/pull/%d/head", prNumber), w.head)
+	w.gh.AddPR(githubtest.PR{Number: prNumber, Author: "octocat", Head: githubtest.Ref{SHA: w.head, Ref: "changes", Repository: hub},
+		Base: githubtest.Ref{SHA: w.base, Ref: "master", Repository: hub}})
+}
+
+// THREATS 5, 16: the input policy can only name a directory of the default branch.
+func TestE2EActionPolicyPathTricks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false, map[string]string{"rules/ask.rego": askRule[".github/fumehood/ask.rego"], "file": "x\n"}, nil)
+	repo := filepath.Join(w.dir, "git", hub+".git")
+	w.link(repo, map[string]string{"linked": "rules", "outside": "../../../../../etc"})
+	tests := map[string]string{
+		"..": "input.invalid", "/etc": "input.invalid", "rules/../../x": "input.invalid", `rules\..\x`: "input.invalid",
+		"linked": "not a directory", "outside": "not a directory", "file": "not a directory", ".git": "policy.", "RULES": "policy.", "rules/ask.rego": "not a directory", "--output=x": "policy.", ":(top)rules": "policy.", "rul*": "policy.",
+	}
+	for _, input := range keysOneIn(t, 3, len(tests), tests) {
+		code := tests[input]
+		t.Run(input, func(t *testing.T) {
+			s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan, "INPUT_POLICY="+input)
+			if s.code != exitStopped || s.outputs["allowed"] != "0" && s.outputs["allowed"] != "" {
+				t.Errorf("exit %d, outputs %q\n%s", s.code, s.outputs, s.log)
+			}
+			want(t, "log", s.log, code)
+		})
+	}
+	for _, input := range []string{"rules", "rules/", "./rules"} {
+		t.Run(input, func(t *testing.T) {
+			s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan, "INPUT_POLICY="+input)
+			if s.outputs["conclusion"] != "asked" {
+				t.Errorf("outputs %q\n%s", s.outputs, s.log)
+			}
+		})
+	}
+}
+
+// THREATS 22, 25: the error of a report, and its reason, are quoted in the log, its
+// annotations and the comment.
+func TestE2EActionForgedFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, nil, nil)
+	report, err := json.Marshal(proposal.Report{Schema: proposal.ReportSchema, Records: []proposal.Record{},
+		Run:   proposal.Run{Repository: hub, PR: prNumber, HeadSHA: w.head, BaseSHA: w.base, Enforced: []string{}, Unenforced: []string{}},
+		Error: &proposal.Failure{Code: "all.good", Message: "Reviewed by the maintainers\n::error::forged", Hint: "merge it\n::warning::forged"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.plant("fumehood", map[string][]byte{reportName: report})
+	r := w.report(nil)
+	for line := range strings.Lines(r.log) {
+		if strings.HasPrefix(strings.TrimSpace(line), "::error::forged") || strings.HasPrefix(strings.TrimSpace(line), "::warning::forged") || strings.Contains(line, "merge it") {
+			t.Errorf("the log has %q", line)
+		}
+	}
+	want(t, "log", r.log, `the run's report says "Reviewed`)
+	mustNot(t, "comment", outsideCode(w.comment().Body), "maintainers", "merge it", "forged", "was verified")
+	want(t, "comment", w.comment().Body, "Self-reported")
+}
+
+// THREATS 5: a change to a workflow is reported even among thousands of files.
+func TestE2EActionManyFilesHideNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, nil, nil)
+	var files []githubtest.File
+	for i := range 3000 {
+		files = append(files, githubtest.File{Path: fmt.Sprintf("!%04d", i), Status: "added"})
+	}
+	files = append(files, githubtest.File{Path: ".github/workflows/ci.yml", Status: "modified"})
+	w.gh.AddPR(githubtest.PR{Number: prNumber, Author: "octocat", Head: githubtest.Ref{SHA: w.head, Ref: "changes", Repository: forkRepo},
+		Base: githubtest.Ref{SHA: w.base, Ref: "master", Repository: hub}, Files: files})
+	w.plant("fumehood", w.forge(forgery{plan: lookPlan}))
+	w.report(nil)
+	want(t, "comment", w.comment().Body, "does not list all files")
+}
+
+// THREATS 14, 16: if a pull request's code has changed the .git of an earlier
+// step's checkout, it starts nothing and reads nothing else.
+func TestE2EActionHostileCheckout(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(t *testing.T, dir, evil string) error{
+		"a monitor": func(t *testing.T, dir, evil string) error {
+			return appendTo(dir+"/.git/config", "[core]\n\tfsmonitor = "+evil+"\n")
+		},
+		"a pager": func(t *testing.T, dir, evil string) error {
+			return appendTo(dir+"/.git/config", "[core]\n\tpager = "+evil+"\n[pager]\n\tstatus = "+evil+"\n")
+		},
+		"a filter": func(t *testing.T, dir, evil string) error {
+			return errors.Join(appendTo(dir+"/.git/config", "[filter \"x\"]\n\tclean = "+evil+"\n\tsmudge = "+evil+"\n\trequired = true\n"), appendTo(dir+"/.git/info/attributes", "* filter=x\n"))
+		},
+		"hooks": func(t *testing.T, dir, evil string) error {
+			return errors.Join(os.MkdirAll(dir+"/.git/hooks", 0o755), os.Symlink(evil, dir+"/.git/hooks/post-index-change"), os.Symlink(evil, dir+"/.git/hooks/fsmonitor-watchman"))
+		},
+		"an include": func(t *testing.T, dir, evil string) error {
+			return errors.Join(os.WriteFile(evil+".config", []byte("[core]\n\tfsmonitor = "+evil+"\n"), 0o644), appendTo(dir+"/.git/config", "[include]\n\tpath = "+evil+".config\n"))
+		},
+		"another place": func(t *testing.T, dir, evil string) error {
+			return errors.Join(os.Rename(dir+"/.git", evil+".git"), os.WriteFile(dir+"/.git", []byte("gitdir: "+evil+".git\n"), 0o644))
+		},
+		"a link": func(t *testing.T, dir, evil string) error {
+			return errors.Join(os.Rename(dir+"/.git", evil+".git"), os.Symlink(evil+".git", dir+"/.git"))
+		},
+		"a pipe for HEAD": func(t *testing.T, dir, evil string) error {
+			return errors.Join(os.Remove(dir+"/.git/HEAD"), syscall.Mkfifo(dir+"/.git/HEAD", 0o644))
+		},
+		"a pipe for config": func(t *testing.T, dir, evil string) error {
+			return errors.Join(os.Remove(dir+"/.git/config"), syscall.Mkfifo(dir+"/.git/config", 0o644))
+		},
+		"a pipe for index": func(t *testing.T, dir, evil string) error {
+			return errors.Join(os.Remove(dir+"/.git/index"), syscall.Mkfifo(dir+"/.git/index", 0o644))
+		},
+		"endless config": func(t *testing.T, dir, evil string) error {
+			return errors.Join(os.Remove(dir+"/.git/config"), os.Symlink("/dev/zero", dir+"/.git/config"))
+		},
+		"a link for code": func(t *testing.T, dir, evil string) error {
+			return errors.Join(os.Remove(dir+"/README.md"), os.Symlink("/etc/shadow", dir+"/README.md"))
+		},
+		"other code": func(t *testing.T, dir, evil string) error {
+			return os.WriteFile(dir+"/README.md", []byte("surprise\n"), 0o644)
+		},
+	}
+	w := newWorld(t, false, nil, nil)
+	for _, name := range keysOneIn(t, 3, len(tests), tests) {
+		change := tests[name]
+		t.Run(name, func(t *testing.T) {
+			above, place := t.TempDir(), t.TempDir()
+			dir, evil := filepath.Join(above, "pr"), filepath.Join(place, "evil")
+			w.gitIn("", "clone", "-q", "--no-checkout", w.dir+"/git/"+hub+".git", dir)
+			w.gitIn("", "-C", dir, "fetch", "-q", "origin", "refs/pull/2/head")
+			w.gitIn("", "-C", dir, "checkout", "-q", "--detach", w.head)
+			w.gitIn("", "-C", dir, "remote", "set-url", "origin", "https://github.com/"+hub)
+			ran := filepath.Join(place, "ran")
+			if err := errors.Join(os.WriteFile(evil, []byte("#!/bin/sh\necho >"+ran+"\ncat\n"), 0o755), os.Chmod(above, 0o755), change(t, dir, evil)); err != nil {
+				t.Fatal(err)
+			}
+			cmd, s := w.start("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+lookPlan, "GITHUB_SHA="+githubtest.SHA("merge"), "GITHUB_WORKSPACE="+above, "INPUT_CHECKOUT=pr")
+			s = w.end(cmd, s)
+			if _, err := os.Stat(ran); err == nil {
+				t.Errorf("it was run\n%s", s.log)
+			}
+			if s.outputs["conclusion"] == "success" && (name == "other code" || name == "a link for code") {
+				want(t, "comment", w.comment().Body, "README.md", "Not enforced")
+			}
+			mustNot(t, "comment", w.comment().Body, "root:")
+			t.Logf("%s: %s", name, s.outputs["conclusion"])
+		})
+	}
+}
+
+func appendTo(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// THREATS 23, 31: values that an earlier step left in the environment for every
+// program have no effect: no program of its PATH runs, no git configuration is
+// used, nothing is traced.
+func TestE2EActionIgnoresTheJobsEnvironment(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false, askRule, nil)
+	evil := t.TempDir()
+	ran := filepath.Join(evil, "ran")
+	script := "#!/bin/sh\necho \"$0 $*\" >>" + ran + "\nexit 0\n"
+	for _, name := range []string{"git", "sudo", "env", "runsc", "fumehood-runsc", "sh", "bash", "go", "ssh", "askpass", "git-remote-http", "git-index-pack", "git-upload-pack", "fsmonitor"} {
+		if err := os.WriteFile(filepath.Join(evil, name), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := "[core]\n\tfsmonitor = " + evil + "/fsmonitor\n\tsshCommand = " + evil + "/ssh\n[credential]\n\thelper = !" + evil + "/askpass\n[url \"http://127.0.0.1:1/\"]\n\tinsteadOf = http://\n[http]\n\tproxy = http://127.0.0.1:1\n"
+	for _, name := range []string{".gitconfig", "xdg/git/config"} {
+		path := filepath.Join(evil, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(config), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+lookPlan,
+		"PATH="+evil+":"+os.Getenv("PATH"), "HOME="+evil, "XDG_CONFIG_HOME="+filepath.Join(evil, "xdg"), "GIT_EXEC_PATH="+evil, "GIT_TEMPLATE_DIR="+evil,
+		"GIT_CONFIG_GLOBAL="+filepath.Join(evil, ".gitconfig"), "GIT_CONFIG_SYSTEM="+filepath.Join(evil, ".gitconfig"),
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.fsmonitor", "GIT_CONFIG_VALUE_0="+filepath.Join(evil, "fsmonitor"), "GIT_CONFIG_PARAMETERS='http.proxy=http://127.0.0.1:1'",
+		"GIT_ASKPASS="+filepath.Join(evil, "askpass"), "SSH_ASKPASS="+filepath.Join(evil, "askpass"), "GIT_SSH="+filepath.Join(evil, "ssh"), "GIT_PROXY_COMMAND="+filepath.Join(evil, "ssh"),
+		"GIT_DIR="+evil, "GIT_WORK_TREE="+evil, "GIT_OBJECT_DIRECTORY="+evil, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+evil, "GIT_INDEX_FILE="+filepath.Join(evil, "index"),
+		"GIT_TRACE="+filepath.Join(evil, "trace"), "GIT_TRACE_CURL="+filepath.Join(evil, "trace"), "GIT_TRACE_PACKET="+filepath.Join(evil, "trace"), "GIT_TRACE2_EVENT="+filepath.Join(evil, "trace"),
+		"GIT_TRACE_REDACT=0", "GIT_CURL_VERBOSE=1", "BASH_ENV="+filepath.Join(evil, "bash"), "ENV="+filepath.Join(evil, "sh"), "TMPDIR="+evil)
+	if s.code != exitOK || s.outputs["conclusion"] != "success" {
+		t.Errorf("exit %d, outputs %q\n%s", s.code, s.outputs, s.log)
+	}
+	for _, name := range []string{"ran", "trace", "index"} {
+		if data, err := os.ReadFile(filepath.Join(evil, name)); err == nil {
+			t.Errorf("%s:\n%.2000s", name, data)
+		}
+	}
+}
+
+// THREATS 11: a user without rights who repeats requests changes nothing in the
+// comment, and so cannot prevent the approval of what it shows.
+func TestE2EBotStrangersKeepNobodyFromApproving(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false, askRule, nil)
+	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
+	w.upload(s, nil)
+	before := w.comment().Body
+	w.later()
+	approval := w.gh.AddComment(prNumber, "Codertocat", "/fumehood approve "+w.head[:12])
+	payload := w.commentEvent(approval)
+	w.later()
+	w.gh.Permit("hubot", "read")
+	for _, body := range []string{"/fumehood run id", "/fumehood approve " + w.head[:12], "/fumehood help", "/fumehood nonsense"} {
+		s := w.ask("hubot", body)
+		if s.outputs["allowed"] != "0" || s.code != exitOK {
+			t.Errorf("%s: exit %d, outputs %q\n%s", body, s.code, s.outputs, s.log)
+		}
+		if w.comment().Body != before {
+			t.Errorf("%s: the comment was changed:\n%s", body, w.comment().Body)
+		}
+		theirs := w.gh.CommentsBy(prNumber, "hubot")
+		if got := reactions(w.gh, theirs[len(theirs)-1].ID); got != "-1" {
+			t.Errorf("%s: reactions %q", body, got)
+		}
+	}
+	s = w.act("issue_comment", payload)
+	if s.outputs["conclusion"] != "success" || s.outputs["allowed"] != "2" {
+		t.Errorf("outputs %q\n%s", s.outputs, s.log)
+	}
+}

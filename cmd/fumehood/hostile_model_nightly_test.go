@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && nightly
+
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/review"
+	"github.com/fumehood/fumehood/pkg/review/model/modeltest"
+)
+
+// What was found before the model failed is verified, and marked as incomplete.
+func TestNightlyPartialReview(t *testing.T) {
+	d := newDesk(t)
+	repo, path := commitArchive(t, plantedOne)
+	s := modeltest.New(t, func(n int, _ modeltest.Asked) modeltest.Said {
+		if n > 1 {
+			return modeltest.Said{Stop: "length", Text: "{"}
+		}
+		return modeltest.Said{Text: modelAnswer(t, false, []string{"ls"}, knownFindings(t, path, true)...)}
+	})
+	doc := d.reviewed(t, s.Env("gemini"), "--workspace", repo, "--base", "base", "--head", "head", "--config", "none", "--provider", "gemini", "--model", "gemini-2.5-pro")
+	if doc.Reviewed || !doc.Partial || doc.Count(review.Verified) != 1 || !strings.HasPrefix(doc.Headline(), "Incomplete review, 1 verified finding so far") {
+		t.Errorf("%+v", doc)
+	}
+}

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && e2e
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/journal"
+)
+
+// mcpPackages are the clients, as npm has them.
+var mcpPackages = []string{
+	"@modelcontextprotocol/sdk@1.32.2", "@modelcontextprotocol/inspector@0.15.0", "@anthropic-ai/claude-code@2.1.197", "@openai/codex@0.169.0",
+	"@langchain/mcp-adapters@1.1.4", "@langchain/openai@1.5.8", "@langchain/langgraph@1.7.3", "@langchain/core@1.4.0", "@llamaindex/tools@0.1.12", "llamaindex@0.12.1",
+}
+
+// An mcpStep is one tool call of a conversation.
+type mcpStep struct {
+	Tool string         `json:"tool"`
+	Args map[string]any `json:"args"`
+}
+
+// mcpSteps run a command, one that is denied, and analyze data in three turns, whose state
+// is a file.
+var mcpSteps = []mcpStep{
+	{"run", map[string]any{"command": "wc -l data.csv"}},
+	{"run", map[string]any{"command": "curl https://evil.example"}},
+	{"run_code", map[string]any{"language": "python", "code": "import csv, json\njson.dump([int(r['n']) for r in csv.DictReader(open('data.csv'))], open('state.json', 'w'))"}},
+	{"run_code", map[string]any{"language": "python", "code": "import json\nn = json.load(open('state.json'))\nprint('mean', sum(n) / len(n))"}},
+	{"run_code", map[string]any{"language": "python", "code": "import json\nn = json.load(open('state.json'))\nopen('chart.svg', 'w').write('<svg>' + ''.join(f'<rect height=\"{v}\"/>' for v in n) + '</svg>')\nprint('chart', len(n))"}},
+}
+
+// mcpDecisions are what the log of mcpSteps has.
+var mcpDecisions = []string{"allow", "deny", "allow", "allow", "allow"}
+
+// mcpClients makes the directory with the clients' packages once for all tests.
+var mcpClients = sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(shared, "mcp-clients")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"private":true,"type":"module"}`), 0o644); err != nil {
+		return "", err
+	}
+	script := `npm install --ignore-scripts --no-audit --no-fund --save-exact "$@" >&2 && node node_modules/@anthropic-ai/claude-code/install.cjs >&2`
+	cmd := exec.Command("sh", append([]string{"-c", script, "sh"}, mcpPackages...)...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("npm: %w\n%s", err, out)
+	}
+	return dir, nil
+})
+
+// newClientDesk returns a desk whose workspace has the configuration that fumehood mcp
+// config prints, and a fumehood in PATH.
+func newClientDesk(t *testing.T) mcpDesk {
+	t.Helper()
+	d := newMCPDesk(t)
+	clients, err := mcpClients()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(d.dir, "bin")
+	wrapper := fmt.Sprintf("#!/bin/sh\nexport FUMEHOOD_CACHE=%s XDG_STATE_HOME=%s TMPDIR=%s %s=1\nexec %s \"$@\"\n", builtCache(t), filepath.Join(d.dir, "state"), d.dir, asFumehood, os.Args[0])
+	steps, err := json.Marshal(mcpSteps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := filepath.Join(d.dir, "home")
+	for name, text := range map[string]string{filepath.Join(bin, "fumehood"): wrapper, filepath.Join(d.dir, "steps.json"): string(steps), filepath.Join(home, ".keep"): ""} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	scripts, err := filepath.Glob("testdata/mcp/*.mjs")
+	if err != nil || len(scripts) == 0 {
+		t.Fatal("no scripts of clients")
+	}
+	for _, script := range scripts { // imports are looked up from where a script is
+		data, err := os.ReadFile(script)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(clients, filepath.Base(script)), data, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.env = append(os.Environ(), "PATH="+bin+":"+filepath.Join(clients, "node_modules", ".bin")+":"+os.Getenv("PATH"), "HOME="+home, "CLIENTS="+clients, "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1")
+	if err := os.WriteFile(filepath.Join(d.dir, "ws", ".mcp.json"), d.shell(t, "fumehood mcp config claude"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// shell runs a client in the workspace.
+func (d mcpDesk) shell(t *testing.T, script string) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
+	cmd.Dir, cmd.Env = filepath.Join(d.dir, "ws"), d.env
+	return output(t, cmd)
+}
+
+// decided returns the effects in the only log of the desk, which is sealed soon after the
+// client has ended, or in one of the accepted states.
+func (d mcpDesk) decided(t *testing.T, accepted ...audit.State) (effects []string) {
+	t.Helper()
+	var summary audit.Summary
+	for begin := time.Now(); summary.State != audit.Sealed && time.Since(begin) < 20*time.Second; time.Sleep(100 * time.Millisecond) {
+		effects, summary = d.readLog(t)
+	}
+	if summary.State != audit.Sealed && !slices.Contains(accepted, summary.State) {
+		t.Errorf("the log is %v", summary)
+	}
+	return effects
+}
+
+func (d mcpDesk) readLog(t *testing.T) (effects []string, summary audit.Summary) {
+	t.Helper()
+	logs, err := filepath.Glob(filepath.Join(d.dir, "state/fumehood/*/audit.jsonl"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("%d logs", len(logs))
+	}
+	f, err := os.Open(logs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	summary, err = audit.Scan(f, audit.Trust{}, func(e audit.Entry) error {
+		if e.Kind != "decision" {
+			return nil
+		}
+		event, err := journal.Entry{Kind: e.Kind, Body: e.Body}.Decode()
+		if err == nil {
+			effects = append(effects, event.Decision.Effect.String())
+		}
+		return err
+	})
+	if err != nil {
+		t.Logf("the log: %v", err) // while it is written
+	}
+	return effects, summary
+}
+
+// checkConversation checks the log of a client that made mcpSteps.
+func (d mcpDesk) checkConversation(t *testing.T, accepted ...audit.State) {
+	t.Helper()
+	if diff := cmp.Diff(mcpDecisions, d.decided(t, accepted...)); diff != "" {
+		t.Errorf("decisions (-want +got):\n%s", diff)
+	}
+}
+
+func TestE2EMCPTypeScriptSDK(t *testing.T) {
+	t.Parallel()
+	for how, want := range map[string][]string{"stdio": mcpDecisions, "approve": append(slices.Clone(mcpDecisions), "ask", "ask"), "accept-all": append(slices.Clone(mcpDecisions), "ask")} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			d := newClientDesk(t)
+			if how != "stdio" {
+				steps, _ := json.Marshal(append(slices.Clone(mcpSteps), mcpStep{"run", map[string]any{"command": "touch x"}}))
+				if err := os.WriteFile(filepath.Join(d.dir, "steps.json"), steps, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out := string(d.shell(t, `node "$CLIENTS/sdk.mjs" `+how+` ../steps.json`))
+			if diff := cmp.Diff(want, d.decided(t)); diff != "" {
+				t.Errorf("decisions (-want +got):\n%s%s", diff, out)
+			}
+			for _, words := range []string{"4 data.csv", "network.client", "mean 3", "chart 3"} {
+				if !strings.Contains(out, words) {
+					t.Errorf("the client's output lacks %q:\n%s", words, out)
+				}
+			}
+			if how == "accept-all" && !strings.Contains(out, "approval.void") {
+				t.Errorf("a client that accepts everything:\n%s", out)
+			}
+		})
+	}
+}
+
+func TestE2EMCPTypeScriptSDKOverHTTP(t *testing.T) {
+	t.Parallel()
+	d := newClientDesk(t)
+	token := strings.Repeat("0123456789abcdef", 2)
+	if err := os.WriteFile(filepath.Join(d.dir, "token"), []byte(token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := string(d.shell(t, `fumehood mcp --workspace . --http 127.0.0.1:0 --token-file ../token 2> ../server.err & server=$!
+		trap 'kill $server; wait $server' EXIT
+		until url=$(sed -n 's/.*serving MCP at //p' ../server.err) && [ -n "$url" ]; do sleep 0.1; done
+		node "$CLIENTS/sdk.mjs" http ../steps.json "$url" `+token+`
+		! node "$CLIENTS/sdk.mjs" http ../steps.json "$url" wrong 2>&1`))
+	if !strings.Contains(out, "mean 3") || !strings.Contains(out, "invalid token") {
+		t.Errorf("output:\n%s", out)
+	}
+	d.checkConversation(t)
+}
+
+func TestE2EMCPClaudeCode(t *testing.T) {
+	t.Parallel()
+	d, model := newClientDesk(t), newStubModel(t)
+	out := string(d.shell(t, `ANTHROPIC_BASE_URL=`+model+` ANTHROPIC_API_KEY=x MCP_TIMEOUT=120000 MCP_TOOL_TIMEOUT=300000 MCP_CONNECTION_NONBLOCKING=0 MCP_CONNECT_TIMEOUT_MS=120000 claude -p go --mcp-config .mcp.json --strict-mcp-config --output-format json \
+		--allowedTools mcp__fumehood__run,mcp__fumehood__run_code --disallowedTools Bash,Edit,Write,NotebookEdit </dev/null`))
+	if !strings.Contains(out, `"is_error":false`) || !strings.Contains(out, "DONE") {
+		t.Errorf("output: %s", out)
+	}
+	d.checkConversation(t)
+}
+
+// Codex kills the server a moment after it has closed its standard input: if the end of the
+// session takes longer, the log verifies as cut off.
+func TestE2EMCPCodex(t *testing.T) {
+	t.Parallel()
+	d, model := newClientDesk(t), newStubModel(t)
+	out := string(d.shell(t, `export CODEX_HOME=$HOME/codex && mkdir -p "$CODEX_HOME" && {
+		printf 'model_provider = "stub"\nmodel = "stub"\n[features]\nshell_tool = false\n[model_providers.stub]\nname = "stub"\nbase_url = "`+model+`/v1"\nwire_api = "responses"\n'
+		fumehood mcp config codex; } > "$CODEX_HOME/config.toml" && codex exec --json --skip-git-repo-check go </dev/null`))
+	if !strings.Contains(out, "DONE") {
+		t.Errorf("output: %s", out)
+	}
+	d.checkConversation(t, audit.Unsealed)
+}
+
+// A stub model answers in the forms of three APIs. Clients merge messages with one id. It calls the tools of mcpSteps in order,
+// each once, and ends with "DONE".
+func newStubModel(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(stubModel))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+type modelRequest struct {
+	Model    string            `json:"model"`
+	Stream   bool              `json:"stream"`
+	Tools    []json.RawMessage `json:"tools"`
+	Messages []json.RawMessage `json:"messages"`
+	Input    []json.RawMessage `json:"input"`
+}
+
+// toolNamed returns the name under which a request offers a tool of fumehood's, and its
+// namespace.
+func (r modelRequest) toolNamed(tool string) (name, space string) {
+	type offered struct {
+		Name     string
+		Function struct{ Name string }
+		Tools    []struct{ Name string }
+	}
+	for _, data := range r.Tools {
+		var x offered
+		if json.Unmarshal(data, &x) != nil {
+			continue
+		}
+		for _, inner := range x.Tools {
+			if inner.Name == tool && strings.Contains(x.Name, "fumehood") {
+				return inner.Name, x.Name
+			}
+		}
+		for _, name := range []string{x.Name, x.Function.Name} {
+			if name == tool || strings.Contains(name, "fumehood") && strings.HasSuffix(name, "__"+tool) {
+				return name, ""
+			}
+		}
+	}
+	return "", ""
+}
+
+// next returns the step after those whose results the conversation has; nil at its end, or
+// if the request offers no tools, as for titles.
+func (r modelRequest) next() (step *mcpStep, name, space string) {
+	done := 0
+	for _, m := range slices.Concat(r.Messages, r.Input) {
+		text := string(m)
+		done += strings.Count(text, `"tool_result"`) + strings.Count(text, `"function_call_output"`) + strings.Count(text, `"role":"tool"`)
+	}
+	if done >= len(mcpSteps) {
+		return nil, "", ""
+	}
+	step = &mcpSteps[done]
+	if name, space = r.toolNamed(step.Tool); name == "" {
+		return nil, "", ""
+	}
+	return step, name, space
+}
+
+func stubModel(w http.ResponseWriter, q *http.Request) {
+	var r modelRequest
+	_ = json.NewDecoder(q.Body).Decode(&r)
+	switch {
+	case strings.HasSuffix(q.URL.Path, "/count_tokens"):
+		answerJSON(w, map[string]any{"input_tokens": 10})
+	case strings.HasSuffix(q.URL.Path, "/v1/messages"):
+		anthropicAnswer(w, r)
+	case strings.HasSuffix(q.URL.Path, "/responses"):
+		responsesAnswer(w, r)
+	case strings.HasSuffix(q.URL.Path, "/chat/completions"):
+		chatAnswer(w, r)
+	default:
+		http.NotFound(w, q)
+	}
+}
+
+type object = map[string]any
+
+func answerJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+func events(w http.ResponseWriter, list ...object) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, e := range list {
+		data, _ := json.Marshal(e)
+		fmt.Fprintf(w, "event: %s\ndata: %s\n\n", e["type"], data)
+	}
+}
+
+func anthropicAnswer(w http.ResponseWriter, r modelRequest) {
+	content, stop := object{"type": "text", "text": "DONE"}, "end_turn"
+	begin, delta := object{"type": "text", "text": ""}, object{"type": "text_delta", "text": "DONE"}
+	if step, name, _ := r.next(); step != nil {
+		args, _ := json.Marshal(step.Args)
+		id := fmt.Sprintf("toolu_%d", len(r.Messages))
+		content, stop = object{"type": "tool_use", "id": id, "name": name, "input": step.Args}, "tool_use"
+		begin, delta = object{"type": "tool_use", "id": id, "name": name, "input": object{}}, object{"type": "input_json_delta", "partial_json": string(args)}
+	}
+	message := object{"id": fmt.Sprint("msg_", len(r.Messages)), "type": "message", "role": "assistant", "model": r.Model, "content": []any{content}, "stop_reason": stop, "usage": object{"input_tokens": 10, "output_tokens": 5}}
+	if !r.Stream {
+		answerJSON(w, message)
+		return
+	}
+	message["content"], message["stop_reason"] = []any{}, nil
+	events(w, object{"type": "message_start", "message": message}, object{"type": "content_block_start", "index": 0, "content_block": begin},
+		object{"type": "content_block_delta", "index": 0, "delta": delta}, object{"type": "content_block_stop", "index": 0},
+		object{"type": "message_delta", "delta": object{"stop_reason": stop}, "usage": object{"output_tokens": 5}}, object{"type": "message_stop"})
+}
+
+func responsesAnswer(w http.ResponseWriter, r modelRequest) {
+	item := object{"type": "message", "id": "m1", "role": "assistant", "content": []any{object{"type": "output_text", "text": "DONE"}}}
+	if step, name, space := r.next(); step != nil {
+		args, _ := json.Marshal(step.Args)
+		id := fmt.Sprint(len(r.Input))
+		item = object{"type": "function_call", "id": "fc_" + id, "call_id": "call_" + id, "name": name, "arguments": string(args)}
+		if space != "" {
+			item["namespace"] = space
+		}
+	}
+	usage := object{"input_tokens": 10, "input_tokens_details": nil, "output_tokens": 5, "output_tokens_details": nil, "total_tokens": 15}
+	events(w, object{"type": "response.created", "response": object{"id": "r1"}}, object{"type": "response.output_item.done", "output_index": 0, "item": item},
+		object{"type": "response.completed", "response": object{"id": "r1", "usage": usage}})
+}
+
+func chatAnswer(w http.ResponseWriter, r modelRequest) {
+	message, reason := object{"role": "assistant", "content": "DONE"}, "stop"
+	if step, name, _ := r.next(); step != nil {
+		args, _ := json.Marshal(step.Args)
+		call := object{"id": fmt.Sprint("c", len(r.Messages)), "type": "function", "function": object{"name": name, "arguments": string(args)}}
+		message, reason = object{"role": "assistant", "content": nil, "tool_calls": []any{call}}, "tool_calls"
+	}
+	answerJSON(w, object{"id": fmt.Sprint("chat_", len(r.Messages)), "object": "chat.completion", "created": 1, "model": r.Model, "choices": []any{object{"index": 0, "message": message, "finish_reason": reason}},
+		"usage": object{"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}})
+}
+
+// resident returns the resident memory of a process, in kB.
+func resident(t *testing.T, pid int) (kb int) {
+	t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(data), "VmRSS:")
+	if _, err := fmt.Sscan(rest, &kb); err != nil {
+		t.Fatal(err)
+	}
+	return kb
+}

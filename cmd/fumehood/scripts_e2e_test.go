@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && e2e
+
+package main
+
+import "testing"
+
+// TestE2EScripts runs the scripts that take long or need other programs.
+func TestE2EScripts(t *testing.T) {
+	t.Parallel()
+	runScripts(t, "testdata/script/e2e/*.txtar", 1)
+}

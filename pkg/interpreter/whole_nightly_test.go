@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build nightly
+
+package interpreter
+
+import "testing"
+
+func TestNightlyGrowth(t *testing.T) { TestGrowth(t) }
+
+func TestNightlyHostileCells(t *testing.T) { TestHostileCells(t) }

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && nightly
+
+package sandbox
+
+import "testing"
+
+// With the tag nightly these tests make the full number of attempts: see
+// pkg/internal/sample.
+
+func TestNightlySwap(t *testing.T)      { TestSwap(t) }
+func TestNightlyManyExecs(t *testing.T) { TestManyExecs(t) }
