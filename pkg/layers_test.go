@@ -18,7 +18,7 @@ const module = "github.com/fumehood/fumehood/"
 // lower layers. A package that is not listed fails the test, so a new one must be
 // assigned to a layer.
 var layers = map[string]int{
-	"cmd/fumehood": 7, "cmd/fumehood-runsc": 7, "cmd/fumehood-init": 7, "cmd/fumehood-release": 7,
+	"cmd/fumehood": 7, "cmd/fumehood-runsc": 7, "cmd/fumehood-init": 7, "cmd/fumehood-release": 7, "tools": 7,
 
 	"pkg/job": 6,
 
