@@ -50,7 +50,7 @@ func (c *invocation) ask(s *reviewFlags, local review.Local) (d review.Document,
 		return d, err
 	}
 	s.asked.Subject = local.Subject(about.Repository, about.PR)
-	r, masks, err := s.asked.PrepareWith(c.Ctx, s.settings, s.handed)
+	r, masks, err := s.asked.PrepareWith(s.settings, s.handed)
 	if s.handed = masks; err != nil {
 		return d, err
 	}

@@ -57,7 +57,7 @@ func (f Find) Do(ctx context.Context) (Outcome, error) {
 
 // find prepares everything that can be refused, and then asks.
 func (f Find) find(ctx context.Context) (found review.Found, skipped string, err error) {
-	r, err := f.Job.modelReviewer(ctx, f.Task.Request, 1)
+	r, err := f.Job.modelReviewer(f.Task.Request, 1)
 	if err != nil {
 		return found, "", err
 	}
@@ -99,11 +99,11 @@ func (f Find) change(ctx context.Context) (c review.Change, skipped string, err 
 
 // modelReviewer returns the reviewer that the inputs and the environment describe. From then on,
 // its key and the token are redacted from everything that this job writes.
-func (j *Job) modelReviewer(ctx context.Context, q Request, rounds int) (r review.Reviewer, err error) {
+func (j *Job) modelReviewer(q Request, rounds int) (r review.Reviewer, err error) {
 	a := review.Asking{Provider: j.in.Provider, Model: j.in.Model, Getenv: j.options.Getenv, Rounds: rounds, MaxOutput: review.DefaultMaxOutput, Timeout: cmp.Or(j.in.Timeout, findTimeout),
 		Review: review.Cap{USD: j.in.MaxUSD, Tokens: noneIfZero(j.in.MaxTokens)}, PR: review.Cap{Tokens: -1}, Day: review.Cap{Tokens: -1},
 		Subject: fmt.Sprintf("%s#%d", j.runner.Repository, q.PR)}
-	r, masks, err := a.Prepare(ctx)
+	r, masks, err := a.Prepare()
 	if err != nil {
 		return r, j.describeModel(err)
 	}

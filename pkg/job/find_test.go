@@ -30,7 +30,7 @@ func TestProviders(t *testing.T) {
 		if !slices.Contains(action.Secrets(getenv), key) {
 			t.Errorf("the key of %s is not masked", provider)
 		}
-		if _, values, err := model.New(t.Context(), model.Options{Provider: provider, Getenv: getenv}); err != nil || !slices.Equal(values, []string{key}) {
+		if _, values, err := model.New(model.Options{Provider: provider, Getenv: getenv}); err != nil || !slices.Equal(values, []string{key}) {
 			t.Errorf("%s: %q, %v", provider, values, err)
 		}
 	}

@@ -26,9 +26,9 @@ func (j *Job) asking() review.Asking {
 // the step's environment gives it: the child starts the sandboxes, and gets neither environment
 // nor key. So this process redacts the key, and the token, from what the model says before the child
 // reads it.
-func (j *Job) modelSource(ctx context.Context) (s reviewSource, err error) {
+func (j *Job) modelSource() (s reviewSource, err error) {
 	a := j.asking()
-	provider, keys, err := a.Provide(ctx)
+	provider, keys, err := a.Provide()
 	if err != nil {
 		return s, j.describeModel(err)
 	}

@@ -70,7 +70,7 @@ func (j *Job) notReviewed(q Request, err error) review.Document {
 // verify runs fumehood review as root, in a process without the token, and reads what it left.
 func (v Verify) verify(ctx context.Context, run Run) (d review.Document, err error) {
 	j := v.Job
-	s, err := j.reviewSource(ctx)
+	s, err := j.reviewSource()
 	if err != nil {
 		return d, err
 	}
@@ -152,9 +152,9 @@ type reviewSource struct {
 
 // reviewSource reads the inputs, so that a mistake in them is reported before anything is made for
 // them.
-func (j *Job) reviewSource(ctx context.Context) (reviewSource, error) {
+func (j *Job) reviewSource() (reviewSource, error) {
 	if j.in.Provider != "" {
-		return j.modelSource(ctx)
+		return j.modelSource()
 	}
 	data, name, err := j.readInput("findings", j.in.Findings)
 	if err != nil {

@@ -6,7 +6,6 @@ package review
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -50,8 +49,8 @@ const DefaultUSD = "2"
 
 // PrepareWith returns Prepare's Reviewer with Redactor, Signer and Owner, as s says. all has the values to
 // redact from everything: handed, and those of the model. The error is a *proposal.StopError.
-func (a Asking) PrepareWith(ctx context.Context, s gate.Settings, handed []redact.Mask) (r Reviewer, all []redact.Mask, err error) {
-	r, masks, err := a.Prepare(ctx)
+func (a Asking) PrepareWith(s gate.Settings, handed []redact.Mask) (r Reviewer, all []redact.Mask, err error) {
+	r, masks, err := a.Prepare()
 	if err != nil {
 		return r, handed, err
 	}
@@ -72,13 +71,13 @@ func (a Asking) PrepareWith(ctx context.Context, s gate.Settings, handed []redac
 
 // Prepare returns the Reviewer that a describes, without Redactor, Signer and Guidance, and the values to
 // redact from everything. It sends nothing. The error is a *proposal.StopError.
-func (a Asking) Prepare(ctx context.Context) (r Reviewer, masks []redact.Mask, err error) {
+func (a Asking) Prepare() (r Reviewer, masks []redact.Mask, err error) {
 	limits, price, err := a.limits()
 	if err != nil {
 		return r, nil, err
 	}
 	r = Reviewer{Name: a.Provider, Model: a.Model, Rounds: a.Rounds, MaxOutput: a.MaxOutput, Timeout: cmp.Or(a.Timeout, DefaultTimeout)}
-	if r.Provider, masks, err = a.provider(ctx); err != nil {
+	if r.Provider, masks, err = a.provider(); err != nil {
 		return r, nil, err
 	}
 	r.Prices = price.table
@@ -89,18 +88,18 @@ func (a Asking) Prepare(ctx context.Context) (r Reviewer, masks []redact.Mask, e
 // Provide returns the provider that a describes, and the values to redact from everything, for a
 // process that only asks: see model.Serve. Everything that Prepare would refuse is refused. The
 // error is a *proposal.StopError.
-func (a Asking) Provide(ctx context.Context) (model.Provider, []redact.Mask, error) {
+func (a Asking) Provide() (model.Provider, []redact.Mask, error) {
 	if _, _, err := a.limits(); err != nil {
 		return nil, nil, err
 	}
-	return a.provider(ctx)
+	return a.provider()
 }
 
-func (a Asking) provider(ctx context.Context) (p model.Provider, masks []redact.Mask, err error) {
+func (a Asking) provider() (p model.Provider, masks []redact.Mask, err error) {
 	if a.Through != nil {
 		return a.Through, nil, nil
 	}
-	p, values, err := model.New(ctx, model.Options{Provider: a.Provider, Getenv: a.Getenv, Command: a.Command, Env: a.Env})
+	p, values, err := model.New(model.Options{Provider: a.Provider, Getenv: a.Getenv, Command: a.Command, Env: a.Env})
 	for i, value := range values {
 		if len(value) >= redact.MinMask {
 			masks = append(masks, redact.Mask{Name: fmt.Sprintf("MODEL_KEY_%d", i+1), Value: value})

@@ -3,78 +3,95 @@
 package model
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
-
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 )
 
-// anthropicURL is where Anthropic's interface is.
-const anthropicURL = "https://api.anthropic.com"
+// anthropicURL is where Anthropic's interface is, and anthropicVersion the version of it that
+// these types describe.
+const (
+	anthropicURL     = "https://api.anthropic.com"
+	anthropicVersion = "2023-06-01"
+)
 
-// anthropicProvider speaks Anthropic's Messages interface.
-type anthropicProvider struct {
-	key      string
-	messages anthropic.MessageService
-}
+// anthropicFormat is Anthropic's Messages interface.
+type anthropicFormat struct{}
 
-// newAnthropic makes the service without the SDK's defaults, which read the environment.
-func newAnthropic(key, base string) Provider {
-	return &anthropicProvider{key, anthropic.NewMessageService(option.WithBaseURL(base), option.WithAPIKey(key), option.WithMaxRetries(0),
-		option.WithHTTPClient(newClient()), option.WithRequestTimeout(maxCall))}
-}
-
-func (p *anthropicProvider) Ask(ctx context.Context, r Request) (answer Answer, err error) {
-	params, err := anthropicParams(r)
-	if err != nil {
-		return answer, err
+type (
+	anthropicRequest struct {
+		Model        string             `json:"model"`
+		MaxTokens    int64              `json:"max_tokens"`
+		System       []anthropicBlock   `json:"system"`
+		Messages     []anthropicMessage `json:"messages"`
+		OutputConfig anthropicOutput    `json:"output_config"`
 	}
-	err = do(ctx, p.key, func(ctx context.Context) error {
-		m, err := p.messages.New(ctx, params)
-		if err != nil {
-			return err
-		}
-		answer = anthropicAnswer(m)
-		return nil
-	})
-	return answer, err
+	anthropicMessage struct {
+		Role    string           `json:"role"`
+		Content []anthropicBlock `json:"content"`
+	}
+	anthropicOutput struct {
+		Format anthropicSchema `json:"format"`
+	}
+	anthropicSchema struct {
+		Type   string          `json:"type"`
+		Schema json.RawMessage `json:"schema"`
+	}
+	anthropicBlock struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	anthropicResponse struct {
+		Content    []anthropicBlock `json:"content"`
+		StopReason string           `json:"stop_reason"`
+		Usage      *anthropicUsage  `json:"usage"`
+	}
+	anthropicUsage struct {
+		Input        int64 `json:"input_tokens"`
+		CacheCreated int64 `json:"cache_creation_input_tokens"`
+		CacheRead    int64 `json:"cache_read_input_tokens"`
+		Output       int64 `json:"output_tokens"`
+	}
+)
+
+func (anthropicFormat) headers(key string) map[string]string {
+	return map[string]string{"X-Api-Key": key, "Anthropic-Version": anthropicVersion}
 }
 
-func anthropicParams(r Request) (p anthropic.MessageNewParams, err error) {
-	p = anthropic.MessageNewParams{Model: anthropic.Model(r.Model), MaxTokens: r.MaxOutput, System: []anthropic.TextBlockParam{{Text: r.System}}}
+func (anthropicFormat) encode(r Request) (path string, body any) {
+	q := anthropicRequest{Model: r.Model, MaxTokens: r.MaxOutput, System: anthropicText(r.System),
+		OutputConfig: anthropicOutput{anthropicSchema{"json_schema", r.Schema}}}
 	for _, t := range r.Turns {
-		block := anthropic.NewTextBlock(t.Text)
-		if t.Model {
-			p.Messages = append(p.Messages, anthropic.NewAssistantMessage(block))
-		} else {
-			p.Messages = append(p.Messages, anthropic.NewUserMessage(block))
-		}
+		q.Messages = append(q.Messages, anthropicMessage{t.role("assistant"), anthropicText(t.Text)})
 	}
-	return p, json.Unmarshal(r.Schema, &p.OutputConfig.Format.Schema)
+	return "v1/messages", q
 }
 
-func anthropicAnswer(m *anthropic.Message) Answer {
+func anthropicText(s string) []anthropicBlock { return []anthropicBlock{{"text", s}} }
+
+func (anthropicFormat) decode(data []byte) (a Answer, err error) {
+	var m anthropicResponse
+	if err := json.Unmarshal(data, &m); err != nil {
+		return a, err
+	}
 	var text strings.Builder
 	for _, block := range m.Content {
 		if block.Type == "text" {
 			text.WriteString(block.Text)
 		}
 	}
-	a := Answer{Text: text.String(), Stop: Other, Input: -1, Output: -1}
-	if m.JSON.Usage.Valid() {
-		a.Input, a.Output = m.Usage.InputTokens+m.Usage.CacheCreationInputTokens+m.Usage.CacheReadInputTokens, m.Usage.OutputTokens
+	a = Answer{Text: text.String(), Stop: Other, Input: -1, Output: -1}
+	if u := m.Usage; u != nil {
+		a.Input, a.Output = u.Input+u.CacheCreated+u.CacheRead, u.Output
 	}
 	switch m.StopReason {
-	case anthropic.StopReasonEndTurn:
+	case "end_turn":
 		a.Stop = Complete
-	case anthropic.StopReasonMaxTokens:
+	case "max_tokens":
 		a.Stop = Length
-	case anthropic.StopReasonRefusal:
+	case "refusal":
 		a.Stop = Refusal
-	case anthropic.StopReasonModelContextWindowExceeded:
+	case "model_context_window_exceeded":
 		a.Stop = TooLong
 	}
-	return a
+	return a, nil
 }

@@ -3,95 +3,116 @@
 package model
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
-
-	"google.golang.org/genai"
-
-	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // geminiURL is where the Gemini interface is.
 const geminiURL = "https://generativelanguage.googleapis.com/"
 
-// geminiProvider speaks the Gemini interface.
-type geminiProvider struct {
-	key    string
-	models *genai.Models
-}
+// geminiFormat is the Gemini interface.
+type geminiFormat struct{}
 
-func newGemini(ctx context.Context, key, base string) (Provider, error) {
-	client, err := genai.NewClient(ctx, &genai.ClientConfig{APIKey: key, Backend: genai.BackendGeminiAPI, HTTPClient: newClient(), HTTPOptions: genai.HTTPOptions{BaseURL: base}})
-	if err != nil { // its text can contain the key
-		return nil, &proposal.StopError{Code: "model.options", Message: "cannot make a client for gemini", Hint: "check the key and the address"}
+type (
+	geminiRequest struct {
+		System   geminiContent   `json:"systemInstruction"`
+		Contents []geminiContent `json:"contents"`
+		Config   geminiConfig    `json:"generationConfig"`
 	}
-	return &geminiProvider{key, client.Models}, nil
-}
-
-func (p *geminiProvider) Ask(ctx context.Context, r Request) (answer Answer, err error) {
-	turns, config, err := geminiParams(r)
-	if err != nil {
-		return answer, err
+	geminiConfig struct {
+		Candidates int             `json:"candidateCount"`
+		MaxTokens  int64           `json:"maxOutputTokens"`
+		MIMEType   string          `json:"responseMimeType"`
+		Schema     json.RawMessage `json:"responseJsonSchema"`
 	}
-	err = do(ctx, p.key, func(ctx context.Context) error {
-		g, err := p.models.GenerateContent(ctx, r.Model, turns, config)
-		if err != nil {
-			return err
-		}
-		answer = geminiAnswer(g)
-		return nil
-	})
-	return answer, err
+	geminiContent struct {
+		Role  string       `json:"role"`
+		Parts []geminiPart `json:"parts"`
+	}
+	geminiPart struct {
+		Text    string `json:"text"`
+		Thought bool   `json:"thought,omitempty"`
+	}
+	geminiResponse struct {
+		Candidates []geminiCandidate `json:"candidates"`
+		Feedback   geminiFeedback    `json:"promptFeedback"`
+		Usage      *geminiUsage      `json:"usageMetadata"`
+	}
+	geminiCandidate struct {
+		Content      geminiContent `json:"content"`
+		FinishReason string        `json:"finishReason"`
+	}
+	geminiFeedback struct {
+		BlockReason string `json:"blockReason"`
+	}
+	geminiUsage struct {
+		Prompt     int64 `json:"promptTokenCount"`
+		ToolPrompt int64 `json:"toolUsePromptTokenCount"`
+		Candidates int64 `json:"candidatesTokenCount"`
+		Thoughts   int64 `json:"thoughtsTokenCount"`
+	}
+)
+
+func (geminiFormat) headers(key string) map[string]string {
+	return map[string]string{"X-Goog-Api-Key": key}
 }
 
-func geminiParams(r Request) (turns []*genai.Content, config *genai.GenerateContentConfig, err error) {
+// encode returns "" as the path if the model's name would change where the request goes.
+func (geminiFormat) encode(r Request) (path string, body any) {
+	if strings.ContainsAny(r.Model, "?&%#") || strings.Contains(r.Model, "..") {
+		return "", nil
+	}
+	name := r.Model
+	if !strings.HasPrefix(name, "models/") && !strings.HasPrefix(name, "tunedModels/") {
+		name = "models/" + name
+	}
+	q := geminiRequest{System: geminiText("user", r.System),
+		Config: geminiConfig{Candidates: 1, MaxTokens: r.MaxOutput, MIMEType: "application/json", Schema: r.Schema}}
 	for _, t := range r.Turns {
-		role := genai.Role(genai.RoleUser)
-		if t.Model {
-			role = genai.RoleModel
-		}
-		turns = append(turns, genai.NewContentFromText(t.Text, role))
+		q.Contents = append(q.Contents, geminiText(t.role("model"), t.Text))
 	}
-	var schema any
-	err = json.Unmarshal(r.Schema, &schema)
-	return turns, &genai.GenerateContentConfig{SystemInstruction: genai.NewContentFromText(r.System, genai.RoleUser), CandidateCount: 1,
-		MaxOutputTokens: int32(r.MaxOutput), ResponseMIMEType: "application/json", ResponseJsonSchema: schema}, err
+	return "v1beta/" + name + ":generateContent", q
 }
 
-func geminiAnswer(g *genai.GenerateContentResponse) Answer {
-	a := Answer{Stop: Other, Input: -1, Output: -1}
-	if u := g.UsageMetadata; u != nil {
-		a.Input, a.Output = int64(u.PromptTokenCount)+int64(u.ToolUsePromptTokenCount), int64(u.CandidatesTokenCount)+int64(u.ThoughtsTokenCount)
+func geminiText(role, s string) geminiContent { return geminiContent{role, []geminiPart{{Text: s}}} }
+
+func (geminiFormat) decode(data []byte) (a Answer, err error) {
+	var g geminiResponse
+	if err := json.Unmarshal(data, &g); err != nil {
+		return a, err
 	}
-	if g.PromptFeedback != nil && g.PromptFeedback.BlockReason != "" {
+	a = Answer{Stop: Other, Input: -1, Output: -1}
+	if u := g.Usage; u != nil {
+		a.Input, a.Output = u.Prompt+u.ToolPrompt, u.Candidates+u.Thoughts
+	}
+	blocked := g.Feedback.BlockReason != ""
+	if blocked {
 		a.Stop = Filter
 	}
-	if len(g.Candidates) != 1 || g.Candidates[0] == nil || g.Candidates[0].Content == nil {
-		return a.stopped(g.Candidates)
+	if len(g.Candidates) != 1 {
+		return a, nil
 	}
 	var text strings.Builder
 	for _, part := range g.Candidates[0].Content.Parts {
-		if part != nil && !part.Thought {
+		if !part.Thought {
 			text.WriteString(part.Text)
 		}
 	}
 	a.Text = text.String()
-	return a.stopped(g.Candidates)
+	if !blocked {
+		a.Stop = geminiStop(g.Candidates[0].FinishReason)
+	}
+	return a, nil
 }
 
-// stopped returns a with the reason of the only candidate.
-func (a Answer) stopped(list []*genai.Candidate) Answer {
-	if len(list) != 1 || list[0] == nil || a.Stop != Other {
-		return a
+func geminiStop(reason string) Stop {
+	switch reason {
+	case "STOP":
+		return Complete
+	case "MAX_TOKENS":
+		return Length
+	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII":
+		return Filter
 	}
-	switch list[0].FinishReason {
-	case genai.FinishReasonStop:
-		a.Stop = Complete
-	case genai.FinishReasonMaxTokens:
-		a.Stop = Length
-	case genai.FinishReasonSafety, genai.FinishReasonRecitation, genai.FinishReasonBlocklist, genai.FinishReasonProhibitedContent, genai.FinishReasonSPII:
-		a.Stop = Filter
-	}
-	return a
+	return Other
 }

@@ -36,6 +36,14 @@ type Turn struct {
 	Text  string `json:"text"`
 }
 
+// role returns who said t: "user", or the format's word for the model.
+func (t Turn) role(model string) string {
+	if t.Model {
+		return model
+	}
+	return "user"
+}
+
 // What a provider can add to a request: its own words about the schema, and the marks of a turn.
 const (
 	addedTokens   = 1024

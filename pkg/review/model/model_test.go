@@ -24,7 +24,7 @@ var services = []string{"anthropic", "openai", "gemini"}
 
 func ask(t *testing.T, s *modeltest.Server, provider string) (model.Answer, error) {
 	t.Helper()
-	p, secrets, err := model.New(t.Context(), model.Options{Provider: provider, Getenv: s.Getenv})
+	p, secrets, err := model.New(model.Options{Provider: provider, Getenv: s.Getenv})
 	if err != nil || !slices.Equal(secrets, []string{modeltest.Key}) {
 		t.Fatal(err, secrets)
 	}
@@ -88,6 +88,7 @@ func TestFailures(t *testing.T) {
 		"overloaded": {modeltest.Said{Status: 529}, model.Error{Status: 529, Again: true}, "overloaded"},
 		"key":        {modeltest.Said{Status: 401, Body: `{"error":{"message":"wrong key ` + modeltest.Key + `"}}`}, model.Error{Status: 401}, "wrong key [key]"},
 		"long":       {modeltest.Said{Status: 400, Body: `{"error":{"message":"prompt is too long: 9 tokens"}}`}, model.Error{Status: 400, TooLong: true}, "too long"},
+		"long key":   {modeltest.Said{Status: 403, Body: `{"error":{"message":"` + strings.Repeat("x", 180) + modeltest.Key + `"}}`}, model.Error{Status: 403}, "[key]"},
 		"too large":  {modeltest.Said{Status: 413}, model.Error{Status: 413, TooLong: true}, "413"},
 		"moved":      {modeltest.Said{Status: 307, Header: map[string]string{"Location": "http://127.0.0.1:1/"}}, model.Error{Status: 307}, "307"},
 		"cut":        {modeltest.Said{Text: strings.Repeat("x", 10_000), Cut: true}, model.Error{Status: 200, Again: true, Spent: true}, "ended early"},
@@ -104,7 +105,7 @@ func TestFailures(t *testing.T) {
 			}
 			got := *e
 			got.Message = ""
-			if got != c.want || !strings.Contains(e.Message, c.words) || strings.Contains(e.Message, modeltest.Key) || len(e.Message) > 400 {
+			if got != c.want || !strings.Contains(e.Message, c.words) || strings.Contains(e.Message, modeltest.Key[:9]) || len(e.Message) > 400 {
 				t.Errorf("%s: %s: %+v", name, what, *e)
 			}
 			if n := len(s.Asked()); n != 1 {
@@ -119,7 +120,7 @@ func TestUnreachable(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
 	for _, name := range services {
-		p, _, err := model.New(t.Context(), model.Options{Provider: name, Getenv: func(v string) string {
+		p, _, err := model.New(model.Options{Provider: name, Getenv: func(v string) string {
 			if strings.HasSuffix(v, "_URL") {
 				return s.URL
 			}
@@ -136,6 +137,52 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+// The request is sent below the provider's address, whose path is kept. A name cannot change where
+// it goes.
+func TestAddresses(t *testing.T) {
+	for _, c := range []struct{ provider, base, model, want string }{
+		{"anthropic", "", "m", "/v1/messages"},
+		{"anthropic", "/proxy/", "m", "/proxy/v1/messages"},
+		{"openai", "/v1", "m", "/v1/chat/completions"},
+		{"openai", "/a%20b/", "m", "/a%20b/chat/completions"},
+		{"gemini", "/", "m", "/v1beta/models/m:generateContent"},
+		{"gemini", "/proxy", "models/m", "/proxy/v1beta/models/m:generateContent"},
+		{"gemini", "", "tunedModels/m", "/v1beta/tunedModels/m:generateContent"},
+		{"gemini", "", "m?key=1", ""},
+		{"gemini", "", "../m", ""},
+		{"gemini", "", "%2e%2e/m", ""},
+		{"gemini", "", "m#", ""},
+	} {
+		var got string
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			got = r.Method + " " + r.RequestURI
+			_, _ = w.Write([]byte("{}"))
+		}))
+		p, _, err := model.New(model.Options{Provider: c.provider, Getenv: func(v string) string {
+			if strings.HasSuffix(v, "_URL") {
+				return s.URL + c.base
+			}
+			return modeltest.Key
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := question
+		q.Model = c.model
+		a, err := p.Ask(t.Context(), q)
+		s.Close()
+		if c.want == "" {
+			if e, is := errors.AsType[*model.Error](err); !is || e.Spent || e.Again || got != "" {
+				t.Errorf("%+v: %q, %v", c, got, err)
+			}
+			continue
+		}
+		if got != "POST "+c.want || err != nil || a != (model.Answer{Stop: model.Other, Input: -1, Output: -1}) {
+			t.Errorf("%+v: %q, %+v, %v", c, got, a, err)
+		}
+	}
+}
+
 func TestOptions(t *testing.T) {
 	for what, c := range map[string]struct {
 		provider, key, base, want string
@@ -147,7 +194,7 @@ func TestOptions(t *testing.T) {
 		"query":       {"anthropic", "k", "https://models.example/?key=1", "model.address"},
 		"no command":  {"command", "k", "", "model.command"},
 	} {
-		_, _, err := model.New(t.Context(), model.Options{Provider: c.provider, Getenv: func(v string) string {
+		_, _, err := model.New(model.Options{Provider: c.provider, Getenv: func(v string) string {
 			if strings.HasSuffix(v, "_URL") {
 				return c.base
 			}
@@ -189,7 +236,7 @@ func command(t *testing.T, script string) (model.Answer, error) {
 	if err := os.WriteFile(file, []byte("#!/bin/sh\nPATH=/usr/bin:/bin\n"+script+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p, _, err := model.New(t.Context(), model.Options{Provider: "command", Command: file, Env: []string{"A"}, Getenv: func(string) string { return "a-value" }})
+	p, _, err := model.New(model.Options{Provider: "command", Command: file, Env: []string{"A"}, Getenv: func(string) string { return "a-value" }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,64 +2,77 @@
 
 package model
 
-import (
-	"context"
-	"encoding/json"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/shared"
-)
+import "encoding/json"
 
 // openaiURL is where OpenAI's interface is.
 const openaiURL = "https://api.openai.com/v1"
 
-// openaiProvider speaks OpenAI's Chat Completions interface, which many others have too.
-type openaiProvider struct {
-	key  string
-	chat openai.ChatCompletionService
-}
+// openaiFormat is OpenAI's Chat Completions interface, which many others have too.
+type openaiFormat struct{}
 
-// newOpenAI makes the service without the SDK's defaults, which read the environment.
-func newOpenAI(key, base string) Provider {
-	return &openaiProvider{key, openai.NewChatCompletionService(option.WithBaseURL(base), option.WithAPIKey(key), option.WithMaxRetries(0),
-		option.WithHTTPClient(newClient()), option.WithRequestTimeout(maxCall))}
-}
-
-func (p *openaiProvider) Ask(ctx context.Context, r Request) (answer Answer, err error) {
-	err = do(ctx, p.key, func(ctx context.Context) error {
-		c, err := p.chat.New(ctx, openaiParams(r))
-		if err != nil {
-			return err
-		}
-		answer = openaiAnswer(c)
-		return nil
-	})
-	return answer, err
-}
-
-func openaiParams(r Request) openai.ChatCompletionNewParams {
-	p := openai.ChatCompletionNewParams{Model: r.Model, MaxCompletionTokens: openai.Int(r.MaxOutput), N: openai.Int(1),
-		Messages: []openai.ChatCompletionMessageParamUnion{openai.SystemMessage(r.System)}}
-	for _, t := range r.Turns {
-		if t.Model {
-			p.Messages = append(p.Messages, openai.AssistantMessage(t.Text))
-		} else {
-			p.Messages = append(p.Messages, openai.UserMessage(t.Text))
-		}
+type (
+	openaiRequest struct {
+		Model     string          `json:"model"`
+		MaxTokens int64           `json:"max_completion_tokens"`
+		N         int             `json:"n"`
+		Messages  []openaiMessage `json:"messages"`
+		Format    openaiOutput    `json:"response_format"`
 	}
-	p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{
-		Name: "answer", Strict: openai.Bool(true), Schema: json.RawMessage(r.Schema)}}
-	return p
+	openaiMessage struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}
+	openaiOutput struct {
+		Type   string       `json:"type"`
+		Schema openaiSchema `json:"json_schema"`
+	}
+	openaiSchema struct {
+		Name   string          `json:"name"`
+		Strict bool            `json:"strict"`
+		Schema json.RawMessage `json:"schema"`
+	}
+	openaiResponse struct {
+		Choices []openaiChoice `json:"choices"`
+		Usage   *openaiUsage   `json:"usage"`
+	}
+	openaiChoice struct {
+		FinishReason string       `json:"finish_reason"`
+		Message      openaiAnswer `json:"message"`
+	}
+	openaiAnswer struct {
+		Content string `json:"content"`
+		Refusal string `json:"refusal"`
+	}
+	openaiUsage struct {
+		Input  int64 `json:"prompt_tokens"`
+		Output int64 `json:"completion_tokens"`
+	}
+)
+
+func (openaiFormat) headers(key string) map[string]string {
+	return map[string]string{"Authorization": "Bearer " + key}
 }
 
-func openaiAnswer(c *openai.ChatCompletion) Answer {
-	a := Answer{Stop: Other, Input: -1, Output: -1}
-	if c.JSON.Usage.Valid() {
-		a.Input, a.Output = c.Usage.PromptTokens, c.Usage.CompletionTokens
+func (openaiFormat) encode(r Request) (path string, body any) {
+	q := openaiRequest{Model: r.Model, MaxTokens: r.MaxOutput, N: 1, Messages: []openaiMessage{{"system", r.System}},
+		Format: openaiOutput{"json_schema", openaiSchema{"answer", true, r.Schema}}}
+	for _, t := range r.Turns {
+		q.Messages = append(q.Messages, openaiMessage{t.role("assistant"), t.Text})
+	}
+	return "chat/completions", q
+}
+
+func (openaiFormat) decode(data []byte) (a Answer, err error) {
+	var c openaiResponse
+	if err := json.Unmarshal(data, &c); err != nil {
+		return a, err
+	}
+	a = Answer{Stop: Other, Input: -1, Output: -1}
+	if c.Usage != nil {
+		a.Input, a.Output = c.Usage.Input, c.Usage.Output
 	}
 	if len(c.Choices) != 1 {
-		return a
+		return a, nil
 	}
 	choice := c.Choices[0]
 	a.Text = choice.Message.Content
@@ -73,5 +86,5 @@ func openaiAnswer(c *openai.ChatCompletion) Answer {
 	case choice.FinishReason == "content_filter":
 		a.Stop = Filter
 	}
-	return a
+	return a, nil
 }

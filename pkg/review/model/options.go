@@ -6,7 +6,6 @@ package model
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
 
@@ -30,13 +29,18 @@ type Options struct {
 }
 
 // services are the providers that are reached by HTTP.
-var services = map[string]struct{ prefix, address string }{
-	"anthropic": {"ANTHROPIC", anthropicURL}, "openai": {"OPENAI", openaiURL}, "gemini": {"GEMINI", geminiURL},
+var services = map[string]struct {
+	prefix, address string
+	format          format
+}{
+	"anthropic": {"ANTHROPIC", anthropicURL, anthropicFormat{}},
+	"openai":    {"OPENAI", openaiURL, openaiFormat{}},
+	"gemini":    {"GEMINI", geminiURL, geminiFormat{}},
 }
 
 // New returns the provider that o describes, and the values that must appear nowhere but in
 // its requests. The error is a *proposal.StopError.
-func New(ctx context.Context, o Options) (Provider, []string, error) {
+func New(o Options) (Provider, []string, error) {
 	if o.Provider == "command" {
 		return newCommand(o)
 	}
@@ -44,21 +48,15 @@ func New(ctx context.Context, o Options) (Provider, []string, error) {
 	if !known {
 		return nil, nil, &proposal.StopError{Code: "model.provider", Message: fmt.Sprintf("unsupported provider %q", o.Provider), Hint: "use one of " + strings.Join(Providers, ", ")}
 	}
-	key, base := o.Getenv(s.prefix+"_API_KEY"), cmp.Or(o.Getenv(s.prefix+"_BASE_URL"), s.address)
-	if err := checkURL(base); err != nil {
+	base, err := parseURL(cmp.Or(o.Getenv(s.prefix+"_BASE_URL"), s.address))
+	if err != nil {
 		return nil, nil, err
 	}
+	key := o.Getenv(s.prefix + "_API_KEY")
 	if key == "" {
 		return nil, nil, &proposal.StopError{Code: "model.key", Message: "no key for the provider " + o.Provider, Hint: "set the variable " + s.prefix + "_API_KEY"}
 	}
-	switch o.Provider {
-	case "anthropic":
-		return newAnthropic(key, base), []string{key}, nil
-	case "openai":
-		return newOpenAI(key, base), []string{key}, nil
-	}
-	p, err := newGemini(ctx, key, base)
-	return p, []string{key}, err
+	return newService(s.format, key, base), []string{key}, nil
 }
 
 // secretName are names of variables whose value is redacted everywhere. Others, such as HOME,

@@ -28,7 +28,7 @@ func relayTo(t *testing.T, p model.Provider, name string) (r *model.Relay, end f
 
 func provider(t *testing.T, s *modeltest.Server) model.Provider {
 	t.Helper()
-	p, _, err := model.New(t.Context(), model.Options{Provider: "anthropic", Getenv: s.Getenv})
+	p, _, err := model.New(model.Options{Provider: "anthropic", Getenv: s.Getenv})
 	if err != nil {
 		t.Fatal(err)
 	}

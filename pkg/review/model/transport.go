@@ -22,74 +22,139 @@ import (
 )
 
 const (
-	maxHeader = 64 << 10         // bytes of a response's header
+	maxHeader = 64 << 10         // bytes of a response's header, and of an error's body
 	maxDetail = 200              // characters of a provider's text in an error
 	maxCall   = 10 * time.Minute // of one request
 )
 
-// errTooLarge is what a body of more than MaxAnswer bytes ends with.
-var errTooLarge = errors.New("the answer is too large")
-
-// A call is what HTTP showed about one request. The SDKs' errors differ and contain the
-// answer's text; so errors are made from this alone.
-type call struct {
-	status   int
-	after    time.Duration
-	detail   string // of an error
-	tooLarge bool
+// A format is the wire format of a provider's interface.
+type format interface {
+	// headers returns what the interface requires besides the type of the body.
+	headers(key string) map[string]string
+	// encode returns where a request is sent, below the provider's address, and its body. The
+	// path is "" if the name of the model is not one.
+	encode(Request) (path string, body any)
+	// decode reads a response. Its error contains nothing that is shown.
+	decode([]byte) (Answer, error)
 }
 
-type callKey struct{}
+// A service is a Provider that is reached by HTTP.
+type service struct {
+	format
+	key    string
+	base   *url.URL
+	client *http.Client
+}
 
-// do calls f, which sends one request, and returns its error as an *Error. key is removed
-// from it.
-func do(ctx context.Context, key string, f func(context.Context) error) error {
+// newService returns the service at base. It follows no redirect: a redirect would take the key
+// to another host.
+func newService(f format, key string, base *url.URL) *service {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxResponseHeaderBytes = maxHeader
+	return &service{f, key, base, &http.Client{
+		Transport:     t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Ask implements Provider.
+func (s *service) Ask(ctx context.Context, r Request) (a Answer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, maxCall)
 	defer cancel()
-	var c call
-	err := f(context.WithValue(ctx, callKey{}, &c))
-	if err == nil && c.status < 300 {
-		return nil // some SDKs take a redirect for an answer
+	request, err := s.newRequest(ctx, r)
+	if err != nil {
+		return a, err
 	}
-	e := c.failure(err)
-	if key != "" {
-		e.Message = strings.ReplaceAll(e.Message, key, "[key]")
+	response, err := s.client.Do(request)
+	if err != nil {
+		return a, &Error{Again: true, Spent: !undialed(err), Message: "cannot reach the provider: " + s.redact(cause(err))}
 	}
-	return e
+	defer response.Body.Close()
+	if response.StatusCode >= 300 {
+		return a, s.failure(response)
+	}
+	data, err := io.ReadAll(io.LimitReader(response.Body, MaxAnswer+1))
+	if len(data) > MaxAnswer {
+		return a, &Error{Status: response.StatusCode, Spent: true, Message: fmt.Sprintf("the answer is larger than %d bytes", MaxAnswer)}
+	}
+	if err == nil {
+		a, err = s.decode(data)
+	}
+	if err != nil {
+		return Answer{}, &Error{Status: response.StatusCode, Again: true, Spent: true,
+			Message: "the answer ended early, or is not what the provider's interface describes"}
+	}
+	return a, nil
 }
 
-// failure says what the failure of a request means.
-func (c *call) failure(err error) *Error {
-	e := &Error{Status: c.status, After: c.after, Message: c.words()}
+// newRequest encodes r. Its error is an *Error: nothing was sent.
+func (s *service) newRequest(ctx context.Context, r Request) (*http.Request, error) {
+	path, body := s.encode(r)
+	if path == "" {
+		return nil, &Error{Message: "invalid name of a model: " + text.Inline(r.Model, maxDetail)}
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, &Error{Message: "cannot encode the request: " + cause(err)}
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base.JoinPath(path).String(), bytes.NewReader(data))
+	if err != nil {
+		return nil, &Error{Message: "cannot make the request: " + cause(err)}
+	}
+	for name, value := range s.headers(s.key) {
+		request.Header.Set(name, value)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json")
+	request.Header.Set("User-Agent", "fumehood")
+	return request, nil
+}
+
+// redact removes the key from what an error shows.
+func (s *service) redact(message string) string {
+	return text.Inline(strings.ReplaceAll(message, s.key, "[key]"), maxDetail)
+}
+
+// failure returns what a response without an answer means.
+func (s *service) failure(response *http.Response) *Error {
+	e := &Error{Status: response.StatusCode}
+	e.After, _ = retry.After(response.Header.Get("Retry-After"), time.Now())
+	e.Message = fmt.Sprintf("the provider answered %d %s", e.Status, cmp.Or(http.StatusText(e.Status), "(overloaded)"))
+	detail := s.redact(readDetail(response.Body))
+	if detail != "" {
+		e.Message += ": " + detail
+	}
 	switch {
-	case c.tooLarge:
-		return &Error{Status: c.status, Spent: true, Message: fmt.Sprintf("the answer is larger than %d bytes", MaxAnswer)}
-	case c.status == 0:
-		e.Again, e.Spent, e.Message = true, !undialed(err), "cannot reach the provider: "+cause(err)
-	case c.status < 300:
-		e.Again, e.Spent, e.Message = true, true, "the answer ended early, or is not what the provider's interface describes"
-	case c.tooLong():
+	case isTooLong(e.Status, detail):
 		e.TooLong = true
-	case c.status == http.StatusTooManyRequests || c.status == http.StatusRequestTimeout || c.status >= 500:
+	case e.Status == http.StatusTooManyRequests || e.Status == http.StatusRequestTimeout || e.Status >= 500:
 		e.Again = true
 	}
 	return e
 }
 
-func (c *call) words() string {
-	words := fmt.Sprintf("the provider answered %d %s", c.status, cmp.Or(http.StatusText(c.status), "(overloaded)"))
-	if c.detail != "" {
-		words += ": " + c.detail
+// readDetail returns the code and the message of an error's body, which is the same in all formats.
+func readDetail(body io.Reader) string {
+	data, _ := io.ReadAll(io.LimitReader(body, maxHeader))
+	var e struct {
+		Error struct{ Message, Code any }
 	}
-	return words
+	if json.Unmarshal(data, &e) != nil {
+		return ""
+	}
+	message, _ := e.Error.Message.(string)
+	if code, ok := e.Error.Code.(string); ok {
+		message = code + " " + message
+	}
+	return message
 }
 
-func (c *call) tooLong() bool {
-	if c.status == http.StatusRequestEntityTooLarge {
+func isTooLong(status int, detail string) bool {
+	if status == http.StatusRequestEntityTooLarge {
 		return true
 	}
 	for _, words := range []string{"context_length_exceeded", "prompt is too long", "maximum context length", "exceeds the maximum number of tokens"} {
-		if c.status == http.StatusBadRequest && strings.Contains(c.detail, words) {
+		if status == http.StatusBadRequest && strings.Contains(detail, words) {
 			return true
 		}
 	}
@@ -111,84 +176,14 @@ func cause(err error) string {
 	return text.Inline(err.Error(), maxDetail)
 }
 
-// A transport bounds what is read, and notes what the call of the request's context needs.
-type transport struct{ inner http.RoundTripper }
-
-// newClient returns a client for one provider. It follows no redirect: a redirect would take
-// the key to another host.
-func newClient() *http.Client {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxResponseHeaderBytes = maxHeader
-	return &http.Client{
-		Transport:     transport{t},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
-
-func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	c, ok := r.Context().Value(callKey{}).(*call)
-	if !ok {
-		return nil, errors.New("a request outside of a call")
-	}
-	if c.status != 0 {
-		return nil, errors.New("a second request for one question")
-	}
-	resp, err := t.inner.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	c.status = resp.StatusCode
-	c.after, _ = retry.After(resp.Header.Get("Retry-After"), time.Now())
-	resp.Body = &bounded{ReadCloser: resp.Body, left: MaxAnswer, call: c}
-	if resp.StatusCode >= 300 {
-		c.keep(resp)
-	}
-	return resp, nil
-}
-
-// keep reads the body of an error, and notes what it says.
-func (c *call) keep(resp *http.Response) {
-	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxHeader))
-	_ = resp.Body.Close()
-	resp.Body = io.NopCloser(bytes.NewReader(data))
-	var body struct {
-		Error struct{ Message, Code any }
-	}
-	if json.Unmarshal(data, &body) != nil {
-		return
-	}
-	message, _ := body.Error.Message.(string)
-	if code, ok := body.Error.Code.(string); ok {
-		message = code + " " + message
-	}
-	c.detail = text.Inline(message, maxDetail)
-}
-
-// A bounded body fails after left bytes.
-type bounded struct {
-	io.ReadCloser
-	left int
-	call *call
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left == 0 {
-		b.call.tooLarge = true
-		return 0, errTooLarge
-	}
-	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
-	b.left -= n
-	return n, err
-}
-
-// checkURL refuses an address that would show the key to others: only https, and http to this
+// parseURL refuses an address that would show the key to others: only https, and http to this
 // machine.
-func checkURL(address string) error {
+func parseURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err == nil && u.Host != "" && u.User == nil && u.RawQuery == "" && (u.Scheme == "https" || u.Scheme == "http" && loopback(u.Hostname())) {
-		return nil
+		return u, nil
 	}
-	return &proposal.StopError{Code: "model.address", Message: "unsupported address of a provider", Hint: "use an https address without user and query; http only for a loopback address"}
+	return nil, &proposal.StopError{Code: "model.address", Message: "unsupported address of a provider", Hint: "use an https address without user and query; http only for a loopback address"}
 }
 
 func loopback(host string) bool {

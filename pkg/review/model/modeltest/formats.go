@@ -42,7 +42,7 @@ func (anthropic) read(r *http.Request, data []byte) (a Asked, err error) {
 	if err := strict(data, &q); err != nil {
 		return a, err
 	}
-	if r.Header.Get("Anthropic-Version") == "" || len(q.System) != 1 || q.OutputConfig.Format.Type != "json_schema" {
+	if r.Header.Get("Anthropic-Version") != "2023-06-01" || len(q.System) != 1 || q.OutputConfig.Format.Type != "json_schema" {
 		return a, errors.New("no version, system or schema")
 	}
 	a = Asked{Model: q.Model, System: q.System[0].Text, Schema: q.OutputConfig.Format.Schema, MaxOutput: q.MaxTokens}
@@ -54,9 +54,9 @@ func (anthropic) read(r *http.Request, data []byte) (a Asked, err error) {
 
 func (anthropic) write(a Asked, s Said) any {
 	stop := map[model.Stop]string{model.Complete: "end_turn", model.Length: "max_tokens", model.Refusal: "refusal", model.Filter: "refusal", model.TooLong: "model_context_window_exceeded"}[s.Stop]
-	body := map[string]any{"id": "msg_1", "type": "message", "role": "assistant", "model": a.Model, "content": []text{{"text", s.Text}}, "stop_reason": stop}
+	body := map[string]any{"id": "msg_1", "type": "message", "role": "assistant", "model": a.Model, "content": []text{{"text", s.Text}}, "stop_reason": stop, "stop_sequence": nil}
 	if s.Input >= 0 {
-		body["usage"] = map[string]any{"input_tokens": s.Input, "output_tokens": s.Output}
+		body["usage"] = map[string]any{"input_tokens": s.Input, "output_tokens": s.Output, "cache_creation_input_tokens": nil, "cache_read_input_tokens": 0}
 	}
 	return body
 }
@@ -66,7 +66,11 @@ type openai struct{}
 
 func (openai) name() string { return "openai" }
 func (openai) key(r *http.Request) string {
-	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if scheme != "Bearer" {
+		return ""
+	}
+	return key
 }
 
 func (openai) read(_ *http.Request, data []byte) (a Asked, err error) {

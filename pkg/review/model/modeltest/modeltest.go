@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package modeltest is a server on loopback that answers in the wire formats of the providers
-// of package model, as a test says. It refuses requests that these formats do not describe.
+// of package model, as a test says. It refuses requests that these formats do not describe; the
+// files in schemas are what the providers publish of them.
 package modeltest
 
 import (
+	"bytes"
+	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,8 +18,27 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/fumehood/fumehood/pkg/review/model"
 )
+
+//go:embed schemas
+var schemas embed.FS
+
+// Schema returns what a provider publishes of its format: an object with request and response.
+func Schema(t testing.TB, provider string) *jsonschema.Schema {
+	t.Helper()
+	data, err := schemas.ReadFile("schemas/" + provider + ".json")
+	var s jsonschema.Schema
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &s
+}
 
 // Key is the key that a server accepts.
 const Key = "sk-test-ThisKeyIsForTheModelOnly-0123456789abcdef"
@@ -49,6 +72,7 @@ type Server struct {
 	Accepts string // the key; Key unless a test that looks for its key in all processes changes it
 	t       testing.TB
 	answer  func(n int, a Asked) Said
+	schemas map[string]*jsonschema.Resolved // of each provider
 
 	mu    sync.Mutex
 	asked []Asked
@@ -56,9 +80,14 @@ type Server struct {
 
 // New starts a server that ends with the test. answer gets the number of the request, from 1.
 func New(t testing.TB, answer func(n int, a Asked) Said) *Server {
-	s := &Server{Accepts: Key, t: t, answer: answer}
+	s := &Server{Accepts: Key, t: t, answer: answer, schemas: map[string]*jsonschema.Resolved{}}
 	mux := http.NewServeMux()
 	for path, f := range map[string]format{"POST /v1/messages": anthropic{}, "POST /openai/chat/completions": openai{}, "POST /v1beta/models/{call}": gemini{}} {
+		resolved, err := Schema(t, f.name()).Resolve(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.schemas[f.name()] = resolved
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { s.serve(f, w, r) })
 	}
 	s.Server = httptest.NewServer(mux)
@@ -113,7 +142,7 @@ func (s *Server) serve(f format, w http.ResponseWriter, r *http.Request) {
 	data, _ := io.ReadAll(r.Body)
 	a, err := f.read(r, data)
 	if err == nil {
-		err = a.check()
+		err = errors.Join(a.check(), checkHeader(r), s.validate(f, "request", data))
 	}
 	if err != nil || f.key(r) != s.Accepts {
 		s.t.Errorf("%s: a wrong request: %v, key %q", f.name(), err, f.key(r))
@@ -129,7 +158,38 @@ func (s *Server) serve(f format, w http.ResponseWriter, r *http.Request) {
 	for name, value := range said.Header {
 		w.Header().Set(name, value)
 	}
-	said.send(w, f.write(a, said.counted(a)))
+	said.send(w, s.encode(f, a, said.counted(a)))
+}
+
+// encode encodes an answer, and requires that the provider could send it.
+func (s *Server) encode(f format, a Asked, said Said) []byte {
+	data, err := json.Marshal(f.write(a, said))
+	if err == nil && said.Input >= 0 { // a service that reports no tokens differs from the provider
+		err = s.validate(f, "response", data)
+	}
+	if err != nil {
+		s.t.Errorf("%s: a wrong answer: %v", f.name(), err)
+	}
+	return data
+}
+
+// validate compares a body with what the provider publishes.
+func (s *Server) validate(f format, side string, data []byte) error {
+	var body any
+	if err := json.Unmarshal(data, &body); err != nil {
+		return err
+	}
+	return s.schemas[f.name()].Validate(map[string]any{side: body})
+}
+
+// checkHeader requires the headers that are the same for all formats.
+func checkHeader(r *http.Request) error {
+	for name, want := range map[string]string{"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "fumehood"} {
+		if got := r.Header.Get(name); got != want {
+			return fmt.Errorf("%s is %q", name, got)
+		}
+	}
+	return nil
 }
 
 // check requires what every format has.
@@ -155,8 +215,7 @@ func (s Said) counted(a Asked) Said {
 	return s
 }
 
-func (s Said) send(w http.ResponseWriter, body any) {
-	data, _ := json.Marshal(body)
+func (s Said) send(w http.ResponseWriter, data []byte) {
 	if s.Body != "" {
 		data = []byte(s.Body)
 	}
@@ -175,9 +234,15 @@ func (s Said) send(w http.ResponseWriter, body any) {
 	_, _ = w.Write(data)
 }
 
-// strict decodes data, of which v must have every field.
+// strict decodes data, which must be one value, and of which v must have every field.
 func strict(data []byte, v any) error {
-	d := json.NewDecoder(strings.NewReader(string(data)))
+	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	return d.Decode(v)
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("more than one value")
+	}
+	return nil
 }
