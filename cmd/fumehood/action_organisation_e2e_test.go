@@ -69,6 +69,7 @@ func serveBundle(t *testing.T, data []byte) string {
 		policysource.Digest([]byte("{}")), policysource.Digest(data), len(data))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
+		case r.URL.Path == "/v2/": // without credentials
 		case strings.HasSuffix(r.URL.Path, "/manifests/"+policysource.Digest(manifest)):
 			w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
 			w.Header().Set("Content-Length", fmt.Sprint(len(manifest)))
