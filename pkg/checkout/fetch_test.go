@@ -324,15 +324,15 @@ func TestWall(t *testing.T) {
 func TestPack(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t, 40)
-	noise := make([]byte, 4<<20)
+	noise := make([]byte, 1<<20)
 	rand.NewChaCha8([32]byte{}).Read(noise)
 	head := o.commit("c", o.tree("100644 f", o.blob(string(noise))))
 	for _, slow := range sample.Of(t, []bool{false, true}, 1, 10) {
 		server := serve(t, o.root)
 		server.pack(func(w http.ResponseWriter, body []byte) {
 			if slow {
-				_, _ = w.Write(body[:2<<20])
-				body = body[2<<20:]
+				_, _ = w.Write(body[:512<<10])
+				body = body[512<<10:]
 			}
 			for part := len(body); len(body) > 0; body = body[part:] {
 				if slow {
@@ -345,10 +345,10 @@ func TestPack(t *testing.T) {
 				}
 			}
 		})
-		s := open(t, Source{URL: server.url}, Limits{Pack: 1 << 20})
+		s := open(t, Source{URL: server.url}, Limits{Pack: 256 << 10})
 		err := s.Fetch(t.Context(), head)
 		wantCode(t, err, CodeLimit)
-		if size := s.size(); size > 1<<20 {
+		if size := s.size(); size > 256<<10 {
 			t.Errorf("the store has %d bytes", size)
 		}
 		if slow {

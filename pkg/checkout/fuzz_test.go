@@ -39,7 +39,7 @@ func TestConfigLikeGit(t *testing.T) {
 	texts := append([]string{}, configSeeds...)
 	random := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{"\nb = c d", "\nC=\"x y\"", "\nd\n", "\n[e]f=", "[", "]", "\"", "\\", "\n", "\r\n", " ", "\t", "=", "#", ";", "a", "B", "-", ".", "1", "[a]\n", "b = c\n", "é", "[a \"b\"]"}
-	for range sample.Rounds(t, 300, 300, 30) {
+	for range sample.Rounds(t, 2000, 300, 30) {
 		var b strings.Builder
 		b.WriteString("[a]\n")
 		for range random.IntN(12) {
@@ -49,13 +49,13 @@ func TestConfigLikeGit(t *testing.T) {
 	}
 	read := 0
 	for _, text := range texts {
-		c := exec.Command("git", "config", "--file", "-", "--no-includes", "--list", "-z")
-		c.Stdin = strings.NewReader(text)
-		out, gitErr := c.Output()
 		settings, err := parseConfig(text)
 		if err != nil {
 			continue
 		}
+		c := exec.Command("git", "config", "--file", "-", "--no-includes", "--list", "-z")
+		c.Stdin = strings.NewReader(text)
+		out, gitErr := c.Output()
 		if gitErr != nil {
 			t.Errorf("%q is %q to us, and refused by git", text, list(settings))
 			continue

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -35,14 +36,29 @@ const memory = 3 << 30
 func findGit(ctx context.Context) (git, error) {
 	for _, path := range []string{"/usr/bin/git", "/usr/local/bin/git"} {
 		if _, err := os.Stat(path); err == nil {
-			return git(path), git(path).checkVersion(ctx)
+			return git(path), git(path).checkOnce(ctx)
 		}
 	}
 	path, err := exec.LookPath("git")
 	if err != nil {
 		return "", stop(CodeGit, "install git", err, "git is not installed")
 	}
-	return git(path), git(path).checkVersion(ctx)
+	return git(path), git(path).checkOnce(ctx)
+}
+
+// supported holds each git whose version this process has checked.
+var supported sync.Map
+
+// checkOnce is checkVersion, without a process for a git that passed before.
+func (g git) checkOnce(ctx context.Context) error {
+	if _, found := supported.Load(g); found {
+		return nil
+	}
+	if err := g.checkVersion(ctx); err != nil {
+		return err
+	}
+	supported.Store(g, true)
+	return nil
 }
 
 var versionRE = pattern.New(`^git version ([0-9]{1,4})\.([0-9]{1,4})[.\s]`)

@@ -17,55 +17,48 @@ import (
 // branch, which moves on after it.
 func branched(t *testing.T, o *origin) (head, base string) {
 	t.Helper()
-	work := filepath.Join(t.TempDir(), "work")
-	n := 0
-	git := func(args ...string) {
-		t.Helper()
-		c := exec.Command("git", args...)
-		c.Dir = work
-		date := fmt.Sprintf("2026-01-02T03:%02d:%02dZ", n/60, n%60)
-		n++
-		c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com",
-			"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com", "GIT_AUTHOR_DATE=" + date, "GIT_COMMITTER_DATE=" + date}
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("git %q: %v: %s", args, err, out)
+	var stream strings.Builder
+	files, mark := map[string]string{}, 0
+	write := func(branch, message string, parents ...int) int {
+		mark++
+		who := fmt.Sprintf("a <a@example.com> %d +0000", 1767322980+mark)
+		fmt.Fprintf(&stream, "commit refs/heads/%s\nmark :%d\nauthor %s\ncommitter %s\ndata %d\n%s\n", branch, mark, who, who, len(message), message)
+		for i, parent := range parents {
+			fmt.Fprintf(&stream, "%s :%d\n", []string{"from", "merge"}[i], parent)
 		}
+		return mark
 	}
-	commit := func(name, line string) {
-		t.Helper()
-		f, err := os.OpenFile(filepath.Join(work, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		fmt.Fprintln(f, line)
-		git("add", name)
-		git("commit", "-q", "-m", name+" "+line)
+	commit := func(branch, name, line string) int {
+		n := write(branch, name+" "+line)
+		files[branch+name] += line + "\n"
+		fmt.Fprintf(&stream, "M 100644 inline %s\ndata %d\n%s\n", name, len(files[branch+name]), files[branch+name])
+		return n
 	}
-	if err := os.MkdirAll(work, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	git("init", "-q", "-b", "main", ".")
+	const topic = "topic/x"
 	for i := range 20 {
-		commit("base.txt", fmt.Sprint("old ", i))
+		mark = commit("main", "base.txt", fmt.Sprint("old ", i))
 	}
-	git("checkout", "-q", "-b", "topic/x")
+	fmt.Fprintf(&stream, "reset refs/heads/%s\nfrom :%d\n", topic, mark)
+	var tip int
 	for i := range 15 {
-		commit("topic.txt", fmt.Sprint("topic ", i))
+		tip = commit(topic, "topic.txt", fmt.Sprint("topic ", i))
 	}
-	git("checkout", "-q", "main")
-	commit("base.txt", "before the merge")
-	git("checkout", "-q", "topic/x")
-	git("merge", "-q", "--no-ff", "-m", "merge", "main")
+	merged := commit("main", "base.txt", "before the merge")
+	write(topic, "merge", tip, merged)
+	files[topic+"base.txt"] = files["mainbase.txt"]
+	fmt.Fprintf(&stream, "M 100644 inline base.txt\ndata %d\n%s\n", len(files["mainbase.txt"]), files["mainbase.txt"])
 	for i := range 14 {
-		commit("base.txt", fmt.Sprint("topic too ", i))
+		commit(topic, "base.txt", fmt.Sprint("topic too ", i))
 	}
-	git("checkout", "-q", "main")
 	for i := range 5 {
-		commit("other.txt", fmt.Sprint("moved ", i))
+		commit("main", "other.txt", fmt.Sprint("moved ", i))
 	}
-	git("push", "-q", "--force", o.dir, "main:refs/heads/main", "topic/x:refs/heads/topic/x")
-	return strings.TrimSpace(inside(t, o.dir, "rev-parse", "topic/x")), strings.TrimSpace(inside(t, o.dir, "rev-parse", "main"))
+	c := exec.Command("git", "--git-dir="+o.dir, "fast-import", "--quiet", "--force")
+	c.Stdin = strings.NewReader(stream.String())
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("git fast-import: %v: %s", err, out)
+	}
+	return strings.TrimSpace(inside(t, o.dir, "rev-parse", topic)), strings.TrimSpace(inside(t, o.dir, "rev-parse", "main"))
 }
 
 // What git says about a pull request is what it says in a full clone.

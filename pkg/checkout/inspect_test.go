@@ -57,7 +57,7 @@ func fetchWorkspace(t *testing.T) (dir, head string) {
 	head = o.commit("head", o.tree("100644 a.txt", o.blob("hi\n"), "120000 link", o.blob("a.txt"), "100644 model.bin", o.blob(lfsPointer), "160000 module", strings.Repeat("1", 40),
 		"100755 run.sh", o.blob("#!/bin/sh\n"), "40000 sub", o.tree("100644 b.txt", o.blob("b\n"))))
 	w := &workspace{t: t, dir: dir}
-	w.git("init", "-q", w.dir)
+	w.git("init", "-q", "--template=", w.dir)
 	w.git("-C", w.dir, "remote", "add", "origin", "https://github.com/octocat/hello")
 	server := serve(t, o.root)
 	w.git("-C", w.dir, "fetch", "-q", "--no-tags", "--depth=1", server.url, "+"+head+":refs/remotes/pull/7/merge")
@@ -258,7 +258,7 @@ func TestInspectRefuses(t *testing.T) {
 			w.write(".git/refs/heads/b", w.head+"\n")
 		}, CodeNoCheckout},
 		{"HEAD elsewhere", func(w *workspace) { w.write(".git/HEAD", strings.Repeat("2", 40)+"\n") }, CodeHead},
-	}, 1, 10) {
+	}, 4, 10) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkspace(t)

@@ -23,7 +23,7 @@ type clone struct {
 func newClone(t *testing.T) *clone {
 	t.Helper()
 	c := &clone{t, t.TempDir()}
-	c.git("init", "-q", "-b", "main")
+	c.git("init", "-q", "--template=", "-b", "main")
 	return c
 }
 

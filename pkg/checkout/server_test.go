@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -28,6 +29,7 @@ type gitServer struct {
 	token  string                                        // if set, requests without it get a 401
 	before func(http.ResponseWriter, *http.Request) bool // if set, may answer the request itself
 
+	root    string
 	backend cgi.Handler
 	mu      sync.Mutex
 	log     []string // "GET /path auth=<header>"
@@ -65,7 +67,7 @@ func newServer(t testing.TB, root string) *gitServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gitServer{backend: cgi.Handler{Path: path, Args: []string{"http-backend"}, InheritEnv: []string{"PATH"}, Env: []string{
+	g := &gitServer{root: root, backend: cgi.Handler{Path: path, Args: []string{"http-backend"}, InheritEnv: []string{"PATH"}, Env: []string{
 		"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "HOME=/nonexistent",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_COUNT=2",
 		"GIT_CONFIG_KEY_0=uploadpack.allowAnySHA1InWant", "GIT_CONFIG_VALUE_0=true",
@@ -91,11 +93,31 @@ func (g *gitServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (g *gitServer) pass(w http.ResponseWriter, r *http.Request) {
 	backend := g.backend
-	if protocol := r.Header.Get("Git-Protocol"); protocol != "" {
+	protocol := r.Header.Get("Git-Protocol")
+	if protocol != "" {
 		backend.Env = append(backend.Env[:len(backend.Env):len(backend.Env)], "GIT_PROTOCOL="+protocol)
 	}
-	backend.ServeHTTP(w, r)
+	repository, isFirst := strings.CutSuffix(r.URL.Path, "/info/refs")
+	config, err := os.ReadFile(filepath.Join(g.root, repository, "config"))
+	if !isFirst || err != nil || protocol != "version=2" {
+		backend.ServeHTTP(w, r)
+		return
+	}
+	first, found := firstAnswers.Load(string(config))
+	if !found {
+		answer := httptest.NewRecorder()
+		backend.ServeHTTP(answer, r)
+		first, _ = firstAnswers.LoadOrStore(string(config), answer)
+	}
+	answer := first.(*httptest.ResponseRecorder)
+	maps.Copy(w.Header(), answer.Header())
+	w.WriteHeader(answer.Code)
+	w.Write(answer.Body.Bytes())
 }
+
+// firstAnswers holds git's first answer by the repository's config: version 2 of the protocol
+// lists the server's abilities there, and no reference. Each would cost three processes.
+var firstAnswers sync.Map
 
 // answer sets before. It locks, because a handler may still be running.
 func (g *gitServer) answer(before func(http.ResponseWriter, *http.Request) bool) {

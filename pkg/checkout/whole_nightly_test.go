@@ -6,6 +6,9 @@ package checkout
 
 import "testing"
 
-// With the tag nightly these tests try all of their cases: see pkg/internal/sample.
+// With the tag nightly these tests run all their cases: see pkg/internal/sample.
 
-func TestNightlyConfigLikeGit(t *testing.T) { TestConfigLikeGit(t) }
+func TestNightlyConfigLikeGit(t *testing.T)     { TestConfigLikeGit(t) }
+func TestNightlyHostile(t *testing.T)           { TestHostile(t) }
+func TestNightlyHostileSubmodules(t *testing.T) { TestHostileSubmodules(t) }
+func TestNightlyInspectRefuses(t *testing.T)    { TestInspectRefuses(t) }
