@@ -142,7 +142,7 @@ func inFolder(name string) func(*origin, string) string {
 // that git would read names a command that leaves a trace.
 func TestHostile(t *testing.T) {
 	traces, canary := hostileEnvironment(t)
-	writesHostile(t, traces, sample.Of(t, hostileTrees(canary), 3, 10))
+	writesHostile(t, traces, sample.Of(t, hostileTrees(canary), 3, 20))
 }
 
 func writesHostile(t *testing.T, traces string, trees []hostileTree) {

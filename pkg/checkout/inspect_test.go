@@ -26,6 +26,7 @@ type workspace struct {
 // newWorkspace makes one with git for all tests; each test gets a copy.
 func newWorkspace(t *testing.T) *workspace {
 	t.Helper()
+	skipShort(t)
 	original.once.Do(func() { original.dir, original.head = fetchWorkspace(t) })
 	w := &workspace{t: t, dir: filepath.Join(t.TempDir(), "work"), temp: t.TempDir(), head: original.head}
 	if err := os.CopyFS(w.dir, os.DirFS(original.dir)); err != nil {

@@ -22,6 +22,7 @@ type clone struct {
 
 func newClone(t *testing.T) *clone {
 	t.Helper()
+	skipShort(t)
 	c := &clone{t, t.TempDir()}
 	c.git("init", "-q", "--template=", "-b", "main")
 	return c

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -59,6 +60,18 @@ func serveTLS(t testing.TB, root string) (g *gitServer, ca string) {
 		t.Fatal(err)
 	}
 	return g, ca
+}
+
+// inShort are the tests that use git with -short.
+var inShort = []string{"TestFetchTwice", "TestHostile", "TestInspect", "TestLocalFolder", "TestRepositoryRefuses", "TestTokenIsSent", "TestWriteUnder"}
+
+// skipShort ends a test that starts many processes of git.
+func skipShort(t testing.TB) {
+	t.Helper()
+	name, _, _ := strings.Cut(t.Name(), "/")
+	if testing.Short() && !slices.Contains(inShort, name) {
+		t.Skip("starts git; run without -short")
+	}
 }
 
 func newServer(t testing.TB, root string) *gitServer {
@@ -143,6 +156,7 @@ type origin struct {
 
 func newOrigin(t testing.TB, digits int) *origin {
 	t.Helper()
+	skipShort(t)
 	root := t.TempDir()
 	o := &origin{t: t, root: root, dir: filepath.Join(root, "octocat/hello.git"), digits: digits}
 	if err := writeBare(o.dir, digits); err != nil {
