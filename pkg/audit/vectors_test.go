@@ -288,6 +288,31 @@ func thiefProof(t testing.TB) []byte {
 	return proof
 }
 
+// A vectorVerdict is what a verifier says of a file. testdata/vectors/verify.py prints one a line.
+type vectorVerdict struct {
+	Verdict   string `json:"verdict"` // a state's name, proved or invalid
+	Line      int64  `json:"line"`
+	Entries   int64  `json:"entries"`
+	Unsigned  int64  `json:"unsigned_entries"`
+	TornBytes int64  `json:"torn_bytes"`
+	About     string `json:"about"`
+}
+
+// goVerdict is the verdict of Verify or CheckProof.
+func goVerdict(data []byte, trust Trust) vectorVerdict {
+	if bytes.HasPrefix(data, []byte("c2sp.org/")) {
+		if p, err := CheckProof(data, trust); err == nil {
+			return vectorVerdict{Verdict: "proved", Entries: p.Size}
+		}
+		return vectorVerdict{Verdict: "invalid"}
+	}
+	sum, err := Verify(bytes.NewReader(data), trust)
+	if fault := new(VerifyError); errors.As(err, &fault) {
+		return vectorVerdict{Verdict: "invalid", Line: fault.Line}
+	}
+	return vectorVerdict{Verdict: sum.State.String(), Entries: sum.Entries, Unsigned: sum.Unsigned, TornBytes: sum.TornBytes}
+}
+
 // TestVectors regenerates every vector and compares it with the file byte for byte, then
 // checks that each file gets the verdict in the manifest.
 func TestVectors(t *testing.T) {

@@ -89,10 +89,18 @@ func (l *Ledger) writeBundle(n int64, leaf []byte, hashes tlog.HashReader) error
 		if err != nil {
 			return err
 		}
+		first := n - n%full
+		var indexes []int64
+		for i := range leaves {
+			indexes = append(indexes, tlog.StoredHashIndex(0, first+int64(i)))
+		}
+		signed, err := hashes.ReadHashes(indexes)
+		if err != nil {
+			return stop(CodeBroken, fmt.Sprintf("the entries from %d on are not those that were signed", first), hintRestore, err)
+		}
 		for i, earlier := range leaves {
-			signed, err := hashes.ReadHashes([]int64{tlog.StoredHashIndex(0, n-n%full+int64(i))})
-			if err != nil || signed[0] != tlog.RecordHash(earlier) {
-				return stop(CodeBroken, fmt.Sprintf("entry %d is not the one that was signed", n-n%full+int64(i)), hintRestore, err)
+			if signed[i] != tlog.RecordHash(earlier) {
+				return stop(CodeBroken, fmt.Sprintf("entry %d is not the one that was signed", first+int64(i)), hintRestore, nil)
 			}
 			data = appendEntry(data, earlier)
 		}

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build e2e
+
 package audit
 
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -17,18 +18,8 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// pythonVerdict is a line of what testdata/vectors/verify.py prints for a manifest.
-type pythonVerdict struct {
-	Verdict   string `json:"verdict"` // a state's name, proved or invalid
-	Line      int64  `json:"line"`
-	Entries   int64  `json:"entries"`
-	Unsigned  int64  `json:"unsigned_entries"`
-	TornBytes int64  `json:"torn_bytes"`
-	About     string `json:"about"`
-}
-
 // python returns the verdicts of the verifier that was written from the documentation.
-func python(t *testing.T, manifest string) []pythonVerdict {
+func python(t *testing.T, manifest string) []vectorVerdict {
 	t.Helper()
 	cmd := exec.Command("python3", filepath.Join(vectorDir, "verify.py"), manifest)
 	var failed bytes.Buffer
@@ -37,30 +28,15 @@ func python(t *testing.T, manifest string) []pythonVerdict {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, failed.Bytes())
 	}
-	var found []pythonVerdict
+	var found []vectorVerdict
 	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
-		var v pythonVerdict
+		var v vectorVerdict
 		if err := d.Decode(&v); err != nil {
 			t.Fatal(err)
 		}
 		found = append(found, v)
 	}
 	return found
-}
-
-// goVerdict is the same by Verify or CheckProof.
-func goVerdict(data []byte, trust Trust) pythonVerdict {
-	if bytes.HasPrefix(data, []byte("c2sp.org/")) {
-		if p, err := CheckProof(data, trust); err == nil {
-			return pythonVerdict{Verdict: "proved", Entries: p.Size}
-		}
-		return pythonVerdict{Verdict: "invalid"}
-	}
-	sum, err := Verify(bytes.NewReader(data), trust)
-	if fault := new(VerifyError); errors.As(err, &fault) {
-		return pythonVerdict{Verdict: "invalid", Line: fault.Line}
-	}
-	return pythonVerdict{Verdict: sum.State.String(), Entries: sum.Entries, Unsigned: sum.Unsigned, TornBytes: sum.TornBytes}
 }
 
 // samePython checks that both verifiers come to the same verdict, at the same line.
@@ -94,8 +70,8 @@ func samePython(t *testing.T, dir string, list []vector) map[string]int {
 	return verdicts
 }
 
-// TestPythonVectors: the verifier in Python has at most 150 lines and agrees about every vector.
-func TestPythonVectors(t *testing.T) {
+// TestE2EPythonVectors: the verifier in Python has at most 150 lines and agrees about every vector.
+func TestE2EPythonVectors(t *testing.T) {
 	t.Parallel()
 	script := read(t, filepath.Join(vectorDir, "verify.py"))
 	if n := bytes.Count(script, []byte("\n")); n > 150 {
@@ -107,8 +83,8 @@ func TestPythonVectors(t *testing.T) {
 	}
 }
 
-// TestPythonChanged changes, removes and repeats bytes of a sealed log and of a proof anywhere.
-func TestPythonChanged(t *testing.T) {
+// TestE2EPythonChanged changes, removes and repeats bytes of a sealed log and of a proof anywhere.
+func TestE2EPythonChanged(t *testing.T) {
 	t.Parallel()
 	const keyName = "vectors.example/key"
 	key := testSigner(t, keyName).Key()
@@ -167,9 +143,9 @@ func signedRaw(t *testing.T, text string) []byte {
 	return out
 }
 
-// TestPythonCanonical compares what both accept as canonical JSON, in logs that are signed
+// TestE2EPythonCanonical compares what both accept as canonical JSON, in logs that are signed
 // whatever they hold.
-func TestPythonCanonical(t *testing.T) {
+func TestE2EPythonCanonical(t *testing.T) {
 	t.Parallel()
 	texts := []string{`{}`, `[]`, `""`, `true`, `nul`, `NaN`, `Infinity`, `-`, `1.`, `.5`, `01`, `+1`, `-0`, `0.0`, `-0.0`, `1e5`, `1E-7`, `1e-07`, `1e999`, `-1e400`,
 		`9007199254740991`, `9007199254740992`, `9007199254740993.5`, `123456789012345680000`, `1e+20`, `1e20`, `4.5e+22`, `2e-400`,

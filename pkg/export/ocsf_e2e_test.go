@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build e2e
+
 package export
 
 import (
@@ -38,8 +40,8 @@ type finding struct {
 	} `json:"metadata"`
 }
 
-// TestOCSF maps every line of a run with docs/ocsf.jq.
-func TestOCSF(t *testing.T) {
+// TestE2EOCSF maps every line of a run with docs/ocsf.jq.
+func TestE2EOCSF(t *testing.T) {
 	log, _ := exporttest.Written(t, exporttest.Run{})
 	list, _ := decisionsOf(t, log, Options{All: true})
 	cmd := exec.Command("jq", "-c", "-f", "../../docs/ocsf.jq")
@@ -70,26 +72,5 @@ func TestOCSF(t *testing.T) {
 	}
 	if decoder.More() || denied < 2 {
 		t.Errorf("%d denials; more output: %t", denied, decoder.More())
-	}
-}
-
-// TestGapsShow: the last line's sequence is the number of lines, also of a run without any
-// decision, of one that was cut off and of a report.
-func TestGapsShow(t *testing.T) {
-	for name, r := range map[string]exporttest.Run{"whole": {}, "cut": {Cut: true}} {
-		log, a := exporttest.Written(t, r)
-		list, story := decisionsOf(t, log, Options{})
-		last := list[len(list)-1]
-		if last.Path != PathRun || last.Custom.Sequence != int64(len(list)) || last.Metrics["log_entries"] != a.Entries || last.Custom.Checkpoint != a.Checkpoint {
-			t.Errorf("%s: the last of %d lines: %+v", name, len(list), last)
-		}
-		for i, d := range list {
-			if d.Custom.Sequence != int64(i+1) || d.Custom.Key != a.Key || d.Custom.Severity == "" {
-				t.Errorf("%s: line %d: %+v", name, i, d.Custom)
-			}
-		}
-		if story.Totals != nil && last.Metrics["denied"] != 1 {
-			t.Errorf("%s: %v", name, last.Metrics)
-		}
 	}
 }
