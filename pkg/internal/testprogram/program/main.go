@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+// Command program does one thing that a test needs: it sleeps, allocates, forks, prints,
+// connects or listens. See the table of commands.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+var commands = map[string]func(args []string) error{
+	"sleep":     sleep,     // sleep DURATION
+	"print":     printText, // print TEXT: prints the line TEXT; print TEXT N: prints it N times, for N = -1 without end
+	"exit":      exit,      // exit CODE
+	"interrupt": interrupt, // prints "up", waits for SIGINT and prints "interrupted"
+	"alloc":     alloc,     // alloc MIB [DURATION]: uses this much memory, prints "allocated" and sleeps
+	"map":       mapFile,   // map FILE: prints the file, which it maps into memory
+	"fill":      fill,      // fill FILE MIB: writes a file of this size
+	"run":       run,       // run PROGRAM ARG…: starts the program, waits for it and has its exit code
+	"fork":      fork,      // fork N DURATION: starts N processes that sleep, prints "forked" and ends
+	"zombie":    zombie,    // zombie: has a child that ended, prints "up" and sleeps
+	"daemon":    daemon,    // daemon PROGRAM ARG…: starts the program in a session of its own, prints "up" and ends
+	"connect":   connect,   // connect [udp:]HOST:PORT: connects, prints "connected" and what the peer sends until it closes
+	"listen":    listen,    // listen HOST:PORT [TEXT]: prints the address, sends TEXT to each connection and closes it
+	"get":       get,       // get URL: prints the body; exit code 22 and "status N" on standard error for 400 and above
+	"serve":     serve,     // serve HOST:PORT TEXT: prints the address and answers each HTTP request with TEXT
+}
+
+func main() {
+	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
+		fmt.Fprintf(os.Stderr, "testprogram: unknown command %q\n", os.Args[1:])
+		os.Exit(2)
+	}
+	if err := commands[os.Args[1]](os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, "testprogram:", err)
+		os.Exit(1)
+	}
+}
+
+func sleep(args []string) error {
+	d, err := time.ParseDuration(args[0])
+	time.Sleep(d)
+	return err
+}
+
+func printText(args []string) error {
+	times := 1
+	if len(args) > 1 {
+		times, _ = strconv.Atoi(args[1])
+	}
+	for i := 0; i != times; i++ {
+		if _, err := fmt.Println(args[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func exit(args []string) error {
+	code, err := strconv.Atoi(args[0])
+	if err == nil {
+		os.Exit(code)
+	}
+	return err
+}
+
+func interrupt([]string) error {
+	came := make(chan os.Signal, 1)
+	signal.Notify(came, os.Interrupt)
+	fmt.Println("up")
+	<-came
+	fmt.Println("interrupted")
+	return nil
+}
+
+func alloc(args []string) error {
+	mib, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	memory, err := syscall.Mmap(-1, 0, mib<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	if err != nil {
+		return err
+	}
+	for i := 0; i < len(memory); i += 4096 {
+		memory[i] = 1
+	}
+	fmt.Println("allocated")
+	if len(args) > 1 {
+		return sleep(args[1:])
+	}
+	return nil
+}
+
+func mapFile(args []string) error {
+	file, err := os.Open(args[0])
+	if err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	content, err := syscall.Mmap(int(file.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.Write(content)
+	return err
+}
+
+func fill(args []string) error {
+	file, err := os.Create(args[0])
+	if err != nil {
+		return err
+	}
+	mib, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	for block := make([]byte, 1<<20); mib > 0; mib-- {
+		if _, err := file.Write(block); err != nil {
+			return err
+		}
+	}
+	return file.Close()
+}
+
+// command returns a command with the standard streams of this process.
+func command(argv ...string) *exec.Cmd {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return cmd
+}
+
+func run(args []string) error {
+	err := command(args...).Run()
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
+		os.Exit(ended.ExitCode())
+	}
+	return err
+}
+
+func fork(args []string) error {
+	n, err := strconv.Atoi(args[0])
+	for range n {
+		if err := command("/proc/self/exe", "sleep", args[1]).Start(); err != nil {
+			return err
+		}
+	}
+	fmt.Println("forked")
+	return err
+}
+
+func zombie([]string) error {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	child := exec.Command("/proc/self/exe", "exit", "0")
+	child.Stdout = write
+	if err := child.Start(); err != nil {
+		return err
+	}
+	write.Close()
+	if _, err := io.Copy(io.Discard, read); err != nil { // the pipe's other end closes when the child ends
+		return err
+	}
+	fmt.Println("up")
+	return sleep([]string{"1000s"})
+}
+
+func daemon(args []string) error {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	fmt.Println("up")
+	return nil
+}
+
+func connect(args []string) error {
+	network, address := "tcp", args[0]
+	if rest, ok := strings.CutPrefix(address, "udp:"); ok {
+		network, address = "udp", rest
+	}
+	conn, err := net.DialTimeout(network, address, 10*time.Second)
+	if err != nil {
+		return err
+	}
+	fmt.Println("connected")
+	if network == "udp" {
+		return conn.Close()
+	}
+	_, err = io.Copy(os.Stdout, conn)
+	return err
+}
+
+func listen(args []string) error {
+	listener, err := net.Listen("tcp", args[0])
+	if err != nil {
+		return err
+	}
+	fmt.Println(listener.Addr())
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(conn, strings.Join(args[1:], " "))
+		if err := errors.Join(err, conn.Close()); err != nil {
+			return err
+		}
+	}
+}
+
+// get uses the proxy and the certificates that the environment names.
+func get(args []string) error {
+	answer, err := http.Get(args[0])
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if _, err := io.Copy(os.Stdout, answer.Body); err != nil {
+		return err
+	}
+	if answer.StatusCode >= 400 {
+		fmt.Fprintln(os.Stderr, "status", answer.StatusCode)
+		os.Exit(22)
+	}
+	return nil
+}
+
+func serve(args []string) error {
+	listener, err := net.Listen("tcp", args[0])
+	if err != nil {
+		return err
+	}
+	fmt.Println(listener.Addr())
+	return http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, args[1])
+	}))
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package testprogram gives tests a small static program that sleeps, allocates, forks,
+// prints, connects or listens. A test that needs only some program uses it, and then no
+// interpreter or network tool must be on the machine.
+//
+// The commands are listed in program/main.go. The program is built once for each version
+// of its source and of Go, and kept in the user's cache directory.
+package testprogram
+
+import (
+	"crypto/sha256"
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// Name is the name of the file that Install makes.
+const Name = "testprogram"
+
+//go:embed program/*.go
+var sources embed.FS
+
+// Path returns the path of the program. Do not change the file: other tests run it too.
+func Path(t testing.TB) string {
+	t.Helper()
+	source, err := fs.Sub(sources, "program")
+	check(t, err)
+	return build(t, Name, source, func(dir string) *exec.Cmd {
+		check(t, os.CopyFS(dir, source))
+		cmd := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", Name, "main.go") // imports the standard library only
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GO111MODULE=off")
+		return cmd
+	})
+}
+
+// Install copies the program into dir and returns the path of the copy.
+func Install(t testing.TB, dir string) string {
+	t.Helper()
+	content, err := os.ReadFile(Path(t))
+	check(t, err)
+	path := filepath.Join(dir, Name)
+	check(t, os.WriteFile(path, content, 0o755))
+	check(t, os.Chmod(path, 0o755)) // whatever the umask is
+	return path
+}
+
+// Build returns the path of a static program, built from the package in dir, a path below
+// the test's directory. What the package imports from this module must not change its
+// result, because only the files in dir are compared.
+func Build(t testing.TB, dir string) string {
+	t.Helper()
+	name := filepath.Base(dir)
+	return build(t, name, os.DirFS(dir), func(temporary string) *exec.Cmd {
+		return exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-buildvcs=false", "-o", filepath.Join(temporary, name), "./"+dir)
+	})
+}
+
+// build returns the kept program of source, or calls command to build it in an empty directory.
+func build(t testing.TB, name string, source fs.FS, command func(dir string) *exec.Cmd) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	check(t, err)
+	kept := filepath.Join(cache, "fumehood-test", digest(t, source), name)
+	if _, err := os.Stat(kept); err == nil {
+		return kept
+	}
+	check(t, os.MkdirAll(filepath.Dir(kept), 0o755))
+	dir, err := os.MkdirTemp(filepath.Dir(kept), "build-")
+	check(t, err)
+	defer os.RemoveAll(dir)
+	cmd := command(dir)
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build %s: %v\n%s", name, err, out)
+	}
+	check(t, os.Chmod(filepath.Join(dir, name), 0o755))
+	check(t, os.Rename(filepath.Join(dir, name), kept))
+	return kept
+}
+
+// digest identifies the files of a package and the compiler.
+func digest(t testing.TB, source fs.FS) string {
+	t.Helper()
+	sum := sha256.New()
+	fmt.Fprintln(sum, runtime.Version(), runtime.GOARCH)
+	names, err := fs.Glob(source, "*.go")
+	check(t, err)
+	for _, name := range names {
+		content, err := fs.ReadFile(source, name)
+		check(t, err)
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil)[:16])
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
