@@ -6,6 +6,4 @@ package interpreter
 
 import "testing"
 
-func TestNightlyGrowth(t *testing.T) { TestGrowth(t) }
-
-func TestNightlyHostileCells(t *testing.T) { TestHostileCells(t) }
+func TestNightlyGrowth(t *testing.T) { checkGrowth(t, 10_000) }
