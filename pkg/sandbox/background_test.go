@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -103,10 +104,9 @@ func programs(t *testing.T, r *Runner) string {
 func TestBackground(t *testing.T) {
 	t.Parallel()
 	o, rec := gatedOptions(t)
-	o.Files = InterpreterFiles()
 	r := testRunner(t, o)
 	p, out := background(t, r, "bg", "while :; do echo tick; sleep 0.02; date >/tmp/now; done")
-	if result, err := r.Run(t.Context(), cellOf("cell", "x = 41")); err != nil || !result.Succeeded() {
+	if result, err := r.Run(t.Context(), cellOf("cell", "", "x=41\n")); err != nil || !result.Succeeded() {
 		t.Fatalf("%v, %+v", err, result)
 	}
 	for i := range 5 {
@@ -121,7 +121,7 @@ func TestBackground(t *testing.T) {
 	}
 	before := len(out.String())
 	until(t, "a tick after Put", func() bool { return len(out.String()) > before })
-	if result, err := r.Run(t.Context(), cellOf("cell2", "x + 1")); err != nil || result.Displays[0].Forms["text/plain"] != "42" {
+	if result, err := r.Run(t.Context(), cellOf("cell2", "x=41\n", "echo $((x + 1))")); err != nil || string(result.Stdout.Head) != "42\n" {
 		t.Errorf("%v, %+v", err, result)
 	}
 	p.Kill(proposal.KilledCaller)
@@ -129,7 +129,7 @@ func TestBackground(t *testing.T) {
 	if result.Status != proposal.Signaled || result.Killed != proposal.KilledCaller || result.Stdout.Bytes < 30 {
 		t.Errorf("%+v", result)
 	}
-	if got := programs(t, r); got != "python3" && !strings.HasPrefix(got, "python3") {
+	if got := programs(t, r); got != "bash" { // of the cells
 		t.Errorf("left: %q", got)
 	}
 	if got := rec.of("bg"); !slices.Equal(got, []string{"exec /usr/bin/bash", "exec /usr/bin/date", "exec /usr/bin/sleep", "write /tmp/now"}) {
@@ -144,16 +144,6 @@ func TestBackground(t *testing.T) {
 func TestBackgroundEnds(t *testing.T) {
 	t.Parallel()
 	r, _ := gated(t)
-	daemon := `import os, sys, time
-print('up', flush=True)
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        while True: time.sleep(0.01)
-    os._exit(0)
-os.wait()
-time.sleep(0.1)
-`
 	for _, test := range []struct {
 		name, text, want string
 	}{
@@ -162,7 +152,7 @@ time.sleep(0.1)
 		{"is not there", "/nothing", "exit code 127, 0 left"},
 		{"kills itself", "echo up; kill -SEGV $$", "SIGSEGV, 0 left"},
 		{"leaves a job", "sleep 1000 & echo up", "exit code 0, 1 left"},
-		{"leaves a daemon", "python3 -c \"" + daemon + "\"", "exit code 0, 1 left"},
+		{"leaves a daemon", "/opt/bin/testprogram daemon /opt/bin/testprogram sleep 1000s", "exit code 0, 1 left"},
 		{"leaves a session", "echo up; setsid -f sleep 1000", "exit code 0, 1 left"},
 		{"prints too much", "echo up; yes", "output limit, 0 left"},
 	} {
@@ -190,11 +180,7 @@ func TestBackgroundStopped(t *testing.T) {
 	if result := outcomeOf(t, p); result.Status != proposal.TimedOut || result.Limit != "wall 300ms" {
 		t.Errorf("%+v", result)
 	}
-	p, out := background(t, r, "py", `python3 -c "
-import time
-try:
-    print('up', flush=True); time.sleep(1000)
-except KeyboardInterrupt: print('interrupted')"`)
+	p, out := background(t, r, "interrupted", "/opt/bin/testprogram interrupt")
 	if err := p.Interrupt(); err != nil {
 		t.Error(err)
 	}
@@ -226,20 +212,8 @@ except KeyboardInterrupt: print('interrupted')"`)
 func TestBackgroundForks(t *testing.T) {
 	t.Parallel()
 	r, rec := gated(t)
-	bomb := `python3 -c "
-import os, sys
-print('up', flush=True)
-n = 0
-while True:
-    try:
-        if os.fork() == 0:
-            os.setsid()
-            if n % 3 == 0: os.execv('/usr/bin/true', ['true'])
-            if os.fork(): os._exit(0)
-    except OSError: pass
-    n += 1
-"`
-	for i := range 3 {
+	const bomb = `export bomb='while :; do setsid /usr/bin/true & setsid bash -c "$bomb" & done'; echo up; setsid bash -c "$bomb" 2>/dev/null & exec sleep 1000`
+	for i := range sample.Rounds(t, 3, 1, 1) {
 		id := fmt.Sprint("bomb", i)
 		p, _ := background(t, r, id, bomb)
 		rec.reset(deny)
@@ -248,7 +222,7 @@ while True:
 				t.Logf("%q, %+v", out, result) // the processes are the sandbox's
 			}
 		}
-		if got := rec.of("x"); slices.Contains(got, "exec /usr/bin/true") || slices.Contains(got, "exec /usr/bin/python3.11") {
+		if got := rec.of("x"); slices.Contains(got, "exec /usr/bin/true") || slices.Contains(got, "exec /usr/bin/setsid") {
 			t.Errorf("of the foreground: %q", got)
 		}
 		p.Kill(proposal.KilledCaller)
@@ -286,9 +260,8 @@ func TestBackgroundFlood(t *testing.T) {
 func TestBackgroundHarm(t *testing.T) {
 	t.Parallel()
 	o, rec := gatedOptions(t)
-	o.Files = InterpreterFiles()
 	r := testRunner(t, o)
-	if result, err := r.Run(t.Context(), cellOf("cell", "x = 1")); err != nil || !result.Succeeded() {
+	if result, err := r.Run(t.Context(), cellOf("cell", "", "x=1\n")); err != nil || !result.Succeeded() {
 		t.Fatalf("%v, %+v", err, result)
 	}
 	victim, _ := background(t, r, "victim", "echo up; sleep 1000; echo on")
@@ -305,7 +278,7 @@ func TestBackgroundHarm(t *testing.T) {
 	if out, result := play(t, r, "uname"); out != "Linux\n" || !result.Succeeded() {
 		t.Errorf("%q, %+v", out, result)
 	}
-	result, err := r.Run(t.Context(), cellOf("cell2", "1 + 1"))
+	result, err := r.Run(t.Context(), cellOf("cell2", "x=1\n", "echo $x"))
 	if err != nil || result.Status == proposal.SandboxFailed {
 		t.Errorf("%v, %+v", err, result)
 	}
@@ -326,7 +299,7 @@ func TestBackgroundRefused(t *testing.T) {
 	}
 	net, outputs, service := x, x, x
 	net.Grant.Network, outputs.Outputs, service.Service = []string{"a.example:443"}, []string{"a"}, true
-	for i, x := range []proposal.Execution{x, net, outputs, service, cellOf("c", "1")} {
+	for i, x := range []proposal.Execution{x, net, outputs, service, cellOf("c", "", "true")} {
 		if _, err := r.Start(t.Context(), x); err == nil || !strings.Contains(err.Error(), "sandbox.background") {
 			t.Errorf("%d: %v", i, err)
 		}
@@ -337,7 +310,7 @@ func TestBackgroundRefused(t *testing.T) {
 			outcomeOf(t, p)
 		}
 	}
-	if out, _ := play(t, r, "ps ax -o comm | grep -c sleep"); strings.TrimSpace(out) != fmt.Sprint(MaxBackground/2) {
+	if out, _ := play(t, r, "cat /proc/[0-9]*/comm | grep -c sleep"); strings.TrimSpace(out) != fmt.Sprint(MaxBackground/2) {
 		t.Errorf("%q sleep", out)
 	}
 }
@@ -348,26 +321,8 @@ func TestBackgroundRefused(t *testing.T) {
 func TestBackgroundOutlives(t *testing.T) {
 	t.Parallel()
 	r, rec := gated(t)
-	daemons := `python3 -c "
-import ctypes, os, signal
-for i in range(4):
-    if os.fork() == 0:
-        os.setsid()
-        for s in range(1, 32):
-            try: signal.signal(s, signal.SIG_IGN)
-            except OSError: pass
-        libc = ctypes.CDLL(None)
-        while True:
-            try: os.waitpid(os.posix_spawn('/usr/bin/true', ['true'], {}), 0)
-            except OSError: pass
-            libc.ptrace(16, os.getpid() + 1, 0, 0)
-            try: os.kill(os.getppid(), signal.SIGCONT)
-            except OSError: pass
-print('up', flush=True)
-import time; time.sleep(0.2)
-"`
-	for range 3 {
-		p, _ := background(t, r, "bg", daemons)
+	for range sample.Rounds(t, 3, 1, 1) {
+		p, _ := background(t, r, "bg", "/opt/bin/tricks daemons")
 		result := outcomeOf(t, p)
 		if !result.Succeeded() || result.Leftover < 4 {
 			t.Errorf("%+v", result)

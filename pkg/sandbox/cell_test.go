@@ -11,8 +11,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-func cellOf(id, code string) proposal.Execution {
-	return proposal.Execution{ID: id, Cell: &proposal.Cell{Language: "python", Context: "main", Code: code}, Grant: proposal.Grant{Limits: testLimits()}}
+// cellOf is a cell of the shell that has run earlier.
+func cellOf(id, earlier, code string) proposal.Execution {
+	return proposal.Execution{ID: id, Text: earlier + code, Grant: proposal.Grant{Limits: testLimits()},
+		Cell: &proposal.Cell{Language: "bash", Context: "main", Earlier: earlier, Code: code}}
 }
 
 // The sandbox's kernel is killed from outside while a cell runs: the result is not certain,
@@ -20,14 +22,13 @@ func cellOf(id, code string) proposal.Execution {
 func TestCellCrash(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t)
-	o.Files = InterpreterFiles()
 	r := testRunner(t, o)
-	if result, err := r.Run(t.Context(), cellOf("x", "x = 1")); err != nil || !result.Succeeded() {
+	if result, err := r.Run(t.Context(), cellOf("x", "", "x=1\n")); err != nil || !result.Succeeded() {
 		t.Fatalf("%v, %+v", err, result)
 	}
 	cgroup := r.current.cgroup
 	once(t, o, "y", "running", func() { cgroup.kill() })
-	result, err := r.Run(t.Context(), cellOf("y", "import time\nprint('running', flush=True)\ntime.sleep(1000)"))
+	result, err := r.Run(t.Context(), cellOf("y", "x=1\n", "echo running; sleep 1000"))
 	var stopped *proposal.StopError
 	if !errors.As(err, &stopped) || stopped.Code != "sandbox.crashed" || result.Status != proposal.SandboxFailed {
 		t.Errorf("%v, %s", err, result.Status)
@@ -38,8 +39,9 @@ func TestCellCrash(t *testing.T) {
 func TestCellWithoutInterpreter(t *testing.T) {
 	t.Parallel()
 	r := testRunner(t, testOptions(t)) // without the programs' files
+	x := proposal.Execution{ID: "x", Cell: &proposal.Cell{Language: "python", Context: "main", Code: "1"}, Grant: proposal.Grant{Limits: testLimits()}}
 	for range 2 {
-		if result, err := r.Run(t.Context(), cellOf("x", "1")); err != nil || result.Succeeded() || result.Detail == "" {
+		if result, err := r.Run(t.Context(), x); err != nil || result.Succeeded() || result.Detail == "" {
 			t.Errorf("%v, %s %d %q", err, result.Status, result.ExitCode, result.Detail)
 		}
 	}

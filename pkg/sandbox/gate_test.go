@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -20,6 +19,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/internal/sample"
+	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -95,47 +95,38 @@ func allow(proposal.Exec) proposal.ExecDecision {
 	return proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{}}
 }
 
-var built string // the directory that buildOnce made
-
-var buildOnce = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "fumehood-test-")
-	if err != nil {
-		return "", err
+// programsDir returns a directory with the canary, the tricks and testprogram.
+func programsDir(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "bin")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
 	}
-	built = dir
-	for _, name := range []string{"canary", "tricks"} {
-		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "bin", name), "./testdata/"+name)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return string(out), err
+	for _, path := range []string{testprogram.Build(t, "testdata/canary"), testprogram.Build(t, "testdata/tricks"), testprogram.Path(t)} {
+		target := filepath.Join(dir, filepath.Base(path))
+		if os.Link(path, target) == nil {
+			continue
+		}
+		if err := os.WriteFile(target, readFile(t, path), 0o755); err != nil { // another file system
+			t.Fatal(err)
 		}
 	}
-	return dir, nil
-})
+	return dir
+}
 
 // TestMain makes every workspace an image if FUMEHOOD_TEST_IMAGES is set.
 func TestMain(m *testing.M) {
 	if os.Getenv("FUMEHOOD_TEST_IMAGES") != "" {
 		DefaultImageFrom = 1
 	}
-	code := m.Run()
-	if built != "" {
-		os.RemoveAll(built)
-	}
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
-// gatedOptions make the canary and the tricks visible in /opt/bin, as part of the
-// root.
+// gatedOptions are testOptions with a gate and a monitor.
 func gatedOptions(t testing.TB) (Options, *recorder) {
 	t.Helper()
-	dir, err := buildOnce()
-	if err != nil {
-		t.Fatal(err, dir)
-	}
 	rec := &recorder{decide: deny}
 	o := testOptions(t)
-	o.Binds = append(o.Binds, Bind{filepath.Join(dir, "bin"), "/opt/bin"})
 	o.Exec, o.Event, o.UnwatchedUnsafe = rec.exec, rec.event, false
 	return o, rec
 }
@@ -163,19 +154,15 @@ func play(t testing.TB, r *Runner, text string, kinds ...string) (string, propos
 // passes just because the launcher does not work here.
 func TestLaunchers(t *testing.T) {
 	t.Parallel()
-	r, rec := gated(t)
-	for _, test := range []struct{ name, text string }{
+	checkLaunchers(t, []launcherText{
 		{"shell", "sh -c /opt/bin/canary"},
 		{"exec", "exec /opt/bin/canary"},
 		{"path", "PATH=/opt/bin:$PATH; canary"},
 		{"eval", "eval $(echo /opt/bin/can'a'ry)"},
 		{"xargs", "echo /opt/bin/canary | xargs -n1 env --"},
 		{"find", `find /opt/bin -name canary -exec {} \;`},
-		{"make", "printf 'x:\\n\\t@/opt/bin/canary\\n' > Makefile; make -s x"},
-		{"npm", `echo '{"scripts":{"x":"/opt/bin/canary"}}' > package.json; npm run -s x`},
-		{"node", `node -e 'process.stdout.write(require("child_process").execFileSync("/opt/bin/canary"))'`},
-		{"python", `/usr/bin/python3 -c 'import subprocess; subprocess.run(["/opt/bin/canary"])'`},
-		{"perl", `perl -e 'system("/opt/bin/canary")'`},
+		{"program", "/opt/bin/testprogram run /opt/bin/canary"},
+		{"program of a shell of a program", "/opt/bin/testprogram run sh -c '/opt/bin/canary; true'"},
 		{"awk", `awk 'BEGIN { system("/opt/bin/canary") }'`},
 		{"env", "env -i /opt/bin/canary"},
 		{"timeout", "timeout 500 /opt/bin/canary"},
@@ -189,7 +176,16 @@ func TestLaunchers(t *testing.T) {
 		{"env script", "printf '#!/usr/bin/env -S /opt/bin/canary\\n' > s2; chmod +x s2; ./s2"},
 		{"vfork", "/opt/bin/tricks vfork /opt/bin/canary"},
 		{"thread", "/opt/bin/tricks threads /opt/bin/canary"},
-	} {
+	})
+}
+
+// A launcherText starts the canary.
+type launcherText struct{ name, text string }
+
+func checkLaunchers(t *testing.T, tests []launcherText) {
+	t.Helper()
+	r, rec := gated(t)
+	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			rec.reset(func(x proposal.Exec) proposal.ExecDecision {
 				if x.Path == canary {
@@ -220,7 +216,7 @@ func TestLaunchers(t *testing.T) {
 func TestTricks(t *testing.T) {
 	t.Parallel()
 	o, rec := gatedOptions(t)
-	if err := os.WriteFile(filepath.Join(o.Workspace, "brought"), readFile(t, filepath.Join(o.Binds[len(o.Binds)-1].Source, "canary")), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(o.Workspace, "brought"), readFile(t, testprogram.Build(t, "testdata/canary")), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	r := testRunner(t, o)

@@ -109,7 +109,7 @@ func TestLayerRefused(t *testing.T) {
 	for _, x := range []struct{ name, text, want string }{
 		{"a removed file", "rm file", `removed "0/file"`},
 		{"a replaced directory", "rm -r dir && mkdir dir", "removed"},
-		{"too many files", "mkdir d && cd d && seq 10100 | xargs touch", "too many files"},
+		{"too many files", "mkdir d && cd d && seq 110 | xargs touch", "too many files"},
 		{"too many bytes", "truncate -s 2G big", "too many bytes"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestLayerRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _, err = exported(t, o, x.text, enough)
+			_, _, err = exported(t, o, x.text, LayerBounds{MaxFiles: 100, MaxBytes: 100 << 20})
 			if !errors.Is(err, ErrNoLayer) || !strings.Contains(err.Error(), x.want) {
 				t.Errorf("error %v", err)
 			}

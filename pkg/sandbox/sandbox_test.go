@@ -25,7 +25,7 @@ import (
 var inShort = []string{"TestFirst", "TestNotStarted"}
 
 // testOptions returns options for a sandbox with the host's /usr, as the commands make
-// it.
+// it, and the tests' programs in /opt/bin, as part of the root.
 func testOptions(t testing.TB) Options {
 	t.Helper()
 	if testing.Short() && !slices.Contains(inShort, t.Name()) {
@@ -34,7 +34,7 @@ func testOptions(t testing.TB) Options {
 	runsc := installtest.Runsc(t)
 	return Options{
 		Verify: runsc.Unchanged, Runsc: runsc.Path, Init: runsc.Init,
-		Binds:     []Bind{{"/usr", "/usr"}, {"/etc/alternatives", "/etc/alternatives"}},
+		Binds:     []Bind{{"/usr", "/usr"}, {"/etc/alternatives", "/etc/alternatives"}, {programsDir(t), "/opt/bin"}},
 		Links:     map[string]string{"/bin": "usr/bin", "/sbin": "usr/sbin", "/lib": "usr/lib", "/lib64": "usr/lib64"},
 		Path:      "/usr/bin:/bin",
 		Workspace: t.TempDir(), Artifacts: t.TempDir(), Limits: testLimits(), UnwatchedUnsafe: true,
@@ -160,7 +160,7 @@ func TestStatuses(t *testing.T) {
 			want: proposal.ProcessLimit, exit: -2, limit: "processes 20"},
 		{name: "disk", text: "head -c 70000000 /dev/zero > big", want: proposal.DiskLimit, exit: 1, limit: "disk 64 MiB"},
 		{name: "disk freed", text: "rm -f big; echo fine > small", want: proposal.Exited},
-		{name: "fork refused but succeeded", text: forks(200) + "; true", want: proposal.Exited},
+		{name: "fork refused but succeeded", text: forks(40) + "; true", want: proposal.Exited, change: func(l *proposal.Limits) { l.Pids = 20 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l := testLimits()
@@ -190,9 +190,9 @@ func TestOutOfMemory(t *testing.T) {
 	o.Limits.Memory = 160 * proposal.MiB
 	r := testRunner(t, o)
 	for i, text := range []string{
-		"python3 -c 'x = bytearray(1 << 30)'",
+		"/opt/bin/testprogram alloc 1024",
 		"head -c 400000000 /dev/zero | tail -c 300000000 | wc -c; exit 3",
-		"head -c 60000000 /dev/zero > /dev/shm/a; python3 -c 'x = bytearray(1 << 30)'",
+		"head -c 60000000 /dev/zero > /dev/shm/a; /opt/bin/testprogram alloc 1024",
 	} {
 		x := proposal.Execution{ID: fmt.Sprint(i), Text: text, Grant: proposal.Grant{Limits: o.Limits}}
 		if result, err := r.Run(t.Context(), x); err != nil || result.Status != proposal.OutOfMemory || result.Limit != "memory 160 MiB" {
@@ -220,7 +220,7 @@ func TestNothingOutlivesItsCommand(t *testing.T) {
 func TestEndedProcessesAreNotLeftBehind(t *testing.T) {
 	t.Parallel()
 	r := testRunner(t, testOptions(t))
-	text := "python3 -c 'import os, time; os.fork() or os._exit(0); print(flush=True); time.sleep(1000)' > ready & until [ -s ready ]; do sleep 0.05; done"
+	text := "/opt/bin/testprogram zombie > ready & until [ -s ready ]; do sleep 0.05; done"
 	if result := runText(t, r, text); !result.Succeeded() || result.Leftover != 1 {
 		t.Errorf("%s, %d left behind; want the parent alone", result.Status, result.Leftover)
 	}
@@ -236,7 +236,7 @@ func TestMemoryIsOfTheCommand(t *testing.T) {
 		least, most int64 // MiB
 	}{
 		{"true", 0, 40},
-		{"python3 -c 'x = b\"a\" * (150 << 20)'", 150, 220},
+		{"/opt/bin/testprogram alloc 150", 150, 220},
 		{"true", 0, 40},
 		{"head -c 40000000 /dev/zero > /tmp/x", 35, 90},
 		{"true", 0, 40},

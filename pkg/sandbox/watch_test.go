@@ -97,7 +97,7 @@ func TestUnverified(t *testing.T) {
 // was reported.
 func TestManyExecs(t *testing.T) {
 	t.Parallel()
-	n := sample.Rounds(t, 1000, 100, 100)
+	n := sample.Rounds(t, 1000, 30, 30)
 	r, rec := gated(t)
 	for _, cacheable := range []bool{false, true} {
 		rec.reset(func(x proposal.Exec) proposal.ExecDecision {
@@ -144,10 +144,10 @@ func TestStatusesWatched(t *testing.T) {
 	}{
 		{name: "zero", text: "true", want: proposal.Exited, complete: true},
 		{name: "signal", text: "kill -SEGV $$", want: proposal.Signaled, complete: true},
-		{name: "processes", text: forks(200), want: proposal.ProcessLimit, complete: true},
+		{name: "processes", text: forks(40), want: proposal.ProcessLimit, complete: true, change: func(l *proposal.Limits) { l.Pids = 20 }},
 		{name: "disk", text: "head -c 70000000 /dev/zero > big; rm big; exit 1", want: proposal.DiskLimit, complete: true},
 		{name: "wall", text: "sleep 1000 & sleep 1000", want: proposal.TimedOut, complete: true, change: func(l *proposal.Limits) { l.Wall = proposal.Duration(500 * time.Millisecond) }},
-		{name: "memory", text: "/usr/bin/python3 -c 'x = bytearray(400 << 20)'", want: proposal.OutOfMemory, change: func(l *proposal.Limits) { l.Memory = 160 * proposal.MiB }},
+		{name: "memory", text: "/opt/bin/testprogram alloc 400", want: proposal.OutOfMemory, change: func(l *proposal.Limits) { l.Memory = 160 * proposal.MiB }},
 		{name: "after it", text: "true", want: proposal.Exited, complete: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -11,3 +11,8 @@ import "testing"
 
 func TestNightlySwap(t *testing.T)      { TestSwap(t) }
 func TestNightlyManyExecs(t *testing.T) { TestManyExecs(t) }
+
+func TestNightlyBackgroundForks(t *testing.T)    { TestBackgroundForks(t) }
+func TestNightlyBackgroundOutlives(t *testing.T) { TestBackgroundOutlives(t) }
+func TestNightlyImageRefused(t *testing.T)       { TestImageRefused(t) }
+func TestNightlyPoolRefuses(t *testing.T)        { TestPoolRefuses(t) }

@@ -30,9 +30,10 @@ var commands = map[string]func(args []string) error{
 	"map":       mapFile,   // map FILE: prints the file, which it maps into memory
 	"fill":      fill,      // fill FILE MIB: writes a file of this size
 	"run":       run,       // run PROGRAM ARG…: starts the program, waits for it and has its exit code
+	"script":    script,    // script FILE: runs each line after the first as a program with arguments
 	"fork":      fork,      // fork N DURATION: starts N processes that sleep, prints "forked" and ends
 	"zombie":    zombie,    // zombie: has a child that ended, prints "up" and sleeps
-	"daemon":    daemon,    // daemon PROGRAM ARG…: starts the program in a session of its own, prints "up" and ends
+	"daemon":    daemon,    // daemon PROGRAM ARG…: starts the program in a session of its own with its standard streams, prints "up" and ends
 	"connect":   connect,   // connect [udp:]HOST:PORT: connects, prints "connected" and what the peer sends until it closes
 	"listen":    listen,    // listen HOST:PORT [TEXT]: prints the address, sends TEXT to each connection and closes it
 	"get":       get,       // get URL: prints the body; exit code 22 and "status N" on standard error for 400 and above
@@ -155,6 +156,19 @@ func run(args []string) error {
 	return err
 }
 
+func script(args []string) error {
+	content, err := os.ReadFile(args[0])
+	if err != nil {
+		return err
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(content)), "\n")[1:] {
+		if err := run(strings.Fields(line)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func fork(args []string) error {
 	n, err := strconv.Atoi(args[0])
 	for range n {
@@ -185,7 +199,7 @@ func zombie([]string) error {
 }
 
 func daemon(args []string) error {
-	cmd := exec.Command(args[0], args[1:]...)
+	cmd := command(args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -34,6 +35,7 @@ var tricks = map[string]func([]string) error{
 	"memfd": memfd, "unlinked": unlinked, "emptypath": emptyPath, "at": at, "relative": relative, "argv": argv, "bytes": odd,
 	"many": many, "swaplink": swapLink, "swapfile": swapFile, "swapscript": swapScript, "userns": userNamespace, "overlay": ownOverlay,
 	"threads": threads, "privileges": privileges, "network": network, "files": files, "flood": flood, "vfork": vfork, "spawn": spawn, "refused": refused,
+	"daemons": daemons, "daemon": daemon,
 }
 
 func execveat(fd int, path string, flags int) error {
@@ -331,4 +333,28 @@ func refused(args []string) error {
 	}
 	fmt.Println(time.Since(begin).Nanoseconds() / int64(n))
 	return nil
+}
+
+// daemons starts processes in sessions of their own, which ignore signals and go on.
+func daemons([]string) error {
+	for range 4 {
+		cmd := exec.Command("/proc/self/exe", "daemon")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+	}
+	fmt.Println("up")
+	time.Sleep(200 * time.Millisecond)
+	return nil
+}
+
+// daemon starts programs without end, and tries to trace and to continue others.
+func daemon([]string) error {
+	signal.Ignore()
+	for {
+		_ = exec.Command("/usr/bin/true").Run()
+		_ = unix.PtraceAttach(os.Getpid() + 1)
+		_ = unix.Kill(os.Getppid(), unix.SIGCONT)
+	}
 }
