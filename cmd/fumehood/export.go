@@ -44,9 +44,9 @@ the same each time, so that duplicates can be recognized.
 Exit codes: 0 exported; 1 the log was altered (nothing is exported) or cut off (its signed
 part is exported); 3 cannot be read, written or sent`,
 		Example: `  fumehood export audit.jsonl
-  fumehood export audit.jsonl --key "$(jq -r .audit.key report.json)" --out decisions.jsonl
+  fumehood export audit.jsonl --report report.json --out decisions.jsonl
   fumehood export audit.jsonl | jq -r 'select(.result.effect == "deny") | [.decision_id, .path, .result.rules[0]] | @tsv'
-  fumehood export audit.jsonl --key "$(jq -r .audit.key report.json)" --to junit --out fumehood.xml
+  fumehood export audit.jsonl --report report.json --to junit --out fumehood.xml
   fumehood export audit.jsonl --to otlp --endpoint http://127.0.0.1:4318
   fumehood export audit.jsonl --to otlp --endpoint https://otlp.example --otlp-header Authorization=OTLP_AUTHORIZATION
   fumehood export --attributes`,

@@ -22,7 +22,7 @@ func (c *invocation) ledgerCommand() *cobra.Command {
 		Long: `Keep one append-only log of the audit logs of many runs, in a directory that can be copied or
 served as it is (C2SP tlog-tiles). Its entries are the last checkpoints of sealed logs, so that
 a run cannot be left out, replaced or dated back later without a change that shows. See docs/LEDGER.md.`,
-		Example: `  fumehood ledger append ./ledger audit.jsonl --signing-key ledger.key --key "$(jq -r .audit.key report.json)"
+		Example: `  fumehood ledger append ./ledger audit.jsonl --signing-key ledger.key --report report.json
   fumehood ledger verify ./ledger --key "$(cat ledger.pub)"`,
 	}
 	cmd.AddCommand(c.ledgerAppendCommand(), c.ledgerProveCommand(), c.ledgerCheckCommand(), c.ledgerVerifyCommand())
@@ -39,7 +39,7 @@ func (c *invocation) ledgerAppendCommand() *cobra.Command {
 run's report has, as for verify. A log that the ledger has is not added again. The directory is
 made if it does not exist.`,
 		Example: `  fumehood key generate ledger.key --log acme.example/ledger > ledger.pub
-  fumehood ledger append ./ledger audit.jsonl --signing-key ledger.key --key "$(jq -r .audit.key report.json)"`,
+  fumehood ledger append ./ledger audit.jsonl --signing-key ledger.key --report report.json`,
 		Args:              cli.Args(2, "a ledger and a log"),
 		ValidArgsFunction: cli.Once,
 		RunE:              c.Run(func(args []string) int { return c.appendLedger(args[0], args[1], key, trust) }),

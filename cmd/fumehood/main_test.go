@@ -20,7 +20,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/fumehood/fumehood/pkg/rootfs"
 	"github.com/fumehood/fumehood/pkg/sandbox"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
@@ -101,42 +100,6 @@ func fumehood(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// TestScript runs testdata/script/*.txtar through the real main. Each script's
-// first comment states what it tests.
-func TestScript(t *testing.T) {
-	t.Parallel()
-	runScripts(t, "testdata/script/*.txtar", 19)
-}
-
-// runScripts runs the scripts of a pattern, with -short one in so many.
-func runScripts(t *testing.T, pattern string, short int) {
-	t.Helper()
-	cache := builtCache(t)
-	repo, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	scripts, err := filepath.Glob(filepath.Join(repo, pattern))
-	if err != nil || len(scripts) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	testscript.Run(t, testscript.Params{
-		Files:               oneIn(t, 1, short, scripts),
-		RequireExplicitExec: true,
-		UpdateScripts:       *update,
-		Setup: func(env *testscript.Env) error {
-			env.Setenv("FUMEHOOD_CACHE", cache)
-			env.Setenv(testImages, os.Getenv(testImages))
-			env.Setenv("GOCACHE", rootfs.UserGoCache())
-			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
-			env.Setenv("REPO", repo)
-			env.Setenv("PATH", env.Getenv("PATH")+":/usr/local/go/bin:/usr/sbin:/sbin")
-			return nil
-		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"treesum": treesum, "lines": lines, "eventlog": eventlog},
-	})
 }
 
 // hang is the time limit for events that must happen. It ends a test that would

@@ -22,7 +22,7 @@ func (c *invocation) proveCommand() *cobra.Command {
 the log. ID is the id of a proposal (its result is proved, or its decision if it has no
 result) or the number of an entry.`,
 		Example: `  fumehood prove audit.jsonl unit > unit.tlog-proof
-  fumehood verify --proof unit.tlog-proof --key "$(jq -r .audit.key report.json)"
+  fumehood verify --proof unit.tlog-proof --report report.json
   fumehood prove audit.jsonl 7`,
 		Args:              cli.Args(2, "a log and an id"),
 		ValidArgsFunction: cli.Once,

@@ -6,6 +6,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/evidence"
 	"github.com/fumehood/fumehood/pkg/process"
+	"github.com/fumehood/fumehood/pkg/report"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
@@ -55,12 +57,11 @@ not read.
 
 Exit codes: 0 complete and sealed, or a valid proof; 1 altered, cut off or not sealed, signed by
 a key that is not vouched for, not attested, or an invalid proof; 3 cannot be read`,
-		Example: `  fumehood verify audit.jsonl --key "$(jq -r .audit.key report.json)"
-  fumehood verify audit.jsonl --checkpoint "$(jq -r .audit.checkpoint report.json)"
+		Example: `  fumehood verify audit.jsonl --report report.json
   fumehood verify audit.jsonl --cosigned audit.cosigned --key "$(cat audit.pub)"
   fumehood verify audit.jsonl --attestation bundle.jsonl --trusted-root trusted_root.jsonl \
     --certificate-identity https://github.com/OWNER/NAME/.github/workflows/evidence.yml@refs/heads/main
-  fumehood verify --proof unit.tlog-proof --key "$(jq -r .audit.key report.json)"`,
+  fumehood verify --proof unit.tlog-proof --report report.json`,
 		ValidArgsFunction: cli.Once,
 		RunE:              c.Run(func(args []string) int { return c.verify(&s, args) }),
 	}
@@ -86,11 +87,30 @@ func defineTrust(cmd *cobra.Command, trust *audit.Trust, checkpoint bool) {
 		f.StringVar(&trust.Key, "key", "", "`KEY` verifier key that the log must be signed with, from the report")
 		if checkpoint {
 			f.StringVar(&trust.Checkpoint, "checkpoint", "", "`CHECKPOINT` checkpoint that the log must contain, from the report")
+			f.Var((*reportFlag)(trust), "report", "`FILE` take the key and the checkpoint from this report")
 		}
 	})
 	if cli.NoFiles(cmd, "key"); checkpoint {
 		cli.NoFiles(cmd, "checkpoint")
 	}
+}
+
+// A reportFlag is a file that has the key and the checkpoint to trust: a report.
+type reportFlag audit.Trust
+
+func (t *reportFlag) String() string { return "" }
+func (t *reportFlag) Type() string   { return "string" }
+
+func (t *reportFlag) Set(name string) error {
+	r, err := report.Open(name)
+	switch {
+	case err != nil:
+		return err
+	case r.Audit == nil:
+		return errors.New("the report is has no audit log")
+	}
+	t.Key, t.Checkpoint = r.Audit.Key, r.Audit.Checkpoint
+	return nil
 }
 
 func (c *invocation) verify(s *verifyFlags, args []string) int {
