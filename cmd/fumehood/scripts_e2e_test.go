@@ -9,5 +9,5 @@ import "testing"
 // TestE2EScripts runs the scripts that take long or need other programs.
 func TestE2EScripts(t *testing.T) {
 	t.Parallel()
-	runScripts(t, "testdata/script/e2e/*.txtar", 1)
+	runScripts(t, listScripts(t, "testdata/script/e2e/*.txtar"), 1)
 }

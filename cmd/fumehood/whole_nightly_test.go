@@ -32,5 +32,5 @@ func TestNightlyCorpusEntrances(t *testing.T)         { TestCorpusEntrances(t) }
 // TestNightlyScripts runs the scripts that take longest.
 func TestNightlyScripts(t *testing.T) {
 	t.Parallel()
-	runScripts(t, "testdata/script/nightly/*.txtar", 1)
+	runScripts(t, listScripts(t, "testdata/script/nightly/*.txtar"), 1)
 }
