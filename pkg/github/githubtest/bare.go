@@ -6,7 +6,10 @@ import (
 	"cmp"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 )
 
 // git runs git on the repository's Git. ok is false if it fails, or if there is none.
@@ -20,25 +23,25 @@ func (r *repository) git(args ...string) (out string, ok bool) {
 	return string(data), err == nil
 }
 
+// answers are what git answered to questions about commits by their ids, in any repository.
+var answers sync.Map
+
 // fixed is git for questions about commits by their ids, whose answers do not change.
 func (r *repository) fixed(args ...string) (out string, ok bool) {
 	key := strings.Join(args, "\x00")
-	if out, ok = r.answers[key]; ok {
-		return out, true
+	if out, ok := answers.Load(key); ok {
+		return out.(string), true
 	}
-	if out, ok = r.git(args...); !ok {
-		return out, false
+	if out, ok = r.git(args...); ok {
+		answers.Store(key, out)
 	}
-	if r.answers == nil {
-		r.answers = map[string]string{}
-	}
-	r.answers[key] = out
-	return out, true
+	return out, ok
 }
 
 // defaultBranch is the name of the default branch.
 func (r *repository) defaultBranch() string {
-	name, _ := r.git("symbolic-ref", "--short", "HEAD")
+	data, _ := os.ReadFile(filepath.Join(r.Git, "HEAD"))
+	name, _ := strings.CutPrefix(string(data), "ref: refs/heads/")
 	return cmp.Or(strings.TrimSpace(name), "master")
 }
 
@@ -50,12 +53,26 @@ func (r *repository) ref(name string) string {
 	if sha, ok := r.tips[name]; ok {
 		return sha
 	}
+	if sha, ok := r.branchFile(name); ok {
+		return sha
+	}
 	sha, _ := r.git("rev-parse", "--verify", "--quiet", "--end-of-options", "refs/"+name+"^{commit}")
 	sha = strings.TrimSpace(sha)
 	if r.tips != nil {
 		r.tips[name] = sha
 	}
 	return sha
+}
+
+var shaLine = regexp.MustCompile(`^[0-9a-f]{40}\n$`)
+
+// branchFile reads a branch as git keeps it until it packs refs.
+func (r *repository) branchFile(name string) (sha string, ok bool) {
+	if !strings.HasPrefix(name, "heads/") || !filepath.IsLocal(name) {
+		return "", false
+	}
+	data, err := os.ReadFile(filepath.Join(r.Git, "refs", name))
+	return strings.TrimSpace(string(data)), err == nil && shaLine.Match(data)
 }
 
 // steady keeps the answers about refs until the returned function is called. An answer to a

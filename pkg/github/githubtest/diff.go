@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // The size of a file's diff above which GitHub does not show it, and leaves it out of lists.
@@ -16,13 +17,16 @@ const (
 	maxPatchLines = 20_000
 )
 
+// diffs are the answers of diffFiles by both commits, in any repository.
+var diffs sync.Map
+
 // diffFiles are the files that differ between two commits as GitHub lists them: with renames,
 // and with each file's patch unless it is too large. git's own machine-readable list says which
 // sections of the diff are whose.
 func (r *repository) diffFiles(from, to string) []File {
 	key := from + " " + to
-	if list, ok := r.diffs[key]; ok {
-		return list
+	if list, ok := diffs.Load(key); ok {
+		return list.([]File)
 	}
 	raw, _ := r.git("diff", "--raw", "-z", "-M", "--no-abbrev", from, to)
 	text, ok := r.git("diff", "-M", "-U3", "--no-color", "--no-ext-diff", "--no-textconv", from, to)
@@ -45,10 +49,7 @@ func (r *repository) diffFiles(from, to string) []File {
 		sections = sections[count:]
 		list = append(list, f)
 	}
-	if r.diffs == nil {
-		r.diffs = map[string][]File{}
-	}
-	r.diffs[key] = list
+	diffs.Store(key, list)
 	return list
 }
 

@@ -58,8 +58,6 @@ type repository struct {
 	reactions []*Reaction
 	reviews   []*Review
 	remarks   []*ReviewComment  // of reviews, ascending by id
-	diffs     map[string][]File // by both commits
-	answers   map[string]string // of git, see fixed
 	tips      map[string]string // see steady
 	checks    []*CheckRun
 	runs      []*Run

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -101,16 +99,9 @@ func odd() (before, after map[string]string) {
 func TestPositions(t *testing.T) {
 	before, after := odd()
 	w := newTown(t, before, after)
-	w.git("update-index", "--chmod=+x", "mode")
-	if err := os.Remove(filepath.Join(w.dir, "type")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("mode", filepath.Join(w.dir, "type")); err != nil {
-		t.Fatal(err)
-	}
-	w.git("add", "type")
-	w.git("commit", "-q", "-m", "mode and type")
-	w.head = w.git("rev-parse", "HEAD")
+	link := maps.Clone(after)
+	link["type"] = "mode"
+	w.head = w.commit("changes", w.head, link, map[string]string{"mode": "100755", "type": "120000"})
 	w.Move(number, w.head)
 
 	names := slices.Sorted(maps.Keys(before))

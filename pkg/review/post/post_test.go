@@ -3,8 +3,10 @@
 package post_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -12,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/comment"
@@ -39,20 +42,30 @@ type town struct {
 func newTown(t *testing.T, before, after map[string]string) *town {
 	t.Helper()
 	w := &town{t: t, dir: t.TempDir()}
-	w.git("init", "-q", "-b", "master")
-	w.base = w.commit(before)
-	w.git("checkout", "-q", "-b", "changes")
-	w.head = w.commit(after)
-	w.Server = githubtest.New(t, githubtest.Options{Git: filepath.Join(w.dir, ".git")})
+	w.git("init", "-q", "--template=", "-b", "changes")
+	w.base = w.commit("master", "", before, nil)
+	w.head = w.commit("changes", w.base, after, nil)
+	w.serve()
+	return w
+}
+
+func (w *town) serve() {
+	w.t.Helper()
+	w.Server = githubtest.New(w.t, githubtest.Options{Git: filepath.Join(w.dir, ".git")})
 	w.AddWorkflowToken(secret, "contents:read", "pull-requests:write")
 	w.AddPR(githubtest.PR{Number: number, Author: "hubot", Head: githubtest.Ref{SHA: w.head}, Base: githubtest.Ref{SHA: w.base}})
-	return w
 }
 
 func (w *town) git(args ...string) string {
 	w.t.Helper()
+	return w.gitWith("", args...)
+}
+
+func (w *town) gitWith(input string, args ...string) string {
+	w.t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", w.dir, "-c", "core.autocrlf=false", "-c", "core.safecrlf=false"}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+	cmd.Stdin = strings.NewReader(input)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		w.t.Fatalf("git %q: %v\n%.500s", args, err, out)
@@ -60,27 +73,29 @@ func (w *town) git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// commit makes files the whole content of a new commit on the branch that is checked out.
-func (w *town) commit(files map[string]string) string {
+// commit makes files the whole content of a new commit on the branch. A file's mode is 100644
+// unless modes has another one.
+func (w *town) commit(branch, parent string, files, modes map[string]string) string {
 	w.t.Helper()
-	w.git("rm", "-rqf", "--ignore-unmatch", ".")
-	for name, text := range files {
-		path := filepath.Join(w.dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			w.t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			w.t.Fatal(err)
-		}
+	var input strings.Builder
+	fmt.Fprintf(&input, "commit refs/heads/%s\ncommitter a <a@b> 1 +0000\ndata 1\nc\n", branch)
+	if parent != "" {
+		fmt.Fprintf(&input, "from %s\n", parent)
 	}
-	w.git("add", "-A")
-	w.git("commit", "-q", "--allow-empty", "-m", "c")
-	return w.git("rev-parse", "HEAD")
+	input.WriteString("deleteall\n")
+	for name, text := range files {
+		fmt.Fprintf(&input, "M %s inline \"%s\"\ndata %d\n%s\n", cmp.Or(modes[name], "100644"), quoteName.Replace(name), len(text), text)
+	}
+	w.gitWith(input.String(), "fast-import", "--quiet", "--force")
+	return w.git("rev-parse", "refs/heads/"+branch)
 }
+
+// quoteName quotes what a name must not have in the input of git fast-import.
+var quoteName = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
 
 // push makes files the pull request's head.
 func (w *town) push(files map[string]string) {
-	w.head = w.commit(files)
+	w.head = w.commit("changes", w.head, files, nil)
 	w.Move(number, w.head)
 }
 
@@ -127,10 +142,40 @@ func numbered(n int) string {
 	return b.String()
 }
 
-// small is a pull request whose file f has 30 lines, of which lines 10 and 11 are new.
+// small is a pull request whose file f has 30 lines, of which lines 10 and 11 are new. Each
+// test gets a copy of one repository, because git takes longer than most tests.
 func small(t *testing.T) *town {
-	return newTown(t, map[string]string{"f": numbered(30)}, smallFiles("ten\neleven\n"))
+	t.Helper()
+	smallOnce.Do(func() {
+		w := newTown(t, map[string]string{"f": numbered(30)}, smallFiles("ten\neleven\n"))
+		smallTown = *w
+		smallRepository = fstest.MapFS{}
+		err := fs.WalkDir(os.DirFS(w.dir), ".", func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				smallRepository[path] = &fstest.MapFile{Mode: fs.ModeDir | 0o755}
+				return err
+			}
+			data, err := os.ReadFile(filepath.Join(w.dir, path))
+			smallRepository[path] = &fstest.MapFile{Data: data, Mode: 0o644}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	w := &town{t: t, dir: t.TempDir(), base: smallTown.base, head: smallTown.head}
+	if err := os.CopyFS(w.dir, smallRepository); err != nil {
+		t.Fatal(err)
+	}
+	w.serve()
+	return w
 }
+
+var (
+	smallOnce       sync.Once
+	smallTown       town
+	smallRepository fstest.MapFS
+)
 
 func smallFiles(lines string) map[string]string {
 	return map[string]string{"f": strings.Replace(numbered(30), "10\n11\n", lines, 1)}
