@@ -33,14 +33,15 @@ func leaks(text string) (forms []string) {
 const maskPlan = `schema: fumehood.plan/v1
 proposals:
   - id: tell
-    language: python
+    language: bash
     code: |
-      import base64
-      v = "hunter2-canary/value"
-      print("greet.sh:1:1: error: " + v)
-      print(base64.b64encode(v.encode()).decode(), v.encode().hex(), v.replace("/", "%2F"))
-      open("left.txt", "w").write(v)
-      raise SystemExit(1)
+      v=hunter2-canary/value
+      echo "greet.sh:1:1: error: $v"
+      printf %s "$v" | base64
+      printf %s "$v" | od -An -tx1 | tr -d ' \n'
+      echo " ${v/\//%2F}"
+      printf %s "$v" > left.txt
+      exit 1
     outputs: [left.txt]
 `
 

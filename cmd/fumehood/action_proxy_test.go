@@ -69,10 +69,12 @@ network contains {"rule": "house.hosts", "host": h} if {
 proposals:
   - id: page
     network: ['198.51.100.7:80']
-    language: python
+    language: bash
     code: |
-      import os, urllib.request
-      print(urllib.request.urlopen("http://198.51.100.7/", timeout=60).read().decode(), dict(os.environ))
+      exec 3<> /dev/tcp/198.51.100.7/80
+      printf 'GET / HTTP/1.0\r\nHost: 198.51.100.7\r\n\r\n' >&3
+      cat <&3
+      env
 `
 	s := w.act("pull_request", w.event("pull_request.opened.fork", nil), "INPUT_PLAN="+plan, "INPUT_NETWORK=policy", "HTTP_PROXY=http://user:"+password+"@"+proxy)
 	if s.outputs["conclusion"] != "success" || s.code != exitOK {

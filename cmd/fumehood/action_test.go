@@ -278,7 +278,7 @@ network contains {"rule": "house.hosts", "host": h} if {
 	h == "127.0.0.1:9"
 }
 `}, nil)
-	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: try, network: ['127.0.0.1:9'], language: python, code: \"import socket\\ntry: socket.create_connection(('198.51.100.7', 9), 60)\\nexcept OSError: pass\"}\n"
+	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: try, network: ['127.0.0.1:9'], language: bash, code: ': 2> /dev/null < /dev/tcp/198.51.100.7/9 || true'}\n"
 	event := w.event("pull_request.opened.fork", nil)
 	if s := w.act("pull_request", event, "INPUT_PLAN="+plan); s.outputs["denied"] != "1" {
 		t.Errorf("without the input: outputs %q\n%s", s.outputs, s.log)

@@ -19,7 +19,7 @@ import (
 // the gate's code. TestDeciderStalls of pkg/sandbox waits for a second.
 func TestE2EDeciderStalled(t *testing.T) {
 	t.Parallel()
-	r, from := stoppedEarly(t, "new", syscall.SIGSTOP)
+	r, from := stoppedEarly(t, "", syscall.SIGSTOP)
 	wait(t, "the end of the kernel's patience", func() bool { return r.marks.has(refusedMark) })
 	r.goOn(t)
 	code, report := r.end(t)

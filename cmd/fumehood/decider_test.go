@@ -33,24 +33,25 @@ const starts = 120
 // startingScript starts one program after another: either a new one each time,
 // which has not been decided before, or the same one repeatedly. When a program
 // starts, it opens its mark, a file of the workspace on the host, where it is
-// observed without fumehood's help. The script ends after three refusals.
+// observed without fumehood's help. The script ends after three refusals. Meanwhile it
+// opens the mark pulse again and again, which needs no program.
 const startingScript = `
-import os, subprocess, sys
-refused = 0
-for i in range(%d):
-    name = f"/tmp/p{i:03}" if "new" in sys.argv else "/tmp/p"
-    if not os.path.exists(name):
-        with open(name, "w") as f:
-            f.write("#!/bin/sh\n: < /workspace/marks/$1\necho ran $1\n")
-        os.chmod(name, 0o755)
-    try:
-        subprocess.run([name, f"{i:03}"])
-    except PermissionError:
-        print("refused", i, flush=True)
-        refused += 1
-        if refused == 3:
-            open("marks/refused").close()
-            sys.exit(1)
+(while :; do : < marks/pulse; read -t 0.05 <> <(:); done) &
+pulse=$! refused=0 code=0
+for i in $(seq -f %%03.0f 0 %d); do
+	"programs/${1:-$i}" "$i"
+	if [ $? = 126 ]; then
+		echo "refused $i"
+		refused=$((refused + 1))
+	fi
+	if [ $refused = 3 ]; then
+		: < marks/refused
+		code=1
+		break
+	fi
+done
+kill $pulse
+exit $code
 `
 
 // refusedMark is the mark that the command writes after three refusals.
@@ -62,7 +63,7 @@ type startingRun struct {
 	marks *marks
 }
 
-// stoppedEarly starts it, waits until a few programs have started, which are "new" ones
+// stoppedEarly starts it, waits until a few programs have started, which are new ones
 // or "the-same", and sends it sig. On a busy machine the command may be faster than this
 // test. It is then started again, because a late signal would have a different outcome.
 func stoppedEarly(t *testing.T, which string, sig syscall.Signal) (r startingRun, at time.Time) {
@@ -96,17 +97,21 @@ func startStarting(t *testing.T, which string) startingRun {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
+	const program = "#!/bin/sh\n: < /workspace/marks/$1\necho ran $1\n"
 	for i := range starts {
 		write(fmt.Sprintf("ws/marks/%03d", i), "")
+		write(fmt.Sprintf("ws/programs/%03d", i), program)
 	}
+	write("ws/programs/the-same", program)
+	write("ws/marks/"+pulseMark, "")
 	write("ws/marks/"+refusedMark, "")
 	write("ws/marks/"+settledMark, "")
-	write("ws/start.py", fmt.Sprintf(startingScript, starts))
-	write("plan.yaml", "schema: fumehood.plan/v1\nproposals:\n  - {id: starts, run: python3 start.py "+which+"}\n  - {id: after, run: echo after}\n")
+	write("ws/start.sh", fmt.Sprintf(startingScript, starts-1))
+	write("plan.yaml", "schema: fumehood.plan/v1\nproposals:\n  - {id: starts, run: bash start.sh "+which+"}\n  - {id: after, run: echo after}\n")
 	k := killedRun{dir: dir, log: filepath.Join(dir, "audit.jsonl")}
 	k.cmd = exec.Command(os.Args[0], "run", "--plan", filepath.Join(dir, "plan.yaml"), "--workspace", filepath.Join(dir, "ws"),
 		"--audit", k.log, "--report", filepath.Join(dir, "report.json"))
@@ -200,8 +205,8 @@ func between(times []time.Time, from, until time.Time) (n int) {
 // does the command.
 func TestDeciderStopped(t *testing.T) {
 	t.Parallel()
-	r, from := stoppedEarly(t, "new", syscall.SIGSTOP)
-	time.Sleep(time.Second) // during which the others would start
+	r, from := stoppedEarly(t, "", syscall.SIGSTOP)
+	r.marks.waitForPulses(t, 20) // during which the others would start
 	until := r.goOn(t)
 	code, report := r.end(t)
 	if n := between(r.marks.times(), from, until); n > 1 || between(r.marks.times(), until, time.Now()) < starts/4 {
@@ -258,7 +263,7 @@ func (r startingRun) wantAll(t *testing.T, code int, report proposal.Report) {
 // that ran, up to a marked end, and the next fumehood removes what is left.
 func TestDeciderKilled(t *testing.T) {
 	t.Parallel()
-	r, dead := stoppedEarly(t, "new", syscall.SIGKILL)
+	r, dead := stoppedEarly(t, "", syscall.SIGKILL)
 	checkNothingRuns(t, r.dir)
 	r.marks.settled(t)
 	if n, all := between(r.marks.times(), dead, time.Now()), len(r.marks.times()); n > 1 || all > starts*3/4 {
@@ -294,18 +299,15 @@ func (r startingRun) checkRemoved(t *testing.T) {
 		t.Errorf("the next run: %v\n%s", err, out)
 	}
 	// Another test's fumehood may be removing it.
-	for begin := time.Now(); len(left()) > 0 && time.Since(begin) < 10*time.Second; time.Sleep(50 * time.Millisecond) {
-	}
-	if len(left()) > 0 {
-		t.Errorf("the next one left %q", left())
-	}
+	wait(t, "the removal of what the killed one left", func() bool { return len(left()) == 0 })
 }
 
 // marks records when files of a directory are first opened, by any process.
 type marks struct {
-	dir  string
-	mu   sync.Mutex
-	seen map[string]time.Time
+	dir    string
+	mu     sync.Mutex
+	seen   map[string]time.Time
+	pulses int
 }
 
 func watchMarks(t *testing.T, dir string) *marks {
@@ -346,6 +348,24 @@ func (m *marks) note(name string, at time.Time) {
 	if _, known := m.seen[name]; name != "" && !known { // "" is the directory itself
 		m.seen[name] = at
 	}
+	if name == pulseMark {
+		m.pulses++
+	}
+}
+
+// pulseMark is the mark that the command opens about twenty times a second.
+const pulseMark = "pulse"
+
+// waitForPulses waits until the command has run for so many pulses from now on.
+func (m *marks) waitForPulses(t *testing.T, n int) {
+	t.Helper()
+	count := func() int {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.pulses
+	}
+	end := count() + n
+	wait(t, "the command's pulses", func() bool { return count() >= end })
 }
 
 func (m *marks) has(name string) bool {
@@ -381,5 +401,6 @@ func (m *marks) times() []time.Time {
 	programs := maps.Clone(m.seen)
 	delete(programs, refusedMark)
 	delete(programs, settledMark)
+	delete(programs, pulseMark)
 	return slices.SortedFunc(maps.Values(programs), time.Time.Compare)
 }

@@ -138,29 +138,17 @@ func processorTime(t *testing.T, pid int) time.Duration {
 // it is mapped.
 func (d mcpDesk) sandboxMemory(t *testing.T) (kb int) {
 	t.Helper()
-	for _, pid := range d.processes() {
+	for _, pid := range processesWith(d.dir) {
 		kb += resident(t, pid)
 	}
 	return kb
-}
-
-// processes returns the ids of the processes that name d's directory: runsc, its gofer and
-// gVisor's kernel.
-func (d mcpDesk) processes() (ids []int) {
-	out, _ := exec.Command("pgrep", "-f", d.dir).Output()
-	for _, word := range strings.Fields(string(out)) {
-		if id, err := strconv.Atoi(word); err == nil {
-			ids = append(ids, id)
-		}
-	}
-	return ids
 }
 
 // nothingLeft waits for the end of all processes, and looks for mounts, control groups,
 // network namespaces and directories of sandboxes.
 func (d mcpDesk) nothingLeft(t *testing.T) {
 	t.Helper()
-	wait(t, "the end of the processes", func() bool { return len(d.processes()) == 0 })
+	wait(t, "the end of the processes", func() bool { return !isRunning(d.dir) })
 	if mounts, err := os.ReadFile("/proc/self/mountinfo"); err != nil || strings.Contains(string(mounts), d.dir) {
 		t.Errorf("mounts are left: %v\n%s", err, mounts)
 	}
@@ -184,7 +172,7 @@ func openFiles(pid int) int {
 
 // groups returns the names of the sandbox's control groups.
 func (d mcpDesk) groups() (names []string) {
-	for _, pid := range d.processes() {
+	for _, pid := range processesWith(d.dir) {
 		data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 		names = append(names, sandboxGroup.FindAllString(string(data), -1)...)
 	}
@@ -216,7 +204,7 @@ func TestNightlyMCPLivesMany(t *testing.T) {
 		if got := w.call(t, 10*i+9, "end_session", nil); !strings.Contains(got, "ended:true") {
 			t.Fatalf("session %d: %s", i, got)
 		}
-		if left := d.processes(); len(left) > 0 {
+		if left := processesWith(d.dir); len(left) > 0 {
 			t.Errorf("after session %d: processes %v", i, left)
 		}
 		for _, group := range groups {
@@ -284,7 +272,7 @@ func TestNightlyMCPLivesTogether(t *testing.T) {
 			end.do(w)
 			_ = w.cmd.Wait()
 			d.verify(t, end.sealed)
-			wait(t, end.name+": the end of the processes", func() bool { return len(d.processes()) == 0 })
+			wait(t, end.name+": the end of the processes", func() bool { return !isRunning(d.dir) })
 			if end.sealed {
 				d.nothingLeft(t)
 			}

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"flag"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -114,6 +116,38 @@ func wait(t testing.TB, what string, done func() bool) {
 			t.Fatalf("waited %s in vain for %s", hang, what)
 		}
 	}
+}
+
+// isRunning reports whether a process has dir in its arguments, as those of a sandbox have.
+func isRunning(dir string) bool { return len(processesWith(dir)) > 0 }
+
+// processesWith returns the ids of the processes that have dir in their arguments.
+func processesWith(dir string) (ids []int) {
+	names, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil || len(names) == 0 {
+		panic("/proc is not mounted")
+	}
+	for _, name := range names {
+		if data, _ := os.ReadFile(name); bytes.Contains(data, []byte(dir)) {
+			id, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// countSleeps counts the sleeps that have started, by the events in the logs of a pattern.
+func countSleeps(t testing.TB, pattern string) (n int) {
+	t.Helper()
+	logs, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, log := range logs {
+		data, _ := os.ReadFile(log)
+		n += bytes.Count(data, []byte(`"exec":{"argv":["sleep"`))
+	}
+	return n
 }
 
 // treesum DIR FILE writes a digest of the names, modes, sizes, times, targets

@@ -6,7 +6,6 @@ package main
 
 import (
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -76,7 +75,7 @@ func TestNightlyMCPManyCalls(t *testing.T) {
 	w.in.Close()
 	_ = w.cmd.Wait()
 	d.verify(t, true)
-	if left := exec.Command("pgrep", "-f", d.dir).Run(); left == nil {
+	if isRunning(d.dir) {
 		t.Error("processes are left")
 	}
 }

@@ -124,7 +124,7 @@ func TestMCP(t *testing.T) {
 		{"run", map[string]any{"command": "cat deps/made more.csv"}, "made by set-up\nn\n3"},
 		{"run", map[string]any{"argv": []string{"curl", "https://evil.example"}}, "network.client"},
 		{"run", map[string]any{"command": "touch approved"}, "exit code 0"},
-		{"run_code", map[string]any{"language": "python", "code": "import csv\nprint(sum(int(r['n']) for r in csv.DictReader(open('data.csv'))) / 3)"}, "3.0"},
+		{"run_code", map[string]any{"language": "bash", "code": "sum=0; { read -r n; while read -r n; do sum=$((sum + n)); done; } < data.csv; echo \"sum $sum\""}, "sum 9"},
 		{"read_file", map[string]any{"path": "data.csv"}, "6"},
 		{"list_files", map[string]any{"pattern": "*.csv"}, "2 of 2 files"},
 		{"diff", nil, "added  approved 0"},
@@ -230,14 +230,10 @@ func (w wire) run(t *testing.T, id int, command string) {
 	w.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run","arguments":{"command":%s}}}`, id, data))
 }
 
-// started waits until the log has the start of a command that sleeps.
+// started waits until a command sleeps.
 func (d mcpDesk) started(t *testing.T) {
 	t.Helper()
-	wait(t, "the command", func() bool {
-		data, _ := os.ReadFile(filepath.Join(d.dir, "audit.jsonl"))
-		return strings.Contains(string(data), `"sleep"`) && strings.Count(string(data), `"kind":"start"`) >= 2
-	})
-	time.Sleep(300 * time.Millisecond)
+	wait(t, "the command", func() bool { return countSleeps(t, filepath.Join(d.dir, "audit.jsonl")) == 1 })
 }
 
 // TestMCPEnds ends a server while a command runs. Nothing stays behind, and the log is
@@ -274,7 +270,7 @@ func TestMCPEnds(t *testing.T) {
 				t.Errorf("the end took %s", took)
 			}
 			d.verify(t, end.sealed)
-			wait(t, "the end of the sandbox", func() bool { return exec.Command("pgrep", "-f", d.dir).Run() != nil })
+			wait(t, "the end of the sandbox", func() bool { return !isRunning(d.dir) })
 		})
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/open-policy-agent/opa/v1/rego"
+	opa "github.com/open-policy-agent/opa/v1/rego"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fumehood/fumehood/pkg/rootfs"
@@ -175,7 +175,7 @@ func query(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		input = values[0]
 	}
-	results, err := rego.New(rego.Query("answer := ["+args[1]+"]"), rego.Input(input)).Eval(context.Background())
+	results, err := opa.New(opa.Query("answer := ["+args[1]+"]"), opa.Input(input)).Eval(context.Background())
 	ts.Check(err)
 	if len(results) != 1 {
 		ts.Fatalf("%d answers", len(results))

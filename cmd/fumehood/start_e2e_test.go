@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
+//go:build linux && e2e
 
 package main
 
@@ -107,7 +107,7 @@ func tools() (names []string) {
 
 // A part of the texts is run here, whole plans in one sandbox each; the end-to-end
 // tests run all.
-func TestStarts(t *testing.T) {
+func TestE2EStarts(t *testing.T) {
 	t.Parallel()
 	var some []string
 	for i, text := range startTexts(t) {

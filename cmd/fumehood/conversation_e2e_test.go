@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
+//go:build linux && e2e
 
 package main
 
@@ -126,10 +126,10 @@ var conversations = map[string]struct {
 	},
 }
 
-// TestConversations has a scripted model talk to the real server over MCP: what the user's
+// TestE2EConversations has a scripted model talk to the real server over MCP: what the user's
 // task needs works, what hostile data asks for is refused, and the log and the report have all
 // of it without the secret.
-func TestConversations(t *testing.T) {
+func TestE2EConversations(t *testing.T) {
 	t.Parallel()
 	for name, c := range conversations {
 		t.Run(name, func(t *testing.T) {
