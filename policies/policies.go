@@ -34,3 +34,9 @@ var FS embed.FS
 //
 //go:embed options.txt
 var Options string
+
+// Compiled is the compiled form of FS and Options, for package policy. It is made by
+// go test ./pkg/policy -run TestCompiled -update.
+//
+//go:embed compiled.bin
+var Compiled string

@@ -19,6 +19,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/lint"
 	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/policies"
 )
 
 // A layer is one compiled policy with its prepared queries.
@@ -96,12 +97,23 @@ var shippedOnce = sync.OnceValues(func() (l *layer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err = compileLayer(context.Background(), s)
+	l, err = restoreLayer(s, policies.Compiled)
+	switch {
+	case err != nil:
+		return nil, err
+	case l == nil:
+		l, err = compileLayer(context.Background(), s)
+	default:
+		err = l.compile(initialPoints...)
+	}
 	if err == nil {
 		labelled([]*layer{l})
 	}
 	return l, err
 })
+
+// initialPoints are the points of the shipped policy that nearly every command needs.
+var initialPoints = []string{module.PointCommand, module.PointProposal}
 
 // compileShipped is a copy of the shipped layer: each engine labels its own.
 func compileShipped() (*layer, error) {
@@ -137,7 +149,7 @@ func compileLayer(ctx context.Context, s Layer) (*layer, error) {
 		})}
 	}
 	if l.shipped { // a test compiles the others; a command needs only some
-		return l, l.compile(module.PointCommand, module.PointProposal)
+		return l, l.compile(initialPoints...)
 	}
 	return l, l.compile(module.Points()...)
 }
@@ -225,7 +237,18 @@ func (l *layer) compilePoint(ctx context.Context, name, query string, modules ma
 	if name == module.PointExec {
 		compiler, query, c.beyond = guarded(compiler, module.Copies(own), query, l.spared()...)
 	}
-	c.query, err = rego.New(
+	if c.query, err = l.prepare(ctx, name, query, compiler); err != nil {
+		return c, err
+	}
+	if l.may(Allows) && name == module.PointProposal {
+		err = l.askPrograms(ctx, compiler)
+	}
+	return c, err
+}
+
+// prepare prepares a point's query.
+func (l *layer) prepare(ctx context.Context, name, query string, compiler *ast.Compiler) (rego.PreparedEvalQuery, error) {
+	prepared, err := rego.New(
 		rego.Compiler(compiler),
 		rego.Query(query),
 		rego.Store(l.data),
@@ -236,12 +259,9 @@ func (l *layer) compilePoint(ctx context.Context, name, query string, modules ma
 		rego.GenerateJSON(plainValue),
 	).PrepareForEval(ctx)
 	if err != nil {
-		return c, compileStop(l.name, err)
+		return prepared, compileStop(l.name, err)
 	}
-	if l.may(Allows) && name == module.PointProposal {
-		err = l.askPrograms(ctx, compiler)
-	}
-	return c, err
+	return prepared, nil
 }
 
 // spared are the compiler's stages that only find mistakes. The shipped layer skips them:

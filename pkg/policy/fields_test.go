@@ -20,7 +20,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-var update = flag.Bool("update", false, "write fields.json")
+var update = flag.Bool("update", false, "rewrite the files that are made from the source")
 
 // commentsOf reads the comments of the fields of the structs of a package's source, by
 // package, type and name in documents.
@@ -95,7 +95,7 @@ func golden(t *testing.T, name string, content []byte) {
 		}
 	}
 	if want, err := os.ReadFile(name); err != nil || !bytes.Equal(content, want) {
-		t.Errorf("%s is not what the source says: run go test ./pkg/policy -run TestFields -update twice; %v", name, err)
+		t.Errorf("%s is not what the source says: run go test ./pkg/policy -run %s -update twice; %v", name, t.Name(), err)
 	}
 }
 

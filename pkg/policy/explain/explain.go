@@ -182,7 +182,10 @@ func (v *Adviser) complete(ctx context.Context, docs []policy.Document, x *Expla
 // held are the rules at places.
 func (b *ruleIndex) held(places []module.Place, doc policy.Document) []HeldRule {
 	var held []HeldRule
-	for _, d := range b.about(allFiles) {
+	named := func(f policy.File) bool {
+		return slices.ContainsFunc(places, func(at module.Place) bool { return at.File == f.Name })
+	}
+	for _, d := range b.about(named) {
 		if slices.Contains(places, module.Place{Layer: b.layer.Name, File: d.file, Row: d.row}) && d.point == doc.Point {
 			held = append(held, d.heldRule(doc.Command))
 		}

@@ -213,8 +213,8 @@ func (v *Adviser) examplesOf(ctx context.Context, a proposal.Analysis, n Near) [
 		if b.layer.Label != n.Layer {
 			continue
 		}
-		for _, d := range b.about(allFiles) {
-			if d.file != n.File || d.row != n.Line {
+		for _, d := range b.about(func(f policy.File) bool { return f.Name == n.File }) {
+			if d.row != n.Line {
 				continue
 			}
 			for _, text := range d.match[:min(len(d.match), maxExamples)] {

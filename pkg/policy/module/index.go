@@ -40,10 +40,11 @@ type indexer struct {
 
 // indexed makes compiler rewrite the rules. The stage is after names are resolved, so that
 // a local variable is never taken for a rule, and before bodies are split.
-func indexed(compiler *ast.Compiler, document reflect.Type) *ast.Compiler {
+func indexed(compiler *ast.Compiler, document reflect.Type) (*ast.Compiler, *indexer) {
 	x := &indexer{document, map[string][]*ast.Rule{}, map[string]ast.Value{}, map[*ast.Location]bool{}}
-	return compiler.WithStageAfterID(ast.StageCheckUnusedImports, ast.CompilerStageDefinition{Name: "AddIndex", MetricName: "compile_stage_add_index", Stage: x.add}).
+	compiler.WithStageAfterID(ast.StageCheckUnusedImports, ast.CompilerStageDefinition{Name: "AddIndex", MetricName: "compile_stage_add_index", Stage: x.add}).
 		WithStageAfterID(ast.StageBuildRuleIndices, ast.CompilerStageDefinition{Name: "RemoveIndex", MetricName: "compile_stage_remove_index", Stage: x.remove})
+	return compiler, x
 }
 
 func (x *indexer) add(c *ast.Compiler) *ast.Error {
@@ -53,21 +54,23 @@ func (x *indexer) add(c *ast.Compiler) *ast.Error {
 			x.rules[path] = append(x.rules[path], r)
 		}
 	}
-	return x.each(c, x.sharpen)
+	return eachRule(c, x.sharpen)
 }
 
 // remove removes the added conditions: the index has read them, and they need not be
 // evaluated.
 func (x *indexer) remove(c *ast.Compiler) *ast.Error {
-	return x.each(c, func(r *ast.Rule) {
-		r.Body = slices.DeleteFunc(r.Body, func(e *ast.Expr) bool { return x.added[e.Location] })
-		for i, e := range r.Body {
-			e.Index = i
-		}
-	})
+	return eachRule(c, func(r *ast.Rule) { removeExprs(r, func(e *ast.Expr) bool { return x.added[e.Location] }) })
 }
 
-func (x *indexer) each(c *ast.Compiler, do func(*ast.Rule)) *ast.Error {
+func removeExprs(r *ast.Rule, indexOnly func(*ast.Expr) bool) {
+	r.Body = slices.DeleteFunc(r.Body, indexOnly)
+	for i, e := range r.Body {
+		e.Index = i
+	}
+}
+
+func eachRule(c *ast.Compiler, do func(*ast.Rule)) *ast.Error {
 	for _, m := range c.Modules {
 		for _, r := range m.Rules {
 			for ; r != nil; r = r.Else {

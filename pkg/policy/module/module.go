@@ -47,14 +47,18 @@ func Guard(layer string, err *error) {
 // Compile compiles the modules of a point, whose input is document, without the spared
 // stages. The caller checks whether the compiler Failed.
 func Compile(point string, document reflect.Type, modules map[string]*ast.Module, strict bool, spared ...ast.StageID) *ast.Compiler {
-	compiler := ast.NewCompiler().
+	compiler, _ := newCompiler(point, document, strict, spared...)
+	compiler.Compile(modules)
+	return compiler
+}
+
+func newCompiler(point string, document reflect.Type, strict bool, spared ...ast.StageID) (*ast.Compiler, *indexer) {
+	return indexed(ast.NewCompiler().
 		WithSkipStages(spared...).
 		WithCapabilities(CapabilitiesAt(point)).
 		WithStrict(strict).
 		WithDefaultRegoVersion(ast.RegoV1).
-		WithSchemas(schemaSet(document))
-	indexed(compiler, document).Compile(modules)
-	return compiler
+		WithSchemas(schemaSet(document)), document)
 }
 
 // Copies are for code that changes modules; a compiler makes its own copies.
