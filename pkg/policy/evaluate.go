@@ -110,7 +110,7 @@ func (l *layer) conditions(ctx context.Context, point string) *Conditions {
 		}
 	}
 	module.Expire(modules, l.now)
-	compiler := module.Compile(point, documentOf(point), module.ForPoint(point, modules, module.NewGraph(modules)), false)
+	compiler := module.Compile(point, documentOf(point), module.ForPoint(point, modules, module.NewGraph(modules)), false, l.spared()...)
 	if compiler.Failed() {
 		return nil
 	}
