@@ -90,8 +90,11 @@ func defineTrust(cmd *cobra.Command, trust *audit.Trust, checkpoint bool) {
 			f.Var((*reportFlag)(trust), "report", "`FILE` take the key and the checkpoint from this report")
 		}
 	})
-	if cli.NoFiles(cmd, "key"); checkpoint {
+	cli.NoFiles(cmd, "key")
+	if checkpoint {
 		cli.NoFiles(cmd, "checkpoint")
+		cmd.MarkFlagsMutuallyExclusive("report", "key")
+		cmd.MarkFlagsMutuallyExclusive("report", "checkpoint")
 	}
 }
 
@@ -106,8 +109,8 @@ func (t *reportFlag) Set(name string) error {
 	switch {
 	case err != nil:
 		return err
-	case r.Audit == nil:
-		return errors.New("the report is has no audit log")
+	case r.Audit == nil || r.Audit.Key == "":
+		return errors.New("the report names no audit log")
 	}
 	t.Key, t.Checkpoint = r.Audit.Key, r.Audit.Checkpoint
 	return nil
