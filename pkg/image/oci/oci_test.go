@@ -535,6 +535,41 @@ func (k keys) Resolve(r authn.Resource) (authn.Authenticator, error) {
 	return authn.Anonymous, nil
 }
 
+// A reference to a tag is refused with the digest that it has now, if the registry says it to these
+// credentials.
+func TestTagHint(t *testing.T) {
+	image := layers(t, []file{f("a", "1")})
+	inner := fakeregistry.New(fakeregistry.Logger(log.New(io.Discard, "", 0)))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, _ := r.BasicAuth(); r.Method != http.MethodPut && r.Method != http.MethodPost && password == "" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	host := strings.TrimPrefix(server.URL, "http://")
+	request, err := http.NewRequest(http.MethodPut, server.URL+"/v2/acme/x/manifests/12", bytes.NewReader(image.Blobs[image.Digest]))
+	must(t, err)
+	request.Header.Set("Content-Type", ocitest.TypeManifest)
+	response, err := http.DefaultClient.Do(request)
+	must(t, err)
+	response.Body.Close()
+	if response.StatusCode != http.StatusCreated {
+		t.Fatal(response.Status)
+	}
+	for tag, want := range map[string]string{"12": "its digest is now " + image.Digest + ":", "13": "add the image's digest"} {
+		o := options(t)
+		o.Keys = keys{host}
+		_, err = Open(t.Context(), Registry+host+"/acme/x:"+tag, o)
+		wantCode(t, err, CodeUnpinned)
+		if f := proposal.FailureOf(err); f == nil || !strings.Contains(f.Hint, want) {
+			t.Errorf("%s: %+v", tag, f)
+		}
+	}
+}
+
 // An address that storage signed, and credentials, are in no error.
 func TestErrorsHaveNoCredentials(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
 // The prefixes of the references that Parse accepts.
@@ -87,13 +86,9 @@ func (r Reference) String() string {
 func (r Reference) askDigest(ctx context.Context, keys authn.Keychain) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	tag, err := name.NewTag(r.Target + ":" + r.tag)
+	s, err := dial(ctx, r, keys)
 	if err != nil {
 		return ""
 	}
-	found, err := remote.Head(tag, remote.WithContext(ctx), remote.WithAuthFromKeychain(keys))
-	if err != nil {
-		return ""
-	}
-	return found.Digest.String()
+	return s.find(ctx, r.tag)
 }

@@ -170,21 +170,21 @@ const (
 
 // dial authenticates to the registry of r, with the credentials of keys for it. They are sent
 // to the registry and to the token server that it names, never to where it redirects.
-func dial(ctx context.Context, r Reference, keys authn.Keychain) (source, error) {
+func dial(ctx context.Context, r Reference, keys authn.Keychain) (s registry, err error) {
 	repo, err := name.NewRepository(r.Target)
 	if err != nil {
-		return nil, cannotPull(r.Target, err)
+		return s, cannotPull(r.Target, err)
 	}
 	auth, err := authn.Resolve(ctx, keys, repo)
 	if err != nil {
-		return nil, cannotPull(r.Target, err)
+		return s, cannotPull(r.Target, err)
 	}
 	plain := http.DefaultTransport.(*http.Transport).Clone()
 	plain.ResponseHeaderTimeout, plain.MaxResponseHeaderBytes = answerTime, 1<<20
 	plain.DialContext = (&net.Dialer{Timeout: 30 * time.Second}).DialContext
 	signed, err := transport.NewWithContext(ctx, repo.Registry, auth, transport.NewRetry(plain), []string{repo.Scope(transport.PullScope)})
 	if err != nil {
-		return nil, cannotPull(r.Target, err)
+		return s, cannotPull(r.Target, err)
 	}
 	client := &http.Client{Transport: signed, CheckRedirect: checkRedirect}
 	return registry{client, url.URL{Scheme: repo.Scheme(), Host: repo.RegistryStr(), Path: "/v2/" + repo.RepositoryStr() + "/"}}, nil
@@ -212,17 +212,36 @@ var accepted = strings.Join([]string{
 	"application/vnd.docker.distribution.manifest.list.v2+json", "application/vnd.docker.distribution.manifest.v2+json",
 }, ",")
 
-func (r registry) open(ctx context.Context, kind string, digest v1.Hash) (io.ReadCloser, error) {
+// request sends a request about a digest, or about the tag of a manifest.
+func (r registry) request(ctx context.Context, method, kind, reference string) (*http.Response, error) {
 	at := r.base
-	at.Path += kind + "/" + digest.String()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	at.Path += kind + "/" + reference
+	req, err := http.NewRequestWithContext(ctx, method, at.String(), nil)
 	if err != nil {
 		return nil, err
 	}
 	if kind == manifests {
 		req.Header.Set("Accept", accepted)
 	}
-	resp, err := r.client.Do(req)
+	return r.client.Do(req)
+}
+
+// find returns the digest that a tag has now, "" if the registry does not say.
+func (r registry) find(ctx context.Context, tag string) string {
+	resp, err := r.request(ctx, http.MethodHead, manifests, tag)
+	if err != nil {
+		return ""
+	}
+	resp.Body.Close()
+	digest, err := v1.NewHash(resp.Header.Get("Docker-Content-Digest"))
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return ""
+	}
+	return digest.String()
+}
+
+func (r registry) open(ctx context.Context, kind string, digest v1.Hash) (io.ReadCloser, error) {
+	resp, err := r.request(ctx, http.MethodGet, kind, digest.String())
 	if err != nil {
 		return nil, cannotPull(r.base.Host, err)
 	}
