@@ -15,7 +15,7 @@ import (
 )
 
 // unreads is the number of connections that a test opens and does not read.
-func unreads(t *testing.T) int { return min(unreadConnections, sample.Rounds(t, 1000, 200, 50)) }
+func unreads(t *testing.T) int { return min(unreadConnections, sample.Rounds(t, 1000, 80, 10)) }
 
 // maxUnread is the maximum memory the process may use with n of them.
 func maxUnread(n int) float64 { return 160e6 + unreadEach*float64(n) }

@@ -104,14 +104,15 @@ func TestParkedFlowIsWritten(t *testing.T) {
 func TestJoinerIsBounded(t *testing.T) {
 	t.Parallel()
 	var j joiner
+	const n = maxPlaces + 2*maxParked
 	ready := 0
-	for i := range 3 * maxPlaces {
+	for i := range n {
 		address := fmt.Sprintf("tcp 10.%d.%d.1:80", i>>8&255, i&255)
 		j.called(dialled(0, i, "/x", address))
 		j.called(dialled(0, i, "/x", "tcp 192.0.2.1:1"))
 		ready += len(j.joined(flow(0, proposal.EventConnection, "n", "198.18.0.5:443")))
 	}
-	if len(j.calls) > maxPlaces || len(j.calls["192.0.2.1:1"]) != maxCallers || len(j.parked) != maxParked || ready+maxParked != 3*maxPlaces {
+	if len(j.calls) > maxPlaces || len(j.calls["192.0.2.1:1"]) != maxCallers || len(j.parked) != maxParked || ready+maxParked != n {
 		t.Errorf("%d places, %d callers, %d parked, %d ready", len(j.calls), len(j.calls["192.0.2.1:1"]), len(j.parked), ready)
 	}
 }

@@ -92,14 +92,14 @@ func (w *walk) content(path string, info fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
+	if w.bytes -= info.Size(); w.bytes < 0 {
+		return fmt.Errorf("more than %d bytes", int64(MaxBytes))
+	}
 	sum := sha256.New()
-	n, err := io.Copy(sum, io.LimitReader(f, min(w.bytes, info.Size())+1))
-	w.bytes -= n
+	n, err := io.Copy(sum, io.LimitReader(f, info.Size()+1))
 	switch {
 	case err != nil:
 		return err
-	case w.bytes < 0:
-		return fmt.Errorf("more than %d bytes", int64(MaxBytes))
 	case n != info.Size() || !os.SameFile(info, opened):
 		return fmt.Errorf("file %q changed while it was read", path)
 	}

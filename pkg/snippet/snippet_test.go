@@ -98,7 +98,7 @@ func TestDeepNames(t *testing.T) {
 	for _, text := range sample.Of(t, []string{
 		strings.Repeat("exec('", 500), "import os\nos" + strings.Repeat(".a", 20000), "exec(" + strings.Repeat("'a'+", 10000) + "'a')",
 		"exec('" + strings.Repeat(`exec(\'`, 200) + "')", "a=" + strings.Repeat("f(", 10000), strings.Repeat("a = b = ", 5000) + "eval",
-	}, 1, 6) {
+	}, 3, 6) {
 		Analyze("python", text)
 		Analyze("javascript", text)
 	}

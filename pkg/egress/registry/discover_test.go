@@ -234,7 +234,7 @@ func TestDiscoverFails(t *testing.T) {
 		{"no JSON", "npm", "npm", say("https://npm.example"), "cannot read the output of npm config"},
 		{"no registry", "npm", "npm", say("{}"), "invalid registry URL"},
 		{"not a URL", "npm", "npm", say(`{"registry":"ada:canary@npm.example"}`), "invalid registry URL"},
-		{"answer without end", "npm", "npm", "while :; do echo canary; done | /usr/bin/head -c 9000000", "too long"},
+		{"answer without end", "npm", "npm", "/usr/bin/yes canary | /usr/bin/head -c 9000000", "too long"},
 		{"direct only", "go", "go", say(`{"GOPROXY":"direct","GOSUMDB":"off"}`), "names no host"},
 		{"off", "go", "go", say(`{"GOPROXY":"off,https://go.example","GOSUMDB":""}`), "names no host"},
 		{"pip exits", "pypi", "pip", "exit 3", "cannot ask pip"},

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -174,7 +175,7 @@ func TestRedirectPassesUnharmed(t *testing.T) {
 }
 
 func TestBigBodiesStream(t *testing.T) {
-	const size = 32 << 20
+	size := int64(sample.Rounds(t, 32, 8, 1)) << 20
 	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.NewResponseController(w).EnableFullDuplex()
 		sum := sha256.New()

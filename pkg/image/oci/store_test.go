@@ -173,7 +173,7 @@ func TestStoreTogether(t *testing.T) {
 // A process that is killed while it makes an image leaves nothing that is used.
 func TestStoreKilled(t *testing.T) {
 	o := options(t)
-	image := layers(t, []file{f("a", strings.Repeat("x", 64<<20))})
+	image := layers(t, []file{f("a", strings.Repeat("x", 24<<20))})
 	value := Layout + image.Layout(t)
 	for n := range 8 {
 		cmd := opener(t, value, o.Dir)
@@ -185,7 +185,7 @@ func TestStoreKilled(t *testing.T) {
 	i, err := Open(t.Context(), value, o)
 	must(t, err)
 	defer i.Close()
-	if read(t, i.Path)["a"] != strings.Repeat("x", 64<<20) || count(t, o.Dir, "") != 3 {
+	if read(t, i.Path)["a"] != strings.Repeat("x", 24<<20) || count(t, o.Dir, "") != 3 {
 		t.Errorf("%d files in the store; want the image, its description and the lock", count(t, o.Dir, ""))
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
 const token = "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"
@@ -67,7 +69,11 @@ func TestLive(t *testing.T) {
 func TestLiveByParts(t *testing.T) {
 	mask := "hunter2hunter2"
 	text := "before\n" + mask + " " + token + "\nname " + key + "tail " + mask
-	for size := 1; size < 120; size++ {
+	sizes := make([]int, 119)
+	for i := range sizes {
+		sizes[i] = i + 1
+	}
+	for _, size := range sample.Of(t, sizes, 5, 20) {
 		var parts []string
 		for part := range slices.Chunk([]byte(text), size) {
 			parts = append(parts, string(part))

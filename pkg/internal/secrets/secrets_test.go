@@ -207,6 +207,9 @@ func hardest(s *Scanner) string {
 }
 
 func TestTimeIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("searches for a second; run without -short")
+	}
 	s := scanner(t)
 	list := s.find(hardest(s), maxFound, budget{limit: -1})
 	if len(list) != 1 || list[0].rule != Unscanned {

@@ -6,8 +6,9 @@ package secrets
 
 import "testing"
 
-// With the tag nightly this test tries all of its cases: see
+// With the tag nightly these tests try all of their cases: see
 // pkg/internal/sample.
 
 func TestNightlyMasksInEveryForm(t *testing.T) { TestMasksInEveryForm(t) }
 func TestNightlySlowText(t *testing.T)         { TestSlowText(t) }
+func TestNightlyLiveByParts(t *testing.T)      { TestLiveByParts(t) }

@@ -74,7 +74,7 @@ func TestBombs(t *testing.T) {
 		"f-strings": "f'{", "indent": "if a:\n ", "comma": "a,", "minus": "-", "await": "await ", "arrows": "a=>", "templates": "`${", "generics": "a<", "jsx": "<a>",
 		"quotes": "'", "NUL": "\x00", "broken": ")(]", "if-else": "a if b else ", "subscripts": "a[", "regex": "/a", "question": "a?", "types": "type a=", "async": "async ",
 	}
-	for _, name := range sample.Keys(t, units, 6, 26) {
+	for _, name := range sample.Keys(t, units, 12, 26) {
 		for language := range machines {
 			clock := cputime.Start()
 			tree, err := Parse(t.Context(), language, repeat(units[name]))
