@@ -192,10 +192,23 @@ func (m *modelReview) ask(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	m.talk.do = session.Do
 	m.talk.setting = setting{rounds: m.Rounds, guidance: m.guidance, tools: g.Toolchains(), diff: m.commits.diff, head: readWithin(m.commits.path(proposal.SideHead)),
 		room: int(min(maxWholeFiles, m.Budget.Input(wholeShare)/int64(m.Rounds)))}
-	err = session.SetUp(ctx, func(r proposal.Record) { m.talk.setting.setup = append(m.talk.setting.setup, r) })
+	return m.converse(ctx, session)
+}
+
+// A commandSession is what a conversation needs of a gate.Session.
+type commandSession interface {
+	SetUp(ctx context.Context, each func(proposal.Record)) error
+	Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error)
+	Close() (proposal.Report, error)
+}
+
+// converse has the conversation with the commands of a session, and closes the session. An error
+// of the conversation is returned, except when closing fails too.
+func (m *modelReview) converse(ctx context.Context, session commandSession) error {
+	m.talk.do = session.Do
+	err := session.SetUp(ctx, func(r proposal.Record) { m.talk.setting.setup = append(m.talk.setting.setup, r) })
 	if err == nil {
 		err = m.talk.run(ctx)
 	}
