@@ -194,7 +194,34 @@ func TestRecorded(t *testing.T) {
 			if cause != nil {
 				checkEvidence(t, r, cause)
 			}
+			checkSubject(t, tt.want, run+"\n"+stdout+stderr, tt.events)
+			r.Result.ExitCode = 0
+			if cause := Of(r); cause != nil || code == 0 {
+				t.Errorf("exit %d; with exit 0: %s", code, describe(cause))
+			}
 		})
+	}
+}
+
+// checkSubject is a second opinion on the table: the subject of a cause is in what the tool
+// printed, and a service is one that the tool names or whose port it names or called.
+func checkSubject(t *testing.T, want, printed string, events []proposal.Event) {
+	t.Helper()
+	parts := strings.Split(want, " | ")
+	if len(parts) < 3 {
+		return
+	}
+	for _, event := range events {
+		printed += "\n" + event.Address
+	}
+	subject := parts[2]
+	if port := map[string]string{"redis": "6379", "postgres": "5432", "mysql": "3306"}[subject]; parts[0] == proposal.CauseService && !strings.Contains(printed, port) {
+		t.Errorf("the port of %s is not in\n%s", subject, printed)
+	}
+	for _, word := range strings.Fields(subject) {
+		if parts[0] != proposal.CauseService && !strings.Contains(printed, word) {
+			t.Errorf("%q is not in\n%s", word, printed)
+		}
 	}
 }
 
