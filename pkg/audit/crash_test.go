@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -16,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
 // TestMain lets the test binary act as the process that is killed.
@@ -188,13 +189,14 @@ func TestKilledAtEachStep(t *testing.T) {
 }
 
 func TestKilledAtRandom(t *testing.T) {
+	random := sample.Random(t)
 	for range 10 {
 		cmd, out, path, stderr := startChild(t, "none")
 		// The first acknowledgement says that the log exists.
 		if !out.Scan() || out.Text() != "0" {
 			t.Fatalf("no first entry: %s", stderr)
 		}
-		time.AfterFunc(time.Duration(rand.IntN(40_000))*time.Microsecond, func() { cmd.Process.Kill() })
+		time.AfterFunc(time.Duration(random.IntN(40_000))*time.Microsecond, func() { cmd.Process.Kill() })
 		count := int64(1)
 		for out.Scan() {
 			if out.Text() == fmt.Sprint(count) { // the last line may be cut

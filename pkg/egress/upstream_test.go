@@ -265,10 +265,10 @@ func TestUpstreamHangs(t *testing.T) {
 	for end := time.Now().Add(time.Minute); len(c.take()) == 0 && time.Now().Before(end); {
 		time.Sleep(5 * time.Millisecond)
 	}
-	began := time.Now()
-	if err := g.End(); err != nil || time.Since(began) > 10*time.Second {
-		t.Errorf("%v after %s", err, time.Since(began))
+	if err := g.End(); err != nil {
+		t.Error(err)
 	}
+	// It was cut: a Dial that the proxy kept waiting until its time was up says something else.
 	if lines := r.lines(); !slices.Contains(lines, "connection allowed.example 9.9.9.9:443 allow (cut)") {
 		t.Errorf("reported %s", strings.Join(lines, "\n"))
 	}

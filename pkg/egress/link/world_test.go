@@ -5,12 +5,15 @@ package link
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -165,6 +168,52 @@ func (w *world) mustDial(t testing.TB, network, address string) net.Conn {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// answerAll answers every question.
+func answerAll(context.Context, string, []byte) []byte { return []byte("answer") }
+
+// waitForAnswer asks the gateway a question, which answerAll answers. Frames arrive in their order:
+// what the link sent before has arrived too.
+func waitForAnswer(t testing.TB, w *world) {
+	t.Helper()
+	c := w.mustDial(t, "udp", at(w.space.Segment.Gateway.V4, 53))
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	_, err := io.WriteString(c, "question")
+	if err == nil {
+		_, err = c.Read(make([]byte, 100))
+	}
+	if err != nil {
+		t.Fatalf("no answer: %v", err)
+	}
+}
+
+// isReadable reports whether data has arrived on c. It does not wait.
+func isReadable(t testing.TB, c net.Conn) (readable bool) {
+	t.Helper()
+	raw, err := c.(syscall.Conn).SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) {
+			n, _, err := unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
+			readable = n > 0 && err == nil
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readable
+}
+
+// isDialing reports whether the kernel inside has sent a SYN to a port that was not answered.
+func isDialing(t testing.TB, w *world, port int) (dialing bool) {
+	t.Helper()
+	w.inside(t, func() error {
+		table, err := os.ReadFile("/proc/thread-self/net/tcp")
+		dialing = strings.Contains(string(table), fmt.Sprintf(":%04X 02 ", port)) // TCP_SYN_SENT
+		return err
+	})
+	return dialing
 }
 
 // eventually waits until the condition holds; what describes it.

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/pkg/image"
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -327,6 +328,7 @@ func TestTooLarge(t *testing.T) {
 // THREATS 68: processes that make and read the same layer at once, and are killed at any
 // moment, leave a whole layer or none, and nothing else after the next Open.
 func TestProcessesAtOnce(t *testing.T) {
+	random := sample.Random(t)
 	dir := filepath.Join(t.TempDir(), "layers")
 	for range 10 {
 		var writers []*exec.Cmd
@@ -345,7 +347,7 @@ func TestProcessesAtOnce(t *testing.T) {
 			})
 			writers = append(writers, cmd)
 		}
-		time.Sleep(time.Duration(30+rand.IntN(60)) * time.Millisecond)
+		time.Sleep(time.Duration(30+random.IntN(60)) * time.Millisecond)
 		for _, cmd := range writers {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()

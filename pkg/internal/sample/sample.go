@@ -10,7 +10,10 @@ package sample
 import (
 	"cmp"
 	"maps"
+	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -52,4 +55,19 @@ func one(t testing.TB, all, normal, short int) int {
 		return short
 	}
 	return normal
+}
+
+// Random returns random numbers, for moments and places that no list can hold. It logs their seed,
+// and takes it from FUMEHOOD_TEST_SEED if that is set: a failure can be repeated.
+func Random(t testing.TB) *rand.Rand {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv("FUMEHOOD_TEST_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("FUMEHOOD_TEST_SEED: %v", err)
+		}
+	}
+	t.Logf("FUMEHOOD_TEST_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
 }

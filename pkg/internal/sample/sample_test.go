@@ -23,3 +23,11 @@ func TestOf(t *testing.T) {
 		t.Errorf("%d rounds, want %d", got, len(want))
 	}
 }
+
+// TestRandom checks that a seed gives the same numbers again.
+func TestRandom(t *testing.T) {
+	t.Setenv("FUMEHOOD_TEST_SEED", "7")
+	if a, b := Random(t).Uint64(), Random(t).Uint64(); a != b {
+		t.Errorf("%d, then %d", a, b)
+	}
+}
