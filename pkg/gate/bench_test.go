@@ -38,7 +38,7 @@ sorted(one() for _ in range(101))[50] * 1000`
 //
 //	go test ./pkg/gate -run '^$' -bench Next -benchtime 300x
 func BenchmarkNext(b *testing.B) {
-	s := open(b, newGate(b, gate.Options{}), gate.SessionOptions{})
+	s := open(b, newGateAlone(b, gate.Options{}), gate.SessionOptions{})
 	n := 0
 	do := func(p proposal.Proposal) (proposal.Record, time.Duration) {
 		n++
@@ -115,7 +115,7 @@ func BenchmarkSession(b *testing.B) {
 	var sessions []*gate.Session
 	g := make([]*gate.Gate, 8)
 	for i := range g {
-		g[i] = newGate(b, gate.Options{})
+		g[i] = newGateAlone(b, gate.Options{})
 	}
 	for b.Loop() {
 		at := len(ready) % len(g)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -40,160 +41,28 @@ func described(r proposal.Record) string {
 	return strings.Join(words, "; ")
 }
 
-// Code keeps its state, with every decision and record that other commands have.
-func TestCells(t *testing.T) {
-	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
-	var got []string
-	for i, p := range []proposal.Proposal{
-		cell("", "python", "x = 40\nprint('hello')"),
-		cell("", "python", "x + 2"),
-		cell("", "python", "1 / 0"),
-		{Language: "python", Code: "x", Context: "other"},
-		{Run: "echo between; cat /proc/1/comm"},
-		cell("", "python", "import subprocess; subprocess.run(['echo', 'child']).returncode"),
-		cell("", "python", "open('made', 'w').write('by a cell'); x"),
-		{Run: "cat made"},
-		cell("", "javascript", "const a = [1, 2]; console.log(a.length)"),
-		cell("", "javascript", "a.concat(3)"),
-		cell("", "javascript", "console.log(a.length + 5)"),
-		cell("", "javascript", "console.log('again', a.length); throw new TypeError('x')"),
-		cell("", "python", "import os; os.system('curl https://x.example')"),
-		cell("", "python", "x * 2"),
-	} {
-		p.ID = fmt.Sprint("p", i)
-		got = append(got, described(do(t, s, p)))
-	}
-	want := []string{
-		"exit code 0; hello", "exit code 0; = 42", "exit code 1; ZeroDivisionError", "exit code 1; NameError", "exit code 0; between\ninit",
-		"exit code 0; child; = 0", "exit code 0; = 40", "exit code 0; by a cell", "exit code 0; 2", "exit code 0; = [ 1, 2, 3 ]",
-		"exit code 0; 7", "exit code 1; again 2; TypeError", "", "exit code 0; = 80",
-	}
-	want[12] = got[12]
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	t.Log(got[12])
-	report, err := s.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkLog(t, report, true)
-	for _, r := range report.Records {
-		if r.Result != nil && !r.Result.Observations.Complete {
-			t.Errorf("%s: what it did is not completely recorded", r.Proposal.ID)
-		}
-	}
-}
-
-// A cell that takes too long is interrupted and keeps its state; an interpreter that ends, or
-// does not stop, loses it. Nothing of that ends the session.
-func TestCellEnds(t *testing.T) {
-	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
-	slow := cell("slow", "python", "x = 1\nimport time\ntime.sleep(100)")
-	slow.Timeout = proposal.Duration(time.Second)
-	stuck := cell("stuck", "python", "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass")
-	stuck.Timeout = proposal.Duration(time.Second)
-	for _, step := range []struct {
-		p    proposal.Proposal
-		want string
-	}{
-		{slow, "timed out"},
-		{cell("kept", "python", "x"), "exit code 0; = 1"},
-		{cell("dies", "python", "import os; os._exit(7)"), "exit code 7"},
-		{cell("lost", "python", "x"), "exit code 1; NameError"},
-		{cell("again", "python", "x = 2"), "exit code 0"},
-		{stuck, "timed out"},
-		{cell("gone", "python", "x"), "exit code 1; NameError"},
-		{cell("killed", "python", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"), "SIGKILL"},
-		{cell("on", "python", "print(1)"), "exit code 0; 1"},
-	} {
-		if got := described(do(t, s, step.p)); !strings.HasPrefix(got, step.want) {
-			t.Errorf("%s: %s, want %s", step.p.ID, got, step.want)
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	r, err := s.Do(ctx, cell("cancelled", "python", "y = 1\nimport time\ntime.sleep(100)"))
-	if err != nil && !errors.Is(err, context.DeadlineExceeded) || r.Result == nil || r.Result.Detail != "the run was interrupted" {
-		t.Errorf("%+v, %v", r.Result, err)
-	}
-	if got := described(do(t, s, cell("after", "python", "y"))); got != "exit code 0; = 1" {
-		t.Errorf("after a cancelled cell: %s", got)
-	}
-	report, err := s.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkLog(t, report, true)
-}
-
-// headless is a program whose first thread ends while another writes, which gVisor shows as a
-// zombie.
-const headless = `import ctypes, threading, time
-def beat():
-    while True:
-        open('beat', 'a').write('.')
-        time.sleep(0.01)
-threading.Thread(target=beat).start()
-ctypes.CDLL(None).syscall(60, 0)`
-
-// What a command leaves behind ends with it, also beside interpreters, which live on.
+// What a command leaves behind ends with it, also beside shells, which live on, and also if it is
+// a process whose first thread has ended, which gVisor shows as a zombie.
 func TestCellsSurviveSweep(t *testing.T) {
-	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
-	if _, err := s.Put(t.Context(), "headless.py", []byte(headless)); err != nil {
-		t.Fatal(err)
-	}
+	t.Parallel()
+	workspace := t.TempDir()
+	testprogram.Install(t, workspace)
+	s := open(t, newGate(t, gate.Options{Workspace: workspace}), gate.SessionOptions{})
 	for i, step := range []struct {
 		p    proposal.Proposal
 		left int
 		want string
 	}{
-		{cell("", "python", "x = 40"), 0, "exit code 0"},
-		{cell("", "python", "import subprocess\nchild = subprocess.Popen(['sleep', '600'])"), 0, "exit code 0"},
-		{proposal.Proposal{Run: "python3 headless.py & until [ -s beat ]; do sleep 0.05; done; sleep 600 & exit 3"}, 2, "exit code 3"},
+		{cell("", "bash", "x=40"), 0, "exit code 0"},
+		{proposal.Proposal{Run: "./testprogram headless beat & until [ -s beat ]; do sleep 0.05; done; sleep 600 & exit 3"}, 2, "exit code 3"},
 		{proposal.Proposal{Run: "cat beat > first; sleep 0.3; cmp first beat && echo quiet"}, 0, "exit code 0; quiet"},
-		{cell("", "python", "child.poll(), x"), 0, "exit code 0; = (None, 40)"},
-		{cell("", "python", "child.kill(); child.wait()"), 0, "exit code 0; = -9"},
+		{cell("", "bash", "echo $x"), 0, "exit code 0; 40"},
 	} {
 		step.p.ID = fmt.Sprint("p", i)
 		r := do(t, s, step.p)
 		if got := described(r); got != step.want || r.Result.Leftover != step.left {
-			t.Errorf("%s: %s, %d left; want %s, %d", step.p.ID, got, r.Result.Leftover, step.want, step.left)
+			t.Errorf("%s: %s, want %s, %d", step.p.ID, got, step.want, step.left)
 		}
-	}
-	report, err := s.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkLog(t, report, true)
-}
-
-// Variables of a cell are policy's to decide, and are there only while the cell runs, even if
-// it is the one that starts the interpreter.
-func TestCellEnv(t *testing.T) {
-	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
-	with := func(p proposal.Proposal, name, value string) proposal.Proposal {
-		p.Env = map[string]string{name: value}
-		return p
-	}
-	var got []string
-	for i, p := range []proposal.Proposal{
-		with(cell("", "python", "import os, subprocess\nsubprocess.run(['printenv', 'SEED'])\nos.environ['SEED']"), "SEED", "true"),
-		cell("", "python", "os.environ.get('SEED')"),
-		with(cell("", "python", "os.environ['SEED'] = 'changed'; 1 / 0"), "SEED", "1"),
-		cell("", "python", "str(os.environ.get('SEED'))"),
-		with(cell("", "python", "1"), "LD_PRELOAD", "/workspace/x.so"),
-		with(cell("", "javascript", "process.env.SEED"), "SEED", "true"),
-		cell("", "javascript", "String(process.env.SEED)"),
-		with(cell("", "javascript", "process.env.HOME"), "HOME", "/tmp"),
-	} {
-		p.ID = fmt.Sprint("p", i)
-		got = append(got, described(do(t, s, p)))
-	}
-	want := []string{"exit code 0; true; = 'true'", "exit code 0", "exit code 1; ZeroDivisionError", "exit code 0; = 'None'", "deny [code.run env.name]",
-		"exit code 0; = 'true'", "exit code 0; = 'undefined'", "exit code 0; = '/home/fumehood'"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
 	}
 	report, err := s.Close()
 	if err != nil {
@@ -205,6 +74,7 @@ func TestCellEnv(t *testing.T) {
 // Code of a shell's context is decided as the end of the script that begins with the earlier
 // cells, and runs in the same shell. What a denied cell would have left is not there.
 func TestShellsKeepState(t *testing.T) {
+	t.Parallel()
 	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
 	for i, step := range []struct{ language, text, want string }{
 		{"bash", "greet() { echo \"$1 mine\"; }; x=1; cd /tmp; set -f", "exit code 0"},
@@ -239,6 +109,7 @@ func TestShellsKeepState(t *testing.T) {
 // What an earlier cell of a shell left cannot make the words of a later one mean what was not
 // decided.
 func TestShellsHostileState(t *testing.T) {
+	t.Parallel()
 	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
 	if _, err := s.Put(t.Context(), "bin/ls", []byte("#!/bin/sh\ncurl https://x.example\n")); err != nil {
 		t.Fatal(err)
@@ -290,9 +161,10 @@ func TestShellsHostileState(t *testing.T) {
 }
 
 // A shell that is interrupted, killed or cancelled ends with its state, and so does one that
-// does not run what it is sent. The next cell begins another and says so; other contexts and
-// languages keep theirs.
+// does not run what it is sent. The next cell begins another and says so; other contexts keep
+// theirs.
 func TestShellEnds(t *testing.T) {
+	t.Parallel()
 	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
 	short := func(p proposal.Proposal) proposal.Proposal {
 		p.Timeout = proposal.Duration(time.Second)
@@ -306,7 +178,6 @@ func TestShellEnds(t *testing.T) {
 		want, detail string
 	}{
 		{in("other", "x=other"), "exit code 0", ""},
-		{cell("", "python", "x = 'python'"), "exit code 0", ""},
 		{in("main", "x=1"), "exit code 0", ""},
 		{short(in("main", "sleep 100")), "timed out", "has ended"},
 		{in("main", "echo ${x-unset}"), "exit code 0; unset", "had ended"},
@@ -317,7 +188,6 @@ func TestShellEnds(t *testing.T) {
 		{in("main", "exec true"), "exit code 0", "has ended"},
 		{in("main", "sleep 600 & disown; echo ok"), "exit code 0; ok", "had ended"},
 		{in("other", "echo $x"), "exit code 0; other", ""},
-		{cell("", "python", "x"), "exit code 0; = 'python'", ""},
 	} {
 		step.p.ID = fmt.Sprint("p", i)
 		r := do(t, s, step.p)
@@ -346,6 +216,7 @@ func TestShellEnds(t *testing.T) {
 
 // The record has the whole text that was decided, and which part of it is the new cell's.
 func TestShellRecord(t *testing.T) {
+	t.Parallel()
 	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
 	for i, text := range []string{"f() { echo f; }", "# a comment\nf", "f; ls /nonexistent"} {
 		r := do(t, s, cell(fmt.Sprint("p", i), "bash", text))
@@ -385,16 +256,17 @@ func TestShellRecord(t *testing.T) {
 
 // A call that is cancelled before the sandbox has started ends the call, and not the session.
 func TestCancelledAtTheStart(t *testing.T) {
+	t.Parallel()
 	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
 	for i, after := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond, 60 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(t.Context(), after)
-		r, err := s.Do(ctx, cell(fmt.Sprint("early", i), "python", "import time\ntime.sleep(600)"))
+		r, err := s.Do(ctx, cell(fmt.Sprint("early", i), "bash", "sleep 600"))
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) || r.Result != nil && r.Result.Succeeded() {
 			t.Errorf("after %s: %s, %v", after, described(r), err)
 		}
 		cancel()
 	}
-	if got := described(do(t, s, cell("after", "python", "1 + 1"))); got != "exit code 0; = 2" {
+	if got := described(do(t, s, cell("after", "bash", "echo on"))); got != "exit code 0; on" {
 		t.Errorf("the next cell: %s", got)
 	}
 	report, err := s.Close()

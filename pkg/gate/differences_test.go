@@ -23,6 +23,7 @@ import (
 // TestRunDifferences: a run's report has what the commands changed in the files of the
 // workspace, without what set-up changed, redacted and bounded, and the log binds it.
 func TestRunDifferences(t *testing.T) {
+	t.Parallel()
 	ws := t.TempDir()
 	writeFile(t, ws, "lib/one.txt", "one\n")
 	writeFile(t, ws, "lib/two.txt", "two\n")
@@ -78,8 +79,9 @@ func TestRunDifferences(t *testing.T) {
 // Commands that change no file leave no differences. A command that ran into its time limit
 // leaves what it changed, and a new sandbox begins with the original workspace.
 func TestRunWithoutDifferences(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, gate.Options{})
-	r, err := g.Run(t.Context(), planOf(t, "cat Makefile", "echo x > /tmp/x"))
+	r, err := g.Run(t.Context(), planOf(t, "cat task", "echo x > /tmp/x"))
 	if err != nil || r.Differences != nil {
 		t.Errorf("%+v, %v", r.Differences, err)
 	}

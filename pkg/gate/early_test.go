@@ -34,7 +34,7 @@ func TestEarly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, during := decode(t, test.plan), []string(nil)
-			g := newGate(t, gate.Options{Plan: &p, Ceiling: test.ceiling, Progress: func(s hood.Step) {
+			g := newGateAlone(t, gate.Options{Plan: &p, Ceiling: test.ceiling, Progress: func(s hood.Step) {
 				if s.Proposal == "a" && s.Result != nil {
 					during = ownDirs(os.TempDir())
 				}
@@ -61,20 +61,20 @@ func TestEarlyUnused(t *testing.T) {
 	denied := decode(t, "schema: fumehood.plan/v1\nproposals: [{id: a, run: curl https://example.com}]")
 	t.Run("denied", func(t *testing.T) {
 		health := &starts{}
-		g := newGate(t, gate.Options{Plan: &denied, Health: health})
+		g := newGateAlone(t, gate.Options{Plan: &denied, Health: health})
 		waits(t, os.TempDir())
 		report, err := g.Run(t.Context(), denied)
 		if err != nil || report.Records[0].Result != nil || report.Totals.Denied != 1 || len(health.took) > 0 {
 			t.Errorf("%v, %+v, %+v", err, report, health)
 		}
 		checkNothingLeft(t, os.TempDir(), nil)
-		without, err := newGate(t, gate.Options{}).Run(t.Context(), denied)
+		without, err := newGateAlone(t, gate.Options{}).Run(t.Context(), denied)
 		if err != nil || len(entries(t, report.Audit.File)) != len(entries(t, without.Audit.File)) {
 			t.Error("the log differs from one without the sandbox", err)
 		}
 	})
 	t.Run("closed", func(t *testing.T) {
-		g := newGate(t, gate.Options{Plan: &denied})
+		g := newGateAlone(t, gate.Options{Plan: &denied})
 		if err := g.Close(); err != nil {
 			t.Error(err)
 		}
@@ -90,7 +90,7 @@ func TestEarlyUnused(t *testing.T) {
 	})
 	t.Run("network", func(t *testing.T) {
 		p := decode(t, "schema: fumehood.plan/v1\nproposals: [{id: a, run: echo, network: [example.com]}]")
-		newGate(t, gate.Options{Plan: &p})
+		newGateAlone(t, gate.Options{Plan: &p})
 		if started := ownDirs(os.TempDir()); len(started) > 0 {
 			t.Errorf("started: %q", started)
 		}

@@ -21,12 +21,12 @@ schema: fumehood.plan/v1
 proposals:
   - {id: hidden, run: python3 -c 'exec(__import__("base64").b64decode("cHJpbnQoMSk="))'}
   - {id: native, run: python3 -c 'import ctypes; ctypes.CDLL("libc.so.6").system(b"id")'}
-  - {id: fetch, run: make -s fetch}
-  - {id: leak, run: make -s leak}
+  - {id: fetch, run: ./task fetch}
+  - {id: leak, run: ./task leak}
 `
 
-// Run a plan. Two proposals are denied before anything runs. In the third, make may start,
-// but the curl that it starts may not. In the output of the fourth, the key is redacted.
+// Run a plan. Two proposals are denied before anything runs. In the third, the script and git may
+// start, but not the program by which git reaches the network. In the output of the fourth, the key is redacted.
 func ExampleGate_Run() {
 	ctx := context.Background()
 	p, problems := plan.Decode([]byte(document), "plan.yaml")
@@ -52,7 +52,7 @@ func ExampleGate_Run() {
 	// hidden deny
 	// native deny
 	// fetch allow
-	// exit 2, 1 refused
+	// exit 128, 1 refused
 	// leak allow
 	// exit 0, 0 refused
 	// [redacted github-pat]
@@ -136,5 +136,5 @@ func ExampleOptions_policies() {
 		log.Fatal(err)
 	}
 	fmt.Println(records[2].Decision.Effect, records[2].Decision.Reasons[0].Message)
-	// Output: deny make is not used here
+	// Output: deny the script is not used here
 }

@@ -60,7 +60,7 @@ func decode(t testing.TB, document string) proposal.Plan {
 // closed is what TestClosed runs in addition to the example's document: the caller's
 // variables, a way out, git's configuration, and a file of the host.
 const closed = document + `
-  - {id: environment, run: make -s stolen}
+  - {id: environment, run: ./task stolen}
   - {id: network, run: cat /proc/net/route}
   - {id: hooks, run: git config --get core.hooksPath}
   - {id: host, run: cat /etc/shadow}
@@ -109,15 +109,17 @@ func TestClosed(t *testing.T) {
 func checkFetch(t *testing.T, r *proposal.Result) {
 	t.Helper()
 	if r == nil || r.Succeeded() || r.Observations == nil || !r.Observations.Complete {
-		t.Fatalf("make fetch: %+v", r)
+		t.Fatalf("fetch: %+v", r)
 	}
 	started := func(kind, name string) bool {
 		return slices.ContainsFunc(r.Observations.Execs, func(e proposal.Event) bool {
 			return e.Kind == kind && e.Exec != nil && filepath.Base(e.Exec.Path) == name
 		})
 	}
-	if !started(proposal.EventExec, "make") || !started(proposal.EventRefused, "curl") {
-		t.Errorf("recorded: %+v", r.Observations.Execs)
+	if !started(proposal.EventExec, "bash") || !started(proposal.EventRefused, "git-remote-http") {
+		for _, e := range r.Observations.Execs {
+			t.Errorf("recorded: %s %s %v", e.Kind, e.Path, e.Exec.Argv)
+		}
 	}
 }
 
@@ -125,7 +127,7 @@ func checkFetch(t *testing.T, r *proposal.Result) {
 func checkLeak(t *testing.T, report proposal.Report, r *proposal.Result) {
 	t.Helper()
 	if r == nil || string(r.Stdout.Head) != "[redacted github-pat]\n" || len(r.Stdout.Redacted) != 1 {
-		t.Fatalf("make leak: %+v", r)
+		t.Fatalf("leak: %+v", r)
 	}
 	err := filepath.WalkDir(filepath.Dir(report.Audit.File), func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -161,6 +163,7 @@ func checkAudit(t *testing.T, g *gate.Gate, report proposal.Report) {
 
 // Weakened protection is in the report.
 func TestUnsafeIsReported(t *testing.T) {
+	t.Parallel()
 	installtest.Runsc(t)
 	o := gate.Options{Workspace: "testdata/project", ObserveUnsafe: true, MountsUnsafe: []gate.Mount{{Source: "testdata/policy", Target: "/seen"}}}
 	g, err := gate.New(t.Context(), o)
@@ -181,6 +184,7 @@ func TestUnsafeIsReported(t *testing.T) {
 
 // Contradictory and senseless options are refused with a code, before anything begins.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	granting := gate.Policy{Layer: policy.Layer{Name: "x", Role: policy.Grants}}
 	for name, test := range map[string]struct {
 		o    gate.Options
@@ -211,6 +215,7 @@ func TestRefused(t *testing.T) {
 
 // A gate that only decides runs nothing, and a closed one does nothing.
 func TestNotRunnable(t *testing.T) {
+	t.Parallel()
 	g, err := gate.New(t.Context(), gate.Options{DecideOnly: true})
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 // A workspace is an image where that pays: in runs of several commands, and where a caller
 // asks for it.
 func TestImageFrom(t *testing.T) {
+	t.Parallel()
 	ws := t.TempDir()
 	for i := range sandbox.DefaultImageFrom {
 		writeFile(t, ws, fmt.Sprintf("d%d/file%d", i/100, i), "x")

@@ -142,6 +142,7 @@ func TestHostileLayers(t *testing.T) {
 
 // Nothing is kept of a session in which something else came before set-up.
 func TestLayersOfSetUpAlone(t *testing.T) {
+	t.Parallel()
 	store, err := layers.Open(filepath.Join(t.TempDir(), "layers"), 0)
 	if err != nil {
 		t.Fatal(err)

@@ -26,9 +26,9 @@ schema: fumehood.plan/v1
 proposals:
   - {id: without, run: cat /etc/resolv.conf}
   - {id: granted, run: cat /etc/resolv.conf, network: [api.example]}
-  - {id: variable, run: make -s token, network: [api.example]}
-  - {id: refused, run: make -s lookup, network: [api.example]}
-  - {id: refused-too, run: make -s lookup}
+  - {id: variable, run: ./task token, network: [api.example]}
+  - {id: refused, run: ./task lookup, network: [api.example]}
+  - {id: refused-too, run: ./task lookup}
 `
 
 // refused is what the error output says about hosts that policy refused.
@@ -38,6 +38,7 @@ fumehood: the network policy refused evil1.example (`
 // The gateway is this program in a separate process, which the line in TestMain
 // makes possible. Inside, a credential is a placeholder, and its value is nowhere.
 func TestNetwork(t *testing.T) {
+	t.Parallel()
 	installtest.Runsc(t)
 	const secret = "Bearer 5ccb7d0c-value"
 	g, err := gate.New(t.Context(), gate.Options{

@@ -28,6 +28,7 @@ deny contains {"rule": "own.never", "message": "never", "suggestion": "none"} if
 // A network is observed only for code of the repository itself, in a run that leaves nothing
 // behind and has no credentials.
 func TestObservedNetworkRefused(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]gate.Options{
 		"a fork":              {Subject: gate.Subject{Repository: "o/r", Fork: "x/r", PR: 1}},
 		"a fork that is gone": {Subject: gate.Subject{Repository: "o/r", Fork: "a repository that is gone", PR: 1}},
@@ -48,6 +49,7 @@ func TestObservedNetworkRefused(t *testing.T) {
 // explained to no command; the report, the log's first entry and the comment say so. What an
 // organization's rule denies stays refused.
 func TestObservedNetwork(t *testing.T) {
+	t.Parallel()
 	installtest.Runsc(t)
 	g, err := gate.New(t.Context(), gate.Options{
 		Workspace: "testdata/project", ObserveNetworkUnsafe: true, Subject: gate.Subject{Repository: "o/r", PR: 1},
@@ -61,7 +63,7 @@ func TestObservedNetwork(t *testing.T) {
 	if _, err := g.Open(t.Context(), gate.SessionOptions{}); err == nil || proposal.FailureOf(err).Code != "network.observe" {
 		t.Errorf("a session: %v", err)
 	}
-	r, err := g.Run(t.Context(), decode(t, "schema: fumehood.plan/v1\nproposals:\n  - {id: lookup, run: make -s lookup}\n  - {id: env, run: make -s online}\n"))
+	r, err := g.Run(t.Context(), decode(t, "schema: fumehood.plan/v1\nproposals:\n  - {id: lookup, run: ./task lookup}\n  - {id: env, run: ./task online}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

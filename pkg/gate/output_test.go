@@ -61,13 +61,13 @@ func (a *arrivals) text(stream string) string {
 
 func (a *arrivals) has(text string) bool { return strings.Contains(a.text(""), text) }
 
-// What a command prints and a cell shows comes while it runs, in order, and the Record has
-// all of it, too.
+// What a command prints comes while it runs, in order, and the Record has all of it, too.
 func TestOutputComes(t *testing.T) {
+	t.Parallel()
 	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
 	defer s.Close()
 	ran(t, s, run("warm", "true"))
-	var shell, code arrivals
+	var shell arrivals
 	r, err := s.Do(shell.in(t.Context()), run("shell", "echo one; echo err >&2; sleep 1; echo two"))
 	if err != nil || string(r.Result.Stdout.Head) != "one\ntwo\n" || shell.text("stdout") != "one\ntwo\n" || shell.text("stderr") != "err\n" {
 		t.Errorf("%v: %q, came %+v", err, r.Result.Stdout.Head, shell.list)
@@ -75,30 +75,22 @@ func TestOutputComes(t *testing.T) {
 	if first, last := shell.list[0].at, shell.list[len(shell.list)-1].at; last-first < 500*time.Millisecond {
 		t.Errorf("all came at the end: %+v", shell.list)
 	}
-	do(t, s, cell("start", "python", "1"))
-	if _, err = s.Do(code.in(t.Context()), cell("cell", "python", "import time\nprint('a')\ndisplay('shown')\ntime.sleep(1)\nprint('b')\n6*7")); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := code.text(""), "a\n'shown'b\n42"; got != want {
-		t.Errorf("came %q, want %q", got, want)
-	}
-	if first, last := code.list[0].at, code.list[len(code.list)-1].at; last-first < 500*time.Millisecond {
-		t.Errorf("all came at the end: %+v", code.list)
-	}
 }
 
 // A command that prints a secret slowly, letter by letter and line by line, does not get it
 // past the search.
 func TestOutputSlowSecret(t *testing.T) {
+	t.Parallel()
 	const secret = "hunter2-is-a-secret"
-	s := open(t, newGate(t, gate.Options{Masks: []redact.Mask{{Name: "PASSWORD", Value: secret}}}), gate.SessionOptions{})
+	workspace := t.TempDir()
+	// The script has the secret in parts, as the workspace must not contain it.
+	writeFile(t, workspace, "slow.sh", "for end in '' '\\n'; do for c in h u n t e r 2 - i s - a - s e c r e t; do printf -- \"$c$end\"; sleep 0.05; done; echo; done; echo end\n")
+	s := open(t, newGate(t, gate.Options{Workspace: workspace, Masks: []redact.Mask{{Name: "PASSWORD", Value: secret}}}), gate.SessionOptions{})
 	defer s.Close()
-	do(t, s, cell("warm", "python", "1"))
+	ran(t, s, run("warm", "true"))
 	var came arrivals
-	// The code has the secret in parts, as the proposal must not contain it.
-	code := "import time\nfor end in ('', '\\n'):\n  for c in 'hunter2' + '-is-a-' + 'secret':\n    print(c, end=end, flush=True); time.sleep(.05)\n  print(flush=True)\nprint('end')"
-	if r, err := s.Do(came.in(t.Context()), cell("slow", "python", code)); err != nil || !r.Result.Succeeded() {
-		t.Fatal(err, r.Decision, r.Result)
+	if r, err := s.Do(came.in(t.Context()), run("slow", "sh slow.sh")); err != nil || r.Result == nil || !r.Result.Succeeded() {
+		t.Fatalf("%v, %+v, %+v", err, r.Decision, r.Result)
 	}
 	// The first letter comes alone if the search is faster than the second.
 	if got, want := strings.Replace(came.text(""), "\nh\n", "\n", 1), "[redacted PASSWORD]\n[redacted PASSWORD]\n\nend\n"; got != want {
@@ -108,6 +100,7 @@ func TestOutputSlowSecret(t *testing.T) {
 
 // A receiver that is slow, or never returns, does not hold up the command.
 func TestOutputSlowReceiver(t *testing.T) {
+	t.Parallel()
 	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
 	defer s.Close()
 	ran(t, s, run("warm", "true"))

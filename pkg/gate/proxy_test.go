@@ -26,7 +26,7 @@ import (
 const behindProxy = `
 schema: fumehood.plan/v1
 proposals:
-  - {id: page, run: make -s page, network: [api.example]}
+  - {id: page, run: ./task page, network: [api.example]}
 `
 
 // companyProxy is a proxy that is also every server behind it. It repeats what it was sent.

@@ -20,6 +20,7 @@ import (
 // In a session only the first command has a kept result, and what is kept depends on the
 // options: a run of a pull request keeps nothing, and a key must have signed the entry.
 func TestSessionResults(t *testing.T) {
+	t.Parallel()
 	workspace, dir := t.TempDir(), filepath.Join(t.TempDir(), "kept")
 	if err := os.WriteFile(filepath.Join(workspace, "a.go"), []byte("package a\nvar x  int\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -73,6 +74,7 @@ func TestSessionResults(t *testing.T) {
 // THREATS 69: a run of a pull request does not use what is in an exchange, which its own workflow
 // may have left there, and leaves nothing in it.
 func TestResultsExchange(t *testing.T) {
+	t.Parallel()
 	workspace, exchange := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(workspace, "a.go"), []byte("package a\nvar x  int\n"), 0o644); err != nil {
 		t.Fatal(err)

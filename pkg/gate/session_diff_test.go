@@ -21,6 +21,7 @@ import (
 // TestSessionDiff: git applies a session's patch to a copy of the workspace, and gets the
 // session's files. What the set-up changed is left out, and the log has what went out.
 func TestSessionDiff(t *testing.T) {
+	t.Parallel()
 	ws := t.TempDir()
 	if err := os.CopyFS(ws, os.DirFS("testdata/project")); err != nil {
 		t.Fatal(err)
@@ -29,7 +30,10 @@ func TestSessionDiff(t *testing.T) {
 	writeFile(t, ws, "lib/two.txt", "two\n")
 	writeFile(t, ws, "old name", "a\nb\nc\n")
 	writeFile(t, ws, "touched", "same\n")
-	writeFile(t, ws, "Makefile", "odd:\n\tln -s /etc/passwd out\n\tmkfifo fifo\n")
+	writeFile(t, ws, "odd", "#!/bin/sh\nln -s /etc/passwd out\nmkfifo fifo\n")
+	if err := os.Chmod(filepath.Join(ws, "odd"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	g := newGate(t, gate.Options{Workspace: ws, Setup: setup.Setup{Steps: []setup.Step{{Proposal: proposal.Proposal{ID: "deps", Phase: proposal.PhaseSetup, Run: "mkdir deps && echo made > deps/made && echo left > deps/left", Origin: proposal.OriginSetup}}}}})
 	s := open(t, g, gate.SessionOptions{})
 	if err := s.SetUp(t.Context(), nil); err != nil {
@@ -39,10 +43,12 @@ func TestSessionDiff(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := `set -e; sed -i s/b/B/ 'old name'; rm -r lib; mkdir sub; echo new > 'sub/a
-b'; ln -s put.txt link; make -s odd; touch touched; chmod +x touched; echo changed >> deps/made
-		printf 'a\0b' > binary; truncate -s 3000000 large; cp Makefile gone; rm gone; touch Makefile`
-	if r := ran(t, s, run("edit", script)); !r.Succeeded() {
-		t.Fatalf("%+v", r)
+b'; ln -s put.txt link; touch touched; chmod +x touched; echo changed >> deps/made
+		printf 'a\0b' > binary; truncate -s 3000000 large; cp odd gone; rm gone; touch key.txt`
+	for _, p := range []proposal.Proposal{run("odd", "./odd"), run("edit", script)} {
+		if r := ran(t, s, p); !r.Succeeded() {
+			t.Fatalf("%+v", r)
+		}
 	}
 	d, err := s.Diff(t.Context())
 	if err != nil || d.Omitted != 0 {
@@ -91,6 +97,7 @@ func writeFile(t *testing.T, dir, name, content string) {
 // Links of the workspace lead nowhere, before and after, and a secret of the workspace does
 // not leave because a command changed the file.
 func TestSessionDiffHostile(t *testing.T) {
+	t.Parallel()
 	ws := t.TempDir()
 	writeFile(t, ws, "secret.env", "TOKEN=gh"+"p_"+"aZ3kQ9rT7mW1xY5vB8nC2dF6gH4jL0pS3uEq\nmode=a\n")
 	if err := os.Symlink("/etc", filepath.Join(ws, "etc")); err != nil {

@@ -16,6 +16,7 @@ import (
 // A session's set-up runs when it is called for, once, in its order, as set-up; what it
 // leaves is there for the commands. The configured limits apply to commands, too.
 func TestSessionSetUp(t *testing.T) {
+	t.Parallel()
 	s := open(t, newGate(t, gate.Options{
 		Limits: &proposal.Limits{Pids: 77},
 		Setup:  setup.Setup{Steps: []setup.Step{{Proposal: run("setup-1", "mkdir -p deps && echo one > deps/made")}, {Proposal: run("setup-2", "cat deps/made")}}},
@@ -49,6 +50,7 @@ func TestSessionSetUp(t *testing.T) {
 // An approval does not outlive its session, is not needed by what policy allows, and does
 // not allow what policy denies.
 func TestSessionApproval(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, gate.Options{})
 	first := open(t, g, gate.SessionOptions{})
 	p := run("a", "true")

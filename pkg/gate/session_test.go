@@ -25,11 +25,18 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
-// newGate returns a gate whose runs keep their short-lived files below a new directory.
+// newGateAlone returns a gate whose runs keep their short-lived files below a new directory,
+// os.TempDir. Tests that use it do not run in parallel.
+func newGateAlone(t testing.TB, o gate.Options) *gate.Gate {
+	t.Helper()
+	t.Setenv("TMPDIR", t.TempDir())
+	return newGate(t, o)
+}
+
+// newGate returns a gate for the workspace testdata/project.
 func newGate(t testing.TB, o gate.Options) *gate.Gate {
 	t.Helper()
 	installtest.Runsc(t)
-	t.Setenv("TMPDIR", t.TempDir())
 	if o.Workspace == "" {
 		o.Workspace = "testdata/project"
 	}
@@ -86,6 +93,7 @@ func outcome(r proposal.Record) string {
 // TestSessionIsRun: the same hostile proposals have the same decisions, refusals and
 // redactions in a session as in a plan, and all that is closed there is closed here.
 func TestSessionIsRun(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, gate.Options{})
 	p := decode(t, closed)
 	report, err := g.Run(t.Context(), p)
@@ -130,6 +138,7 @@ func checkLog(t *testing.T, r proposal.Report, complete bool) {
 // Files of one command are there for the next, processes are not; and files go in and
 // out, searched for secrets, and recorded.
 func TestSessionFiles(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, gate.Options{})
 	s := open(t, g, gate.SessionOptions{})
 	ctx := t.Context()
@@ -144,9 +153,9 @@ func TestSessionFiles(t *testing.T) {
 	put("Makefile.bak", "changed\n", "")
 	put("../x", "x", "not a path inside")
 	put("/etc/passwd", "x", "not a path inside")
-	put("Makefile/x", "x", "not a directory")
+	put("task/x", "x", "not a directory")
 	put("in", "x", "not a regular file")
-	if r := ran(t, s, run("links", "make -s links; cat in/deep/note.txt; echo more >> in/deep/note.txt; sleep 600 &")); r.Leftover != 1 || string(r.Stdout.Head) != "hello\n" {
+	if r := ran(t, s, run("links", "./task links; cat in/deep/note.txt; echo more >> in/deep/note.txt; sleep 600 &")); r.Leftover != 1 || string(r.Stdout.Head) != "hello\n" {
 		t.Errorf("got %+v", r)
 	}
 	put("out", "x", "not a regular file")
@@ -160,7 +169,7 @@ func TestSessionFiles(t *testing.T) {
 			t.Errorf("take %q: %q, %+v, %v", name, data, out, err)
 		}
 	}
-	if r := ran(t, s, run("key", "make -s leak > found.txt")); !r.Observations.Complete {
+	if r := ran(t, s, run("key", "./task leak > found.txt")); !r.Observations.Complete {
 		t.Errorf("files that the caller moved were recorded as the command's: %+v", r.Observations.Counts)
 	}
 	if data, out, err := s.Take(ctx, "found.txt"); err != nil || !bytes.HasPrefix(data, []byte("[redacted ")) || len(out.Redacted) == 0 {
@@ -192,9 +201,10 @@ func TestSessionFiles(t *testing.T) {
 
 // Many proposals, one after the other, and some at once: each has its turn.
 func TestSessionMany(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, gate.Options{})
 	s := open(t, g, gate.SessionOptions{})
-	n := sample.Rounds(t, 200, 60, 5)
+	n := sample.Rounds(t, 200, 20, 5)
 	for i := range n {
 		if r := ran(t, s, run(fmt.Sprintf("p%d", i), fmt.Sprintf("echo %d >> n; wc -l < n", i))); strings.TrimSpace(string(r.Stdout.Head)) != fmt.Sprint(i+1) {
 			t.Fatalf("proposal %d: %+v", i, r)
@@ -237,7 +247,7 @@ func TestSessionEnds(t *testing.T) {
 	for _, name := range sample.Keys(t, ends, 1, 4) {
 		c := ends[name]
 		t.Run(name, func(t *testing.T) {
-			g := newGate(t, gate.Options{})
+			g := newGateAlone(t, gate.Options{})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			s, err := g.Open(ctx, gate.SessionOptions{Idle: c.idle})
@@ -272,8 +282,9 @@ func TestSessionEnds(t *testing.T) {
 
 // A session may end while it opens; its gate can be used afterwards.
 func TestSessionEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, gate.Options{})
-	for i := range sample.Rounds(t, 30, 30, 4) {
+	for i := range sample.Rounds(t, 30, 10, 4) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s, err := g.Open(ctx, gate.SessionOptions{Idle: 1 + time.Duration(i%2)*time.Hour})
 		if err != nil {
@@ -362,6 +373,7 @@ func naming(dir string) (found []string) {
 // A call that is cancelled ends its command, and not the session; one that waits for its
 // turn gives up.
 func TestSessionCall(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, gate.Options{})
 	s := open(t, g, gate.SessionOptions{})
 	ran(t, s, run("first", "true"))

@@ -18,6 +18,7 @@ import (
 // A tool of a home directory runs inside, in the version that the host has; nothing else
 // of the home directory is there. One that is not shown is in the report.
 func TestToolchainOutsideUsr(t *testing.T) {
+	t.Parallel()
 	installtest.Runsc(t)
 	root, err := os.MkdirTemp("/opt", "fumehood-test-")
 	if err != nil {
@@ -27,7 +28,7 @@ func TestToolchainOutsideUsr(t *testing.T) {
 	home := filepath.Join(root, "home")
 	for name, text := range map[string]string{
 		".pyenv/version": "9.8.7", ".pyenv/shims/python3": "#!/bin/sh\nexit 3", ".pyenv/versions/9.8.7/lib/x": "", ".pyenv/versions/1.2.3/lib/x": "",
-		".pyenv/versions/9.8.7/bin/python3": "#!/bin/sh\necho Python 9.8.7", ".npmrc": "token", ".asdf/shims/make": "#!/bin/sh", ".asdf/installs/x": "",
+		".pyenv/versions/9.8.7/bin/python3": "#!/bin/sh\necho Python 9.8.7", ".npmrc": "token", ".asdf/shims/git": "#!/bin/sh", ".asdf/installs/x": "",
 	} {
 		path := filepath.Join(home, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -62,7 +63,7 @@ proposals:
 	if got := strings.Join(strings.Fields(strings.ReplaceAll(out(1), root, "ROOT")), " "); got != "ROOT: home ROOT/home: .pyenv ROOT/home/.pyenv: versions ROOT/home/.pyenv/versions: 9.8.7" {
 		t.Errorf("visible: %q", got)
 	}
-	if len(report.Run.Unenforced) != 1 || !strings.Contains(report.Run.Unenforced[0], "make is /usr/bin/make inside, not "+home+"/.asdf/shims/make as in your PATH") {
+	if len(report.Run.Unenforced) != 1 || !strings.Contains(report.Run.Unenforced[0], "git is /usr/bin/git inside, not "+home+"/.asdf/shims/git as in your PATH") {
 		t.Errorf("%q", report.Run.Unenforced)
 	}
 	for _, tool := range report.Run.Toolchains {

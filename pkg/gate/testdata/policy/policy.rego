@@ -1,3 +1,3 @@
 package fumehood.command
 
-deny contains {"rule": "own.no-make", "message": "make is not used here", "suggestion": "run the test itself"} if input.command.program == "make"
+deny contains {"rule": "own.no-task", "message": "the script is not used here", "suggestion": "run its command itself"} if input.command.program == "task"

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -34,11 +35,14 @@ var commands = map[string]func(args []string) error{
 	"fork":      fork,      // fork N DURATION: starts N processes that sleep, prints "forked" and ends
 	"zombie":    zombie,    // zombie: has a child that ended, prints "up" and sleeps
 	"daemon":    daemon,    // daemon PROGRAM ARG…: starts the program in a session of its own with its standard streams, prints "up" and ends
+	"headless":  headless,  // headless FILE: appends to the file without end, while its first thread has ended
 	"connect":   connect,   // connect [udp:]HOST:PORT: connects, prints "connected" and what the peer sends until it closes
 	"listen":    listen,    // listen HOST:PORT [TEXT]: prints the address, sends TEXT to each connection and closes it
 	"get":       get,       // get URL: prints the body; exit code 22 and "status N" on standard error for 400 and above
 	"serve":     serve,     // serve HOST:PORT TEXT: prints the address and answers each HTTP request with TEXT
 }
+
+func init() { runtime.LockOSThread() } // main runs in the first thread
 
 func main() {
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
@@ -206,6 +210,22 @@ func daemon(args []string) error {
 	}
 	fmt.Println("up")
 	return nil
+}
+
+func headless(args []string) error {
+	go func() {
+		for ; ; time.Sleep(10 * time.Millisecond) {
+			file, err := os.OpenFile(args[0], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+			if err != nil {
+				panic(err)
+			}
+			_, _ = file.WriteString(".")
+			file.Close()
+		}
+	}()
+	time.Sleep(50 * time.Millisecond) // other threads are there
+	_, _, err := syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
+	return err
 }
 
 func connect(args []string) error {

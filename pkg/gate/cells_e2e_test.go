@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && e2e
+
+package gate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Code keeps its state, with every decision and record that other commands have.
+func TestE2ECells(t *testing.T) {
+	t.Parallel()
+	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
+	var got []string
+	for i, p := range []proposal.Proposal{
+		cell("", "python", "x = 40\nprint('hello')"),
+		cell("", "python", "x + 2"),
+		cell("", "python", "1 / 0"),
+		{Language: "python", Code: "x", Context: "other"},
+		{Run: "echo between; cat /proc/1/comm"},
+		cell("", "python", "import subprocess; subprocess.run(['echo', 'child']).returncode"),
+		cell("", "python", "open('made', 'w').write('by a cell'); x"),
+		{Run: "cat made"},
+		cell("", "javascript", "const a = [1, 2]; console.log(a.length)"),
+		cell("", "javascript", "a.concat(3)"),
+		cell("", "javascript", "console.log(a.length + 5)"),
+		cell("", "javascript", "console.log('again', a.length); throw new TypeError('x')"),
+		cell("", "python", "import os; os.system('curl https://x.example')"),
+		cell("", "python", "x * 2"),
+	} {
+		p.ID = fmt.Sprint("p", i)
+		got = append(got, described(do(t, s, p)))
+	}
+	want := []string{
+		"exit code 0; hello", "exit code 0; = 42", "exit code 1; ZeroDivisionError", "exit code 1; NameError", "exit code 0; between\ninit",
+		"exit code 0; child; = 0", "exit code 0; = 40", "exit code 0; by a cell", "exit code 0; 2", "exit code 0; = [ 1, 2, 3 ]",
+		"exit code 0; 7", "exit code 1; again 2; TypeError", "", "exit code 0; = 80",
+	}
+	want[12] = got[12]
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	t.Log(got[12])
+	report, err := s.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkLog(t, report, true)
+	for _, r := range report.Records {
+		if r.Result != nil && !r.Result.Observations.Complete {
+			t.Errorf("%s: what it did is not completely recorded", r.Proposal.ID)
+		}
+	}
+}
+
+// A cell that takes too long is interrupted and keeps its state; an interpreter that ends, or
+// does not stop, loses it. Nothing of that ends the session.
+func TestE2ECellEnds(t *testing.T) {
+	t.Parallel()
+	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
+	slow := cell("slow", "python", "x = 1\nimport time\ntime.sleep(100)")
+	slow.Timeout = proposal.Duration(time.Second)
+	stuck := cell("stuck", "python", "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass")
+	stuck.Timeout = proposal.Duration(time.Second)
+	for _, step := range []struct {
+		p    proposal.Proposal
+		want string
+	}{
+		{slow, "timed out"},
+		{cell("kept", "python", "x"), "exit code 0; = 1"},
+		{cell("dies", "python", "import os; os._exit(7)"), "exit code 7"},
+		{cell("lost", "python", "x"), "exit code 1; NameError"},
+		{cell("again", "python", "x = 2"), "exit code 0"},
+		{stuck, "timed out"},
+		{cell("gone", "python", "x"), "exit code 1; NameError"},
+		{cell("killed", "python", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"), "SIGKILL"},
+		{cell("on", "python", "print(1)"), "exit code 0; 1"},
+	} {
+		if got := described(do(t, s, step.p)); !strings.HasPrefix(got, step.want) {
+			t.Errorf("%s: %s, want %s", step.p.ID, got, step.want)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	r, err := s.Do(ctx, cell("cancelled", "python", "y = 1\nimport time\ntime.sleep(100)"))
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) || r.Result == nil || r.Result.Detail != "the run was interrupted" {
+		t.Errorf("%+v, %v", r.Result, err)
+	}
+	if got := described(do(t, s, cell("after", "python", "y"))); got != "exit code 0; = 1" {
+		t.Errorf("after a cancelled cell: %s", got)
+	}
+	report, err := s.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkLog(t, report, true)
+}
+
+// headless is a program whose first thread ends while another writes, which gVisor shows as a
+// zombie.
+const headless = `import ctypes, threading, time
+def beat():
+    while True:
+        open('beat', 'a').write('.')
+        time.sleep(0.01)
+threading.Thread(target=beat).start()
+ctypes.CDLL(None).syscall(60, 0)`
+
+// What a command leaves behind ends with it, also beside interpreters, which live on.
+func TestE2ECellsSurviveSweep(t *testing.T) {
+	t.Parallel()
+	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
+	if _, err := s.Put(t.Context(), "headless.py", []byte(headless)); err != nil {
+		t.Fatal(err)
+	}
+	for i, step := range []struct {
+		p    proposal.Proposal
+		left int
+		want string
+	}{
+		{cell("", "python", "x = 40"), 0, "exit code 0"},
+		{cell("", "python", "import subprocess\nchild = subprocess.Popen(['sleep', '600'])"), 0, "exit code 0"},
+		{proposal.Proposal{Run: "python3 headless.py & until [ -s beat ]; do sleep 0.05; done; sleep 600 & exit 3"}, 2, "exit code 3"},
+		{proposal.Proposal{Run: "cat beat > first; sleep 0.3; cmp first beat && echo quiet"}, 0, "exit code 0; quiet"},
+		{cell("", "python", "child.poll(), x"), 0, "exit code 0; = (None, 40)"},
+		{cell("", "python", "child.kill(); child.wait()"), 0, "exit code 0; = -9"},
+	} {
+		step.p.ID = fmt.Sprint("p", i)
+		r := do(t, s, step.p)
+		if got := described(r); got != step.want || r.Result.Leftover != step.left {
+			t.Errorf("%s: %s, %d left; want %s, %d", step.p.ID, got, r.Result.Leftover, step.want, step.left)
+		}
+	}
+	report, err := s.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkLog(t, report, true)
+}
+
+// Variables of a cell are policy's to decide, and are there only while the cell runs, even if
+// it is the one that starts the interpreter.
+func TestE2ECellEnv(t *testing.T) {
+	t.Parallel()
+	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
+	with := func(p proposal.Proposal, name, value string) proposal.Proposal {
+		p.Env = map[string]string{name: value}
+		return p
+	}
+	var got []string
+	for i, p := range []proposal.Proposal{
+		with(cell("", "python", "import os, subprocess\nsubprocess.run(['printenv', 'SEED'])\nos.environ['SEED']"), "SEED", "true"),
+		cell("", "python", "os.environ.get('SEED')"),
+		with(cell("", "python", "os.environ['SEED'] = 'changed'; 1 / 0"), "SEED", "1"),
+		cell("", "python", "str(os.environ.get('SEED'))"),
+		with(cell("", "python", "1"), "LD_PRELOAD", "/workspace/x.so"),
+		with(cell("", "javascript", "process.env.SEED"), "SEED", "true"),
+		cell("", "javascript", "String(process.env.SEED)"),
+		with(cell("", "javascript", "process.env.HOME"), "HOME", "/tmp"),
+	} {
+		p.ID = fmt.Sprint("p", i)
+		got = append(got, described(do(t, s, p)))
+	}
+	want := []string{"exit code 0; true; = 'true'", "exit code 0", "exit code 1; ZeroDivisionError", "exit code 0; = 'None'", "deny [code.run env.name]",
+		"exit code 0; = 'true'", "exit code 0; = 'undefined'", "exit code 0; = '/home/fumehood'"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	report, err := s.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkLog(t, report, true)
+}
+
+// What a cell shows comes while it runs, in order.
+func TestE2EOutputComes(t *testing.T) {
+	t.Parallel()
+	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
+	defer s.Close()
+	var code arrivals
+	do(t, s, cell("start", "python", "1"))
+	if _, err := s.Do(code.in(t.Context()), cell("cell", "python", "import time\nprint('a')\ndisplay('shown')\ntime.sleep(1)\nprint('b')\n6*7")); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := code.text(""), "a\n'shown'b\n42"; got != want {
+		t.Errorf("came %q, want %q", got, want)
+	}
+	if first, last := code.list[0].at, code.list[len(code.list)-1].at; last-first < 500*time.Millisecond {
+		t.Errorf("all came at the end: %+v", code.list)
+	}
+}
