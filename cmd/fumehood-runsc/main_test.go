@@ -37,14 +37,14 @@ func TestOtherSubcommandsAreGone(t *testing.T) {
 }
 
 // The purpose of this binary is that a sandbox finds its seccomp programs
-// precompiled and its prewarmer available. Without either it still works, only
-// slowly, and this would go unnoticed. runsc's own debug log shows which was the
-// case.
-func TestSandboxStartsTheFastWay(t *testing.T) {
-	r := installtest.Runsc(t)
-	if !r.Prewarmed {
-		t.Fatal(r.PrewarmerNote)
-	}
+// precompiled. Without them it still works, only slowly, and this would go unnoticed.
+// runsc's own debug log shows which was the case. The prewarmer, which needs a C
+// compiler, is tested in the end-to-end lane.
+func TestSandboxStartsTheFastWay(t *testing.T) { startFast(t, installtest.Runsc(t)) }
+
+// startFast starts sandboxes, checks what they loaded, and returns what runsc logged about their start.
+func startFast(t *testing.T, r install.Runsc) (logged []string) {
+	t.Helper()
 	b := bundle(t, "/bin/echo", "hello from inside")
 	for _, directfs := range []bool{true, false} {
 		t.Run(fmt.Sprintf("directfs=%t", directfs), func(t *testing.T) {
@@ -61,11 +61,10 @@ func TestSandboxStartsTheFastWay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := `"gvisor-sentry-prewarmer" found: prepending`; !strings.Contains(string(text), want) {
-				t.Errorf("run.log does not say %q", want)
-			}
+			logged = append(logged, string(text))
 		})
 	}
+	return logged
 }
 
 func wantLogged(t *testing.T, dir, name, part string) {

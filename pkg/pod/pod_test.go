@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
 	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 	"github.com/fumehood/fumehood/pkg/pod"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -36,7 +38,7 @@ deny contains {"rule": "test.copy", "message": "id is not for pods", "suggestion
 
 const noDate = `package fumehood.command
 
-allow contains {"rule": "test.app"} if input.command.program in {"/app", "/data/app", "/ro/app", "/data/opt/bin/tool", "/ro/opt/bin/tool"}
+allow contains {"rule": "test.app"} if input.command.program in {"testprogram", "/app", "/data/app", "/ro/app", "/data/opt/bin/tool", "/ro/opt/bin/tool"}
 
 deny contains {"rule": "test.date", "message": "there is no time", "suggestion": "use another"} if input.command.tool == "date"
 `
@@ -163,7 +165,8 @@ func (k *kube) create(id, root string, argv ...string) {
 			{Destination: "/data", Type: "bind", Source: filepath.Join(bundle, "rootfs"), Options: []string{"bind", "rw"}},
 			{Destination: "/ro", Type: "bind", Source: filepath.Join(bundle, "rootfs"), Options: []string{"bind", "ro"}},
 			{Destination: pod.Init, Type: "bind", Source: k.runsc.Init, Options: []string{"bind", "ro"}}}}
-	k.install(filepath.Join(bundle, "rootfs"), "sh", "sleep", "echo", "id", "date", "true", "env", "pgrep")
+	k.install(filepath.Join(bundle, "rootfs"), "sh", "sleep", "echo", "id", "date", "true", "env")
+	testprogram.Install(k.t, filepath.Join(bundle, "rootfs/usr/bin"))
 	k.write(filepath.Join("b-"+id, "rootfs/app"), func() ([]byte, error) { return []byte("#!/bin/sh\nexec true\n"), nil })
 	k.write(filepath.Join("b-"+id, "rootfs/opt/bin/tool"), func() ([]byte, error) { return os.ReadFile("/usr/bin/true") })
 	for _, name := range []string{"rootfs/app", "rootfs/opt/bin/tool"} {
@@ -272,14 +275,7 @@ func (k *kube) end() {
 		k.t.Error(err)
 	}
 	_ = k.command("delete", "--force", "pause").Run()
-	if left, _ := exec.Command("pgrep", "-f", k.dir).Output(); len(left) > 0 {
-		time.Sleep(time.Second)
-		for _, word := range strings.Fields(string(left)) {
-			var pid int
-			fmt.Sscan(word, &pid)
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	}
+	k.killLeft()
 	_ = syscall.Unmount(filepath.Join(k.dir, "null-netns"), syscall.MNT_DETACH) // which runsc keeps for all sandboxes
 	f, err := audit.OpenFile(k.log)
 	if err != nil {
@@ -290,6 +286,20 @@ func (k *kube) end() {
 	sum, err := audit.Verify(f, audit.Trust{})
 	if err != nil || sum.State != audit.Sealed {
 		k.t.Errorf("the log: %+v, %v", sum, err)
+	}
+}
+
+// killLeft kills the programs of the installation that name the pod's directory: runsc, its gofers
+// and its sandboxes.
+func (k *kube) killLeft() {
+	paths, _ := filepath.Glob("/proc/[0-9]*")
+	for _, path := range paths {
+		program, _ := os.Readlink(path + "/exe")
+		line, _ := os.ReadFile(path + "/cmdline")
+		pid, err := strconv.Atoi(filepath.Base(path))
+		if err == nil && strings.HasPrefix(program, filepath.Dir(k.runsc.Path)) && strings.Contains(string(line), k.dir) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
 	}
 }
 
@@ -399,7 +409,7 @@ func TestLeftover(t *testing.T) {
 	if log := k.entries(); !strings.Contains(log, `"leftover":1`) {
 		t.Error("the log does not say what was left")
 	}
-	if text, status, err := k.exec(k.pod, id, "pgrep", "-r", "RSD", "-x", "sleep"); strings.Count(text, "\n") != 1 || status != 0 || err != nil {
+	if text, status, err := k.exec(k.pod, id, testprogram.Name, "running", "sleep"); text != "1\n" || status != 0 || err != nil {
 		t.Errorf("more than the container's own program: %q, %d, %v", text, status, err)
 	}
 }

@@ -30,6 +30,7 @@ func TestCommands(t *testing.T) {
 		{"fork 2 1ms", "forked\n", ""},
 		{"daemon " + program + " sleep 1ms", "up\n", ""},
 		{"connect udp:127.0.0.1:9", "connected\n", ""},
+		{"running no-such-name", "0\n", ""},
 		{"connect 127.0.0.1:0", "", "exit status 1"},
 		{"get http://127.0.0.1:0", "", "exit status 1"},
 		{"unknown", "", "exit status 2"},

@@ -28,9 +28,9 @@ func testCommands(t *testing.T, g Gate) {
 		{shell("fails", "echo out; exit 3"), "exit code 3|out\n|"},
 		{proposal.Proposal{ID: "argv", Argv: []string{"echo", "a  b", "$HOME"}}, "exit code 0|a  b $HOME\n|"},
 		{proposal.Proposal{ID: "stdin", Run: "cat; echo end", Stdin: "typed\n"}, "exit code 0|typed\nend\n|"},
-		{proposal.Proposal{ID: "env", Language: "python", Code: "import os; print(os.environ['CI'])", Env: map[string]string{"CI": "1"}}, "exit code 0|1\n|"},
+		{proposal.Proposal{ID: "env", Language: "bash", Code: "echo $CI", Env: map[string]string{"CI": "1"}}, "exit code 0|1\n|"},
 		{proposal.Proposal{ID: "cwd", Run: "cat here", Cwd: "sub"}, "exit code 0|in sub\n|"},
-		{proposal.Proposal{ID: "code", Language: "python", Code: "print(6 * 7)"}, "exit code 0|42\n|"},
+		{proposal.Proposal{ID: "code", Language: "bash", Code: "echo $((6 * 7))"}, "exit code 0|42\n|"},
 		{proposal.Proposal{ID: "slow", Run: "echo a; sleep 600", Timeout: proposal.Duration(2 * time.Second)}, "timed out|a\n|"},
 		{proposal.Proposal{ID: "needs", Run: "echo", Needs: []string{"fails"}}, "not run||"},
 		{shell("left", "cat sub/here"), "exit code 0|in sub\n|"},
@@ -108,8 +108,8 @@ func testOutput(t *testing.T, g Gate) {
 		t.Errorf("%d bytes came: %+v, %v", len(came.text["stdout"]), r.Result, err)
 	}
 	var shown received
-	cell := proposal.Proposal{ID: "cell", Language: "python", Code: "print('hi')\n1 + 1", Context: "main"}
-	if _, err := s.Do(shown.in(t.Context()), cell); err != nil || shown.text["stdout"] != "hi\n" || shown.text["display"] != "2" {
+	code := proposal.Proposal{ID: "cell", Language: "bash", Code: "echo hi; echo err >&2", Context: "main"}
+	if _, err := s.Do(shown.in(t.Context()), code); err != nil || shown.text["stdout"] != "hi\n" || shown.text["stderr"] != "err\n" {
 		t.Errorf("%q, %v", shown.text, err)
 	}
 	var much received
@@ -120,23 +120,47 @@ func testOutput(t *testing.T, g Gate) {
 	finish(t, s)
 }
 
-func testInterpreters(t *testing.T, g Gate) {
+// A cell is code of a language, and what comes of it.
+type cell struct{ language, context, code, want string }
+
+func runCells(t *testing.T, s Session, cells []cell) {
+	t.Helper()
+	for i, c := range cells {
+		r := ran(t, s, proposal.Proposal{ID: fmt.Sprint("c", i), Language: c.language, Context: c.context, Code: c.code})
+		if got := r.Outcome() + "|" + string(r.Stdout.Head); got != c.want {
+			t.Errorf("%s %q: %q, want %q", c.language, c.code, got, c.want)
+		}
+	}
+}
+
+// Code keeps the state of its context, and of no other.
+func testShells(t *testing.T, g Gate) {
 	s := begin(t, g)
-	for i, c := range []struct{ language, context, code, want string }{
+	runCells(t, s, []cell{
+		{"bash", "main", "x=40", "exit code 0|"},
+		{"bash", "main", "echo $((x + 2))", "exit code 0|42\n"},
+		{"bash", "main", "false", "exit code 1|"},
+		{"bash", "main", "echo $x", "exit code 0|40\n"},
+		{"bash", "other", "echo ${x-unset}", "exit code 0|unset\n"},
+	})
+	finish(t, s)
+}
+
+func testLanguages(t *testing.T, g Gate) {
+	s := begin(t, g)
+	runCells(t, s, []cell{
 		{"python", "main", "x = 40", "exit code 0|"},
 		{"python", "main", "print(x + 2)", "exit code 0|42\n"},
 		{"python", "main", "1 / 0", "exit code 1|"},
 		{"python", "main", "print(x)", "exit code 0|40\n"},
 		{"python", "other", "print('x' in globals())", "exit code 0|False\n"},
-		{"bash", "sh", "y=7", "exit code 0|"},
-		{"bash", "sh", "echo $y", "exit code 0|7\n"},
 		{"javascript", "main", "const a = [1, 2]", "exit code 0|"},
 		{"javascript", "main", "console.log(a.length)", "exit code 0|2\n"},
-	} {
-		r := ran(t, s, proposal.Proposal{ID: fmt.Sprint("c", i), Language: c.language, Context: c.context, Code: c.code})
-		if got := r.Outcome() + "|" + string(r.Stdout.Head); got != c.want {
-			t.Errorf("%s %q: %q, want %q", c.language, c.code, got, c.want)
-		}
+	})
+	var shown received
+	p := proposal.Proposal{ID: "shown", Language: "python", Code: "print('hi')\n1 + 1", Context: "main"}
+	if _, err := s.Do(shown.in(t.Context()), p); err != nil || shown.text["stdout"] != "hi\n" || shown.text["display"] != "2" {
+		t.Errorf("%q, %v", shown.text, err)
 	}
 	if r := ran(t, s, proposal.Proposal{ID: "fails", Language: "python", Context: "main", Code: "{}['k']"}); r.Exception == nil || r.Exception.Name != "KeyError" {
 		t.Errorf("%+v", r.Exception)

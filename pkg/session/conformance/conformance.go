@@ -5,8 +5,8 @@
 // Package conformance tests what every session promises, whether its gate is in this process, on
 // another machine or in a pod. Only tests import it.
 //
-// A gate under test must have the layers of Policy, and a root with bash, coreutils, python3 and
-// node. Its workspace may be empty.
+// A gate under test must have the layers of Policy, and a root with bash and coreutils; for
+// RunLanguages with python3 and node, too. Its workspace may be empty.
 package conformance
 
 import (
@@ -91,17 +91,34 @@ func Policy() policy.Layer {
 	}}
 }
 
-// Run runs the suite. open returns a new gate, which the suite closes.
-func Run(t *testing.T, open func(t *testing.T) Gate) {
-	for _, test := range []struct {
-		name string
-		test func(*testing.T, Gate)
-	}{
+// Opener returns a new gate, which the suite closes.
+type Opener func(t *testing.T) Gate
+
+type subtest struct {
+	name string
+	test func(*testing.T, Gate)
+}
+
+// Run runs the suite, except for RunLanguages.
+func Run(t *testing.T, open Opener) {
+	run(t, open, []subtest{
 		{"session", testSession}, {"closed", testClosed}, {"idle", testIdle}, {"lifetime", testLifetime}, {"cancelled", testCancelled},
 		{"commands", testCommands}, {"interrupt", testInterrupt}, {"output", testOutput},
 		{"files", testFiles}, {"escapes", testEscapes}, {"diff", testDiff},
-		{"interpreters", testInterpreters}, {"processes", testProcesses}, {"approvals", testApprovals}, {"decisions", testDecisions}, {"log", testLog},
-	} {
+		{"shells", testShells}, {"processes", testProcesses}, {"approvals", testApprovals}, {"decisions", testDecisions}, {"log", testLog},
+	})
+}
+
+// RunTransport runs the part of the suite that depends most on how requests and answers travel.
+func RunTransport(t *testing.T, open Opener) {
+	run(t, open, []subtest{{"commands", testCommands}, {"interrupt", testInterrupt}, {"output", testOutput}, {"files", testFiles}, {"processes", testProcesses}, {"approvals", testApprovals}})
+}
+
+// RunLanguages checks code in Python and JavaScript.
+func RunLanguages(t *testing.T, open Opener) { run(t, open, []subtest{{"languages", testLanguages}}) }
+
+func run(t *testing.T, open Opener, tests []subtest) {
+	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			g := open(t)
 			defer func() {

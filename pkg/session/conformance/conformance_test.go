@@ -20,15 +20,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestLocal(t *testing.T) {
+func TestLocal(t *testing.T) { conformance.Run(t, openLocal) }
+
+func openLocal(t *testing.T) conformance.Gate {
 	installtest.Runsc(t)
-	conformance.Run(t, func(t *testing.T) conformance.Gate {
-		t.Setenv("TMPDIR", t.TempDir())
-		t.Setenv("XDG_STATE_HOME", t.TempDir())
-		g, err := gate.New(t.Context(), gate.Options{Workspace: t.TempDir(), Policies: []gate.Policy{{Layer: conformance.Policy()}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return conformance.Of(g)
-	})
+	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	g, err := gate.New(t.Context(), gate.Options{Workspace: t.TempDir(), Policies: []gate.Policy{{Layer: conformance.Policy()}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conformance.Of(g)
 }

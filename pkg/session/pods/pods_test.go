@@ -164,16 +164,17 @@ func (c *cluster) gate() *pods.Gate {
 }
 
 // Sessions in claimed pods do what those on this host do, and all claims are released.
-func TestConformance(t *testing.T) {
-	conformance.Run(t, func(t *testing.T) conformance.Gate {
-		c := newCluster(t)
-		t.Cleanup(func() {
-			if now, ever := c.claimed(); now != 0 || ever == 0 {
-				t.Errorf("%d of %d claims are left", now, ever)
-			}
-		})
-		return conformance.Of(c.gate())
+// What does not depend on the transport is tested in the end-to-end lane.
+func TestConformance(t *testing.T) { conformance.RunTransport(t, openPod) }
+
+func openPod(t *testing.T) conformance.Gate {
+	c := newCluster(t)
+	t.Cleanup(func() {
+		if now, ever := c.claimed(); now != 0 || ever == 0 {
+			t.Errorf("%d of %d claims are left", now, ever)
+		}
 	})
+	return conformance.Of(c.gate())
 }
 
 // A client that begins again after a session gets another pod.

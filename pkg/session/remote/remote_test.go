@@ -96,11 +96,12 @@ func (n *node) connect(t testing.TB, config *tls.Config) *remote.Client {
 	return c
 }
 
-func TestConformance(t *testing.T) {
-	conformance.Run(t, func(t *testing.T) conformance.Gate {
-		n := newNode(t)
-		return conformance.Of(n.connect(t, client(t, n.Authority, "serve")))
-	})
+// What does not depend on the transport is tested in the end-to-end lane.
+func TestConformance(t *testing.T) { conformance.RunTransport(t, openRemote) }
+
+func openRemote(t *testing.T) conformance.Gate {
+	n := newNode(t)
+	return conformance.Of(n.connect(t, client(t, n.Authority, "serve")))
 }
 
 // BenchmarkDo compares a command of a session in this process with one over the wire.

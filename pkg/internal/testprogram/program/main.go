@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -36,6 +37,7 @@ var commands = map[string]func(args []string) error{
 	"zombie":    zombie,    // zombie: has a child that ended, prints "up" and sleeps
 	"daemon":    daemon,    // daemon PROGRAM ARG…: starts the program in a session of its own with its standard streams, prints "up" and ends
 	"headless":  headless,  // headless FILE: appends to the file without end, while its first thread has ended
+	"running":   running,   // running NAME: prints how many processes of this name have not ended
 	"connect":   connect,   // connect [udp:]HOST:PORT: connects, prints "connected" and what the peer sends until it closes
 	"listen":    listen,    // listen HOST:PORT [TEXT]: prints the address, sends TEXT to each connection and closes it
 	"get":       get,       // get URL: prints the body; exit code 22 and "status N" on standard error for 400 and above
@@ -225,6 +227,23 @@ func headless(args []string) error {
 	}()
 	time.Sleep(50 * time.Millisecond) // other threads are there
 	_, _, err := syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
+	return err
+}
+
+func running(args []string) error {
+	count := 0
+	files, err := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		_, rest, found := strings.Cut(string(text), " ("+args[0]+") ")
+		if found && rest[0] != 'Z' && rest[0] != 'X' {
+			count++
+		}
+	}
+	fmt.Println(count)
 	return err
 }
 

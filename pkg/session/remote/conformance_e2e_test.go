@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && e2e
+
+package remote_test
+
+import (
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/session/conformance"
+)
+
+func TestE2EConformance(t *testing.T) { conformance.Run(t, openRemote) }
+
+func TestE2ELanguages(t *testing.T) { conformance.RunLanguages(t, openRemote) }
