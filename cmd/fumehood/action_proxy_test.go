@@ -64,17 +64,16 @@ network contains {"rule": "house.hosts", "host": h} if {
 	some h in input.proposal.network
 	h == "198.51.100.7:80"
 }
-`}, nil)
+`}, map[string]string{"get.sh": `exec 3<> /dev/tcp/198.51.100.7/80
+printf 'GET / HTTP/1.0\r\nHost: 198.51.100.7\r\n\r\n' >&3
+cat <&3
+env
+`})
 	plan := `schema: fumehood.plan/v1
 proposals:
   - id: page
     network: ['198.51.100.7:80']
-    language: bash
-    code: |
-      exec 3<> /dev/tcp/198.51.100.7/80
-      printf 'GET / HTTP/1.0\r\nHost: 198.51.100.7\r\n\r\n' >&3
-      cat <&3
-      env
+    run: bash get.sh
 `
 	s := w.act("pull_request", w.event("pull_request.opened.fork", nil), "INPUT_PLAN="+plan, "INPUT_NETWORK=policy", "HTTP_PROXY=http://user:"+password+"@"+proxy)
 	if s.outputs["conclusion"] != "success" || s.code != exitOK {

@@ -277,8 +277,8 @@ network contains {"rule": "house.hosts", "host": h} if {
 	some h in input.proposal.network
 	h == "127.0.0.1:9"
 }
-`}, nil)
-	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: try, network: ['127.0.0.1:9'], language: bash, code: ': 2> /dev/null < /dev/tcp/198.51.100.7/9 || true'}\n"
+`}, map[string]string{"connect.sh": "(: < /dev/tcp/198.51.100.7/9) || true\n"})
+	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: try, network: ['127.0.0.1:9'], run: bash connect.sh}\n"
 	event := w.event("pull_request.opened.fork", nil)
 	if s := w.act("pull_request", event, "INPUT_PLAN="+plan); s.outputs["denied"] != "1" {
 		t.Errorf("without the input: outputs %q\n%s", s.outputs, s.log)

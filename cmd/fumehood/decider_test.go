@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -34,9 +35,10 @@ const starts = 120
 // which has not been decided before, or the same one repeatedly. When a program
 // starts, it opens its mark, a file of the workspace on the host, where it is
 // observed without fumehood's help. The script ends after three refusals. Meanwhile it
-// opens the mark pulse again and again, which needs no program.
+// opens other marks, pulses, which needs no program.
 const startingScript = `
-(while :; do : < marks/pulse; read -t 0.05 <> <(:); done) &
+exec 9<> <(:)
+(for mark in marks/pulse-*; do : < "$mark"; read -t 0.05 -u 9; done) &
 pulse=$! refused=0 code=0
 for i in $(seq -f %%03.0f 0 %d); do
 	"programs/${1:-$i}" "$i"
@@ -107,7 +109,9 @@ func startStarting(t *testing.T, which string) startingRun {
 		write(fmt.Sprintf("ws/programs/%03d", i), program)
 	}
 	write("ws/programs/the-same", program)
-	write("ws/marks/"+pulseMark, "")
+	for i := range 1000 {
+		write(fmt.Sprintf("ws/marks/%s%03d", pulseMark, i), "")
+	}
 	write("ws/marks/"+refusedMark, "")
 	write("ws/marks/"+settledMark, "")
 	write("ws/start.sh", fmt.Sprintf(startingScript, starts-1))
@@ -304,10 +308,9 @@ func (r startingRun) checkRemoved(t *testing.T) {
 
 // marks records when files of a directory are first opened, by any process.
 type marks struct {
-	dir    string
-	mu     sync.Mutex
-	seen   map[string]time.Time
-	pulses int
+	dir  string
+	mu   sync.Mutex
+	seen map[string]time.Time
 }
 
 func watchMarks(t *testing.T, dir string) *marks {
@@ -348,21 +351,23 @@ func (m *marks) note(name string, at time.Time) {
 	if _, known := m.seen[name]; name != "" && !known { // "" is the directory itself
 		m.seen[name] = at
 	}
-	if name == pulseMark {
-		m.pulses++
-	}
 }
 
-// pulseMark is the mark that the command opens about twenty times a second.
-const pulseMark = "pulse"
+// pulseMark begins the names of marks of which the command opens about twenty a second.
+const pulseMark = "pulse-"
 
 // waitForPulses waits until the command has run for so many pulses from now on.
 func (m *marks) waitForPulses(t *testing.T, n int) {
 	t.Helper()
-	count := func() int {
+	count := func() (n int) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return m.pulses
+		for name := range m.seen {
+			if strings.HasPrefix(name, pulseMark) {
+				n++
+			}
+		}
+		return n
 	}
 	end := count() + n
 	wait(t, "the command's pulses", func() bool { return count() >= end })
@@ -401,6 +406,6 @@ func (m *marks) times() []time.Time {
 	programs := maps.Clone(m.seen)
 	delete(programs, refusedMark)
 	delete(programs, settledMark)
-	delete(programs, pulseMark)
+	maps.DeleteFunc(programs, func(name string, _ time.Time) bool { return strings.HasPrefix(name, pulseMark) })
 	return slices.SortedFunc(maps.Values(programs), time.Time.Compare)
 }

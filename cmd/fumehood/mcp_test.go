@@ -124,7 +124,7 @@ func TestMCP(t *testing.T) {
 		{"run", map[string]any{"command": "cat deps/made more.csv"}, "made by set-up\nn\n3"},
 		{"run", map[string]any{"argv": []string{"curl", "https://evil.example"}}, "network.client"},
 		{"run", map[string]any{"command": "touch approved"}, "exit code 0"},
-		{"run_code", map[string]any{"language": "bash", "code": "sum=0; { read -r n; while read -r n; do sum=$((sum + n)); done; } < data.csv; echo \"sum $sum\""}, "sum 9"},
+		{"run_code", map[string]any{"language": "bash", "code": "while read -r n; do last=$n; done < data.csv; echo \"last $last\""}, "last 6"},
 		{"read_file", map[string]any{"path": "data.csv"}, "6"},
 		{"list_files", map[string]any{"pattern": "*.csv"}, "2 of 2 files"},
 		{"diff", nil, "added  approved 0"},
