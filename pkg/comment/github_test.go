@@ -190,8 +190,8 @@ func TestSquattersAreCounted(t *testing.T) {
 // TestJobsAtTheSameTime lets jobs race, with requests that take up to an eighth of
 // a second of the bubble's time.
 func TestJobsAtTheSameTime(t *testing.T) {
-	for range sample.Rounds(t, 20, 20, 5) {
-		synctest.Test(t, func(t *testing.T) { jobsAtTheSameTime(t, slow{near(t)}) })
+	for seed := range sample.Rounds(t, 20, 20, 5) {
+		synctest.Test(t, func(t *testing.T) { jobsAtTheSameTime(t, slow{near(t), newDelays(uint64(seed))}) })
 	}
 }
 
@@ -200,13 +200,13 @@ func jobsAtTheSameTime(t *testing.T, s slow) {
 	s.AddPR(githubtest.PR{Number: number, Head: githubtest.Ref{SHA: head}})
 	var jobs sync.WaitGroup
 	for i := range 4 {
-		k := keeperOver(t, s, s.URL, token, together)
+		k := keeperOver(t, s.client(2*i), s.URL, token, together)
 		jobs.Go(func() {
 			if o := k.Results(context.Background(), results(int64(10+i))); o.Did == comment.Refused {
 				t.Errorf("run %d: %+v", 10+i, o.Failure)
 			}
 		})
-		answers := keeperOver(t, s, s.URL, token, together)
+		answers := keeperOver(t, s.client(2*i+1), s.URL, token, together)
 		jobs.Go(func() {
 			n := comment.Notice{Comment: int64(900 + i), Text: "answer", Start: int64(10 + i), Time: time.Now()}
 			if o := answers.Notice(context.Background(), n); o.Did == comment.Refused {
@@ -237,15 +237,39 @@ func near(t *testing.T) *githubtest.Server {
 }
 
 // slow passes requests to a GitHub in the same bubble.
-type slow struct{ *githubtest.Server }
+type slow struct {
+	*githubtest.Server
+	*delays
+}
+
+// delays are random, and the same for a client in each run of the test.
+type delays struct {
+	seed uint64
+	mu   sync.Mutex
+	*rand.Rand
+}
+
+func newDelays(seed uint64) *delays { return &delays{seed: seed, Rand: rand.New(rand.NewPCG(seed, 0))} }
+
+// client is s with the delays of one of several clients.
+func (s slow) client(i int) slow {
+	return slow{s.Server, &delays{seed: s.seed, Rand: rand.New(rand.NewPCG(s.seed, uint64(i)+1))}}
+}
+
+func (d *delays) wait() {
+	d.mu.Lock()
+	delay := time.Duration(d.Int64N(int64(together / 32)))
+	d.mu.Unlock()
+	time.Sleep(delay)
+}
 
 func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
-	time.Sleep(rand.N(together / 32))
+	s.wait()
 	w := httptest.NewRecorder()
 	in := httptest.NewRequest(r.Method, r.URL.String(), r.Body)
 	in.Header = r.Header
 	s.ServeHTTP(w, in)
-	time.Sleep(rand.N(together / 32))
+	s.wait()
 	return w.Result(), nil
 }
 

@@ -5,6 +5,8 @@
 package job
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +34,25 @@ func TestProviders(t *testing.T) {
 		}
 		if _, values, err := model.New(model.Options{Provider: provider, Getenv: getenv}); err != nil || !slices.Equal(values, []string{key}) {
 			t.Errorf("%s: %q, %v", provider, values, err)
+		}
+	}
+}
+
+// The log of what was asked is uploaded if there is one and the input artifact has a name for it.
+func TestFindOutputs(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		for _, artifact := range []string{"", "fumehood"} {
+			j := &Job{dir: t.TempDir(), in: action.Inputs{Artifact: artifact}}
+			if asked {
+				if err := os.MkdirAll(filepath.Join(j.artifactDir(), modelLogs), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := j.findOutputs(Outcome{Found: &review.Found{Findings: []byte("[]")}})
+			uploaded := slices.ContainsFunc(got, func(output [2]string) bool { return output[0] == "artifact-name" })
+			if got[0] != [2]string{"findings", "[]"} || uploaded != (asked && artifact != "") {
+				t.Errorf("asked %v, artifact %q: %q", asked, artifact, got)
+			}
 		}
 	}
 }

@@ -36,8 +36,8 @@ func TestCorpus(t *testing.T) {
 		texts = append(texts, sample.Corpus(t, file)...)
 	}
 	cs := start(t, nil, Options{Gate: func(context.Context, string) (Gate, error) { return Of(g), nil }}, mcp.ClientOptions{})
-	accepted := 0
-	for _, text := range sample.Of(t, texts, 7, 40) {
+	accepted, tried := 0, sample.Of(t, texts, 70, 400)
+	for _, text := range tried {
 		r := call(t, cs, "check", question{proposed: proposed{Command: text}})
 		p, problems := plan.Decode(planOf(t, text), "plan.json")
 		if problems = append(problems, p.Refused()...); len(problems) > 0 {
@@ -62,8 +62,8 @@ func TestCorpus(t *testing.T) {
 			t.Errorf("%q: -want +got:\n%s", text, diff)
 		}
 	}
-	if accepted < len(texts)/100 {
-		t.Errorf("only %d of %d texts were decided", accepted, len(texts))
+	if accepted < len(tried)/2 {
+		t.Errorf("only %d of %d texts were decided", accepted, len(tried))
 	}
 }
 

@@ -109,11 +109,13 @@ func TestMatrix(t *testing.T) {
 		n, parts int
 		code     string
 	}{
-		"two":          {text, 2, 2, ""},
-		"one":          {text, 1, 1, ""},
-		"invalid":      {strings.Replace(text, `"cache"`, `"cash"`, 1), 2, 1, ""},
-		"not a plan":   {"x", 2, 1, ""},
-		"too large":    {strings.Replace(text, `"x"`, `"`+strings.Repeat("x", maxPart)+`"`, 1), 2, 0, "split.too-large"},
+		"two":        {text, 2, 2, ""},
+		"one":        {text, 1, 1, ""},
+		"invalid":    {strings.Replace(text, `"cache"`, `"cash"`, 1), 2, 1, ""},
+		"not a plan": {"x", 2, 1, ""},
+		"too large":  {strings.Replace(text, `"x"`, `"`+strings.Repeat("x", maxPart)+`"`, 1), 2, 0, "split.too-large"},
+		"parts too large together": {strings.NewReplacer(`"x"`, `"`+strings.Repeat("x", maxPart*9/10)+`"`, `["true"]`, `["`+strings.Repeat("y", maxPart*9/10)+`"]`,
+			`"run":"true"`, `"run":"`+strings.Repeat("z", maxPart*9/10)+`"`, `,"needs":["a"]`, ``).Replace(text), 3, 0, "split.too-large"},
 		"yaml, padded": {"schema: fumehood.plan/v1\nproposals:\n  - {id: a, run: a}\n", 3, 1, ""},
 	} {
 		data, err := Matrix([]byte(c.document), "plan", c.n, nil)
