@@ -104,7 +104,7 @@ func TestLayers(t *testing.T) {
 	}
 	for _, p := range list {
 		from := parent(p.ImportPath)
-		if from == "pkg" || from == "pkg/internal" {
+		if from == "pkg" || from == "pkg/internal" || from == "internal" {
 			continue
 		}
 		if _, known := layers[from]; !known {

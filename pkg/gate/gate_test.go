@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/roottest"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
@@ -38,6 +39,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("FUMEHOOD_TEST_IMAGES") != "" {
 		sandbox.DefaultImageFrom = 1
 	}
+	roottest.Check()
 	state, err := os.MkdirTemp("", "fumehood-test-")
 	if err != nil {
 		panic(err)

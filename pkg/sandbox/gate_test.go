@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/roottest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -119,7 +120,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("FUMEHOOD_TEST_IMAGES") != "" {
 		DefaultImageFrom = 1
 	}
-	os.Exit(m.Run())
+	roottest.Main(m)
 }
 
 // gatedOptions are testOptions with a gate and a monitor.

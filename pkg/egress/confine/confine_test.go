@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/internal/roottest"
 )
 
 // TestMain also runs the process that confines itself and then tries what its
@@ -35,7 +37,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprint(os.Stderr, attempts[os.Args[1]]())
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	roottest.Main(m)
 }
 
 var port string // of the test's server

@@ -18,6 +18,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/internal/roottest"
 	"github.com/fumehood/fumehood/pkg/egress/segment"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(inode)
 		select {}
 	}
-	os.Exit(m.Run())
+	roottest.Main(m)
 }
 
 func mustMake(t *testing.T) *Namespace {

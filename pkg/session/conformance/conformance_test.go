@@ -8,6 +8,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/roottest"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 	"github.com/fumehood/fumehood/pkg/session/conformance"
@@ -17,7 +18,7 @@ func TestMain(m *testing.M) {
 	if code, is := gate.Helper(); is {
 		os.Exit(code)
 	}
-	os.Exit(m.Run())
+	roottest.Main(m)
 }
 
 func TestLocal(t *testing.T) { conformance.Run(t, openLocal) }

@@ -12,13 +12,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/roottest"
 	"github.com/fumehood/fumehood/pkg/claims"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -46,7 +46,7 @@ const node = "node-1"
 
 func TestMain(m *testing.M) {
 	gate.Helper()
-	os.Exit(m.Run())
+	roottest.Main(m)
 }
 
 func newCluster(t *testing.T) *cluster {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/roottest"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/mcpserver"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 	if code, is := gate.Helper(); is {
 		os.Exit(code)
 	}
-	os.Exit(m.Run())
+	roottest.Main(m)
 }
 
 // server is the configuration of a node that accepts the clients of a.
