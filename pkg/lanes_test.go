@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -34,22 +35,10 @@ type testFile struct {
 	*ast.File
 }
 
-// testFiles parses all test files of the repository.
-func testFiles(t *testing.T) (files []testFile) {
+// testFiles returns all test files of the repository.
+func testFiles(t *testing.T) []testFile {
 	t.Helper()
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && (d.Name() == "testdata" || d.Name() == ".git") {
-			return fs.SkipDir
-		}
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err == nil {
-			files = append(files, testFile{path, laneOf(t, parsed), parsed})
-		}
-		return err
-	})
+	files, err := parseTestFiles()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,9 +48,27 @@ func testFiles(t *testing.T) (files []testFile) {
 	return files
 }
 
+var parseTestFiles = sync.OnceValues(func() (files []testFile, err error) {
+	err = filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == "testdata" || d.Name() == ".git") {
+			return fs.SkipDir
+		}
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		lane, err := laneOf(parsed)
+		files = append(files, testFile{path, lane, parsed})
+		return err
+	})
+	return files, err
+})
+
 // laneOf returns the first tag of lanes without which a file is not compiled.
-func laneOf(t *testing.T, file *ast.File) string {
-	t.Helper()
+func laneOf(file *ast.File) (string, error) {
 	for _, group := range file.Comments {
 		for _, comment := range group.List {
 			if !constraint.IsGoBuild(comment.Text) || comment.Pos() > file.Package {
@@ -69,18 +76,18 @@ func laneOf(t *testing.T, file *ast.File) string {
 			}
 			expr, err := constraint.Parse(comment.Text)
 			if err != nil {
-				t.Fatal(err)
+				return "", err
 			}
 			for _, lane := range lanes {
 				with := func(tag string) bool { return tag != "race" }
 				without := func(tag string) bool { return with(tag) && tag != lane.tag }
 				if expr.Eval(with) && !expr.Eval(without) {
-					return lane.tag
+					return lane.tag, nil
 				}
 			}
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // testNames returns the tests, benchmarks excluded, that a file declares.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -71,21 +72,28 @@ type goPackage struct {
 
 func packages(t *testing.T) []goPackage {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-tags", "e2e,nightly", "-json=ImportPath,Imports,TestImports,XTestImports", module+"...").Output()
+	list, err := listPackages()
 	if err != nil {
 		t.Fatalf("cannot list packages: %v", err)
 	}
-	var list []goPackage
+	return list
+}
+
+var listPackages = sync.OnceValues(func() (list []goPackage, err error) {
+	out, err := exec.Command("go", "list", "-tags", "e2e,nightly", "-json=ImportPath,Imports,TestImports,XTestImports", module+"...").Output()
+	if err != nil {
+		return nil, err
+	}
 	decoder := json.NewDecoder(strings.NewReader(string(out)))
 	for decoder.More() {
 		var p goPackage
 		if err := decoder.Decode(&p); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		list = append(list, p)
 	}
-	return list
-}
+	return list, nil
+})
 
 // parent returns a package's name in layers: sub-packages belong to their parent.
 func parent(path string) string {
