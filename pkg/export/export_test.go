@@ -164,11 +164,9 @@ func (c *changing) Seek(int64, int) (int64, error) {
 
 // Whatever untrusted authors write, a decision is one bounded, printable line.
 func TestHostileText(t *testing.T) {
-	for name, s := range hostile() {
+	for name := range hostile() {
 		t.Run(name, func(t *testing.T) {
-			log, _ := exporttest.Written(t, exporttest.Run{Text: s})
-			list, _ := decisionsOf(t, log, Options{All: true})
-			for _, d := range list {
+			for _, d := range hostileDecisions(t, name) {
 				line, err := Line(d)
 				if err != nil {
 					t.Fatal(err)
@@ -178,6 +176,18 @@ func TestHostileText(t *testing.T) {
 		})
 	}
 }
+
+// hostileDecisions returns the decisions of a run with a hostile text everywhere, which it makes once.
+func hostileDecisions(t *testing.T, name string) []Decision {
+	t.Helper()
+	if made[name] == nil {
+		log, _ := exporttest.Written(t, exporttest.Run{Text: hostile()[name]})
+		made[name], _ = decisionsOf(t, log, Options{All: true})
+	}
+	return made[name]
+}
+
+var made = map[string][]Decision{}
 
 func hostile() map[string]string {
 	return map[string]string{

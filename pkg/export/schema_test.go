@@ -62,9 +62,7 @@ func TestLinesFollowSchema(t *testing.T) {
 		}
 	}
 	for name, s := range hostile() {
-		log, _ := exporttest.Written(t, exporttest.Run{Text: s})
-		list, _ := decisionsOf(t, log, Options{All: true})
-		for _, d := range list {
+		for _, d := range hostileDecisions(t, name) {
 			check(name, d)
 		}
 		check(name, Asked("acme/api/comments/5"+s, proposal.Trigger{Command: s, Actor: proposal.Actor{Login: s}}, proposal.Denied(s, s, s), proposal.Run{}, Options{}, exporttest.Start))

@@ -306,6 +306,9 @@ func sparse(n int64) []byte {
 
 // What an image asks for is bounded.
 func TestBounds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("expands hundreds of megabytes; run without -short")
+	}
 	small := Limits{Bytes: 200 << 20, File: 100 << 20, Entries: 1000, Files: 500, Layers: 10}
 	many := func(n int) (list []file) {
 		for i := range n {

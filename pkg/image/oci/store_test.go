@@ -172,6 +172,9 @@ func TestStoreTogether(t *testing.T) {
 
 // A process that is killed while it makes an image leaves nothing that is used.
 func TestStoreKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills eight processes; run without -short")
+	}
 	o := options(t)
 	image := layers(t, []file{f("a", strings.Repeat("x", 24<<20))})
 	value := Layout + image.Layout(t)
