@@ -16,6 +16,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -348,7 +349,7 @@ func TestMisbehaviour(t *testing.T) {
 		{"lists: a loop", githubtest.Fault{Op: list, Kind: githubtest.LinkLoop}, "", github.Malformed, 1},
 		{"lists: away", githubtest.Fault{Op: list, Kind: githubtest.LinkAway}, "", "", 1},
 	}
-	for _, test := range tests {
+	for _, test := range sample.Of(t, tests, 1, 6) {
 		t.Run(test.name, func(t *testing.T) {
 			s, c := fake(t, githubtest.Options{}, rights...)
 			for i := range 230 {

@@ -96,6 +96,9 @@ func TestDiffSame(t *testing.T) {
 
 // The texts are bounded together; the files are still named.
 func TestDiffBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("redacts ten megabytes; run without -short")
+	}
 	u := redactor(t, &asked{})
 	var in proposal.Diff
 	for _, name := range strings.Split("abcdefghij", "") {

@@ -284,8 +284,11 @@ func TestProviderFailures(t *testing.T) {
 // for, the accounting never exceeds a limit by one token or the smallest part of a dollar; and
 // each request is in the log before it is sent.
 func TestBudgetIsKept(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for i := range 100 {
+	random, conversations := rand.New(rand.NewPCG(1, 2)), 100
+	if testing.Short() {
+		conversations = 20
+	}
+	for i := range conversations {
 		price := spend.Price{Input: spend.USD(random.Int64N(1e7)), Output: spend.USD(random.Int64N(1e8))}
 		limits := spend.Limits{Review: spend.Amount{Tokens: random.Int64N(60_000), USD: spend.USD(random.Int64N(1e12))}, Subject: spend.Unlimited, Day: spend.Amount{Tokens: random.Int64N(90_000), USD: spend.Unlimited.USD}}
 		f := &fake{}

@@ -95,10 +95,13 @@ func TestDoubts(t *testing.T) {
 
 // TestDeepNames analyzes expressions whose names grow: the walk must stay short.
 func TestDeepNames(t *testing.T) {
+	if testing.Short() {
+		t.Skip("parses for a second; run without -short")
+	}
 	for _, text := range sample.Of(t, []string{
 		strings.Repeat("exec('", 500), "import os\nos" + strings.Repeat(".a", 20000), "exec(" + strings.Repeat("'a'+", 10000) + "'a')",
 		"exec('" + strings.Repeat(`exec(\'`, 200) + "')", "a=" + strings.Repeat("f(", 10000), strings.Repeat("a = b = ", 5000) + "eval",
-	}, 3, 6) {
+	}, 3, 3) {
 		Analyze("python", text)
 		Analyze("javascript", text)
 	}

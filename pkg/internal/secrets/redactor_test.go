@@ -261,6 +261,9 @@ func TestNoise(t *testing.T) {
 
 // The search of text that is made to be slow ends, and its unsearched part does not leave.
 func TestSlowText(t *testing.T) {
+	if testing.Short() {
+		t.Skip("searches until its time is up; run without -short")
+	}
 	t.Parallel()
 	r := redactor(t, canaries...)
 	r.patience = minPatience / 6
