@@ -147,6 +147,13 @@ func TestVerifyCached(t *testing.T) {
 	if err := VerifyCached(*r.Result); err != nil {
 		t.Error(err)
 	}
+	doubted := func(result proposal.Result) bool {
+		r.Result = &result
+		return slices.Contains(CompareLog(proposal.Report{Records: []proposal.Record{{}, r}}, nil), "the kept result of command 2 is not proved")
+	}
+	if doubted(*r.Result) {
+		t.Error("a kept result that is proved is doubted")
+	}
 	for name, change := range map[string]func(*proposal.Result, *proposal.Cached){
 		"run":    func(_ *proposal.Result, c *proposal.Cached) { c.Run = "s" },
 		"log":    func(_ *proposal.Result, c *proposal.Cached) { c.Log = "fumehood/s" },
@@ -158,7 +165,7 @@ func TestVerifyCached(t *testing.T) {
 	} {
 		result, cached := *r.Result, *r.Result.Cached
 		result.Cached = &cached
-		if change(&result, &cached); VerifyCached(result) == nil {
+		if change(&result, &cached); VerifyCached(result) == nil || !doubted(result) {
 			t.Errorf("a kept result with another %s is verified", name)
 		}
 	}

@@ -106,3 +106,30 @@ func TestReview(t *testing.T) {
 		})
 	}
 }
+
+// Redecide counts what a report says ran and this policy would not have run: what policy denies, and
+// what it asks about without a person's approval.
+func TestBarred(t *testing.T) {
+	approved := &proposal.Approval{}
+	for name, test := range map[string]struct {
+		ours, theirs proposal.Effect
+		approval     *proposal.Approval
+		want         int
+	}{
+		"allowed":                           {proposal.Allow, proposal.Allow, nil, 0},
+		"denied and not run":                {proposal.Deny, proposal.Deny, nil, 0},
+		"denied and run":                    {proposal.Deny, proposal.Allow, nil, 1},
+		"denied and run as approved":        {proposal.Deny, proposal.Ask, approved, 1},
+		"asked about and not run":           {proposal.Ask, proposal.Ask, nil, 0},
+		"asked about and approved":          {proposal.Ask, proposal.Ask, approved, 0},
+		"asked about and run":               {proposal.Ask, proposal.Allow, nil, 1},
+		"asked about and run with approval": {proposal.Ask, proposal.Allow, approved, 0},
+	} {
+		w := &world{decide: map[string]proposal.Effect{"a": test.ours}}
+		record := proposal.Record{Decision: proposal.Decision{Effect: test.theirs}, Approval: test.approval}
+		_, barred, err := w.hood().Redecide(t.Context(), planOf("a"), proposal.Report{Records: []proposal.Record{record}})
+		if err != nil || barred != test.want {
+			t.Errorf("%s: %d, %v; want %d", name, barred, err, test.want)
+		}
+	}
+}
