@@ -190,7 +190,7 @@ func TestSquattersAreCounted(t *testing.T) {
 // TestJobsAtTheSameTime lets jobs race, with requests that take up to an eighth of
 // a second of the bubble's time.
 func TestJobsAtTheSameTime(t *testing.T) {
-	for seed := range sample.Rounds(t, 20, 20, 5) {
+	for seed := range sample.Rounds(t, 20, 5, 2) {
 		synctest.Test(t, func(t *testing.T) { jobsAtTheSameTime(t, slow{near(t), newDelays(uint64(seed))}) })
 	}
 }

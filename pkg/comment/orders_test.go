@@ -5,6 +5,7 @@ package comment
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -111,7 +112,7 @@ func TestOrders(t *testing.T) {
 		{name: "three runs, no comment yet", grain: coarse, jobs: jobs{says(results(head1, 12, 1)), says(results(head1, 13, 1)), says(results(head1, 11, 1))}, check: one(13, 0, 0)},
 	}
 	if !sample.Whole() {
-		scenes = scenes[:len(scenes)-1] // as many orders as of all other scenes
+		scenes = slices.DeleteFunc(scenes, func(s scene) bool { return len(s.jobs) > 2 }) // nine of ten orders are of three jobs
 	}
 	for _, s := range sample.Of(t, scenes, 1, 4) {
 		t.Run(s.name, func(t *testing.T) {

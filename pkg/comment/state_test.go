@@ -215,7 +215,7 @@ func some(r *rand.Rand) sheet {
 // read back unchanged, merging again changes nothing, and nothing newer is lost.
 func TestJoinOfMany(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for range sample.Rounds(t, 800, 400, 100) {
+	for range sample.Rounds(t, 800, 100, 50) {
 		a, b := some(r), some(r)
 		got := join(a, b, head1)
 		body, err := got.body()

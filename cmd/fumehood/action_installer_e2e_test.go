@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
+//go:build linux && e2e
 
 package main
 
@@ -213,7 +213,7 @@ func wantStarted(t *testing.T, stdout, stderr string, code int, from string) {
 	}
 }
 
-func TestInstall(t *testing.T) {
+func TestE2EInstall(t *testing.T) {
 	i := newInstaller(t, members())
 	stdout, stderr, code := i.run(t, "LD_PRELOAD=")
 	wantStarted(t, stdout, stderr, code, i.installed("fumehood"))
@@ -254,7 +254,7 @@ func TestInstall(t *testing.T) {
 }
 
 // Values that an earlier step can leave in the environment and in PATH have no effect.
-func TestInstallIgnoresTheJobsEnvironment(t *testing.T) {
+func TestE2EInstallIgnoresTheJobsEnvironment(t *testing.T) {
 	i := newInstaller(t, members())
 	canary := i.path("canary")
 	evil := "touch " + canary + "\n"
