@@ -66,6 +66,7 @@ func (w *world) importHistory() (head, base string) {
 // What git says in the sandbox about a pull request of 30 commits with a merge, whose base has
 // moved since, is what it says in a full clone.
 func TestActionHistory(t *testing.T) {
+	long(t)
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	w.head, w.base = w.importHistory()

@@ -171,15 +171,6 @@ func (i *installer) write(t *testing.T, name string, data []byte) {
 	}
 }
 
-func readFile(t *testing.T, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
 // run runs the step of action.yml as the runner does, and returns its output.
 func (i *installer) run(t *testing.T, env ...string) (stdout, stderr string, code int) {
 	t.Helper()

@@ -49,6 +49,7 @@ proposals:
 // and not in comment, check run, annotations, summary or the job's log, whichever
 // job reports. The plan itself contains it.
 func TestActionMask(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for _, fork := range []bool{false, true} {
 		w := newWorld(t, fork, nil, nil)

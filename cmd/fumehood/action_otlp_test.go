@@ -60,6 +60,7 @@ func (s *sink) text() string {
 // A fork's run has no secret and so does not export, with a warning. The reporting job
 // exports the run and says that it ran in another job. No log shows the header's value.
 func TestActionTellsCollector(t *testing.T) {
+	long(t)
 	t.Parallel()
 	c := newSink(t)
 	inputs := []string{"INPUT_OTLP=" + c.URL, "INPUT_OTLP_HEADERS=Authorization=OTLP_AUTHORIZATION"}
@@ -90,6 +91,7 @@ func TestActionTellsCollector(t *testing.T) {
 
 // The decisions about comments are exported too, including refusals.
 func TestActionTellsOfTriggers(t *testing.T) {
+	long(t)
 	t.Parallel()
 	c := newSink(t)
 	w := newWorld(t, false, nil, nil)

@@ -51,6 +51,7 @@ func startProxy(t *testing.T, authorization string) string {
 // A job behind a proxy reaches granted hosts through it. The process that runs as root gets the
 // proxy although it gets no variable, and the password is in nothing that leaves the job.
 func TestActionProxy(t *testing.T) {
+	long(t)
 	t.Parallel()
 	const password = "hidden-5ccb7d0c"
 	token := base64.StdEncoding.EncodeToString([]byte("user:" + password))

@@ -37,6 +37,7 @@ _fumehood`,
 // Shells load the completion script and complete commands, flags, values and directories.
 // bash is required; other shells are tested where they are installed, which CI sees to.
 func TestCompletion(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for shell, program := range completers {
 		path, err := exec.LookPath(shell)

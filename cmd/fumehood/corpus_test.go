@@ -55,7 +55,8 @@ var corpusFlags = []string{"--workspace", "ws", "--config", "none", "--policy", 
 // TestCorpusEntrances: each text of the corpus has the same decision, down to its reasons and
 // grants, whichever way it comes in.
 func TestCorpusEntrances(t *testing.T) {
-	texts := oneIn(t, 200, 800, corpus(t))
+	long(t)
+	texts := oneIn(t, 200, 200, corpus(t))
 	for part := range slices.Chunk(texts, plan.MaxProposals) { // how often a rule refused counts per plan, and per session
 		checkEntrances(t, part)
 	}

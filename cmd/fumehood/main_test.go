@@ -120,6 +120,15 @@ func wait(t testing.TB, what string, done func() bool) {
 	}
 }
 
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 // isRunning reports whether a process has dir in its arguments, as those of a sandbox have.
 func isRunning(dir string) bool { return len(processesWith(dir)) > 0 }
 

@@ -136,6 +136,7 @@ func (s *httpServer) end(t *testing.T) {
 
 // The metrics of a server agree with the reports of its sessions.
 func TestMCPMetrics(t *testing.T) {
+	long(t)
 	t.Parallel()
 	collector := newSink(t)
 	s := newHTTPServer(t, "--otlp", collector.URL)
@@ -187,6 +188,7 @@ func TestMCPMetrics(t *testing.T) {
 // A server that gets SIGTERM lets a command end in time, kills one that takes too long, and
 // one at a second signal. Its logs are sealed and its exit code is 0.
 func TestMCPDrain(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		drain, command string

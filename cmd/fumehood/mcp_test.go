@@ -37,6 +37,7 @@ ask contains {"rule": "test.touch", "message": "touching is for people", "sugges
 `
 
 const mcpConfig = `schema: fumehood.config/v1
+registries: none
 setup:
   - run: mkdir -p deps && echo made by set-up > deps/made
 `
@@ -239,6 +240,7 @@ func (d mcpDesk) started(t *testing.T) {
 // TestMCPEnds ends a server while a command runs. Nothing stays behind, and the log is
 // sealed, except for SIGKILL: then it verifies as cut off.
 func TestMCPEnds(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for name, end := range map[string]struct {
 		do     func(*testing.T, wire)

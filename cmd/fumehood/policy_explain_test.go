@@ -23,6 +23,7 @@ func enumOf(words ...any) *jsonschema.Schema { return &jsonschema.Schema{Type: "
 // TestExplanationSchema compares the published schema with the Go type, and
 // validates the output against the schema.
 func TestExplanationSchema(t *testing.T) {
+	long(t)
 	s, err := jsonschema.For[explain.Explanation](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[proposal.Effect]():   enumOf("deny", "ask", "allow"),
 		reflect.TypeFor[proposal.Retry]():    enumOf("vary", "never", "approval", "transient"),

@@ -102,6 +102,7 @@ func TestReadme(t *testing.T) {
 }
 
 func TestPolicyTutorial(t *testing.T) {
+	long(t)
 	t.Parallel()
 	followPage(t, string(readFile(t, "../../docs/POLICY.md")))
 }

@@ -203,6 +203,7 @@ func TestServe(t *testing.T) {
 // TestServeEnds ends a server while commands run in two sandboxes. Nothing stays behind, and
 // the logs are sealed, except for SIGKILL.
 func TestServeEnds(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for _, how := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		t.Run(how.String(), func(t *testing.T) {
@@ -236,6 +237,7 @@ func TestServeEnds(t *testing.T) {
 // THREATS 70: clients get sandboxes that were started before, one each, and a server that ends or
 // is killed leaves none.
 func TestServeReady(t *testing.T) {
+	long(t)
 	t.Parallel()
 	d := newServeDesk(t)
 	d.env = append(d.env, testImages+"=") // a sandbox whose workspace is an image starts with it, and cannot wait

@@ -40,6 +40,7 @@ func (d mcpDesk) startSession(t *testing.T, name string) {
 // TestSessionInterrupt: output is there while the command runs. Ctrl-C ends the command, and
 // so does the death of its client; the session and its files stay.
 func TestSessionInterrupt(t *testing.T) {
+	long(t)
 	t.Parallel()
 	d := newMCPDesk(t)
 	d.startSession(t, "work")
@@ -112,6 +113,7 @@ func TestSessionTogether(t *testing.T) {
 // TestSessionForged: a proposal that comes over the socket cannot call itself set-up, choose
 // its id, or have a field that a plan refuses.
 func TestSessionForged(t *testing.T) {
+	long(t)
 	t.Parallel()
 	d := newMCPDesk(t)
 	d.startSession(t, "work")
