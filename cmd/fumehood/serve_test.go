@@ -171,7 +171,7 @@ func TestServe(t *testing.T) {
 		{s.run(one, "echo made > x; cat data.csv"), "bgoxCjIKNgo="}, // n 1 2 6
 		{s.run(one, "curl https://evil.example"), "PolicyDenied: network.client"},
 		{s.run(two, "cat x"), `"exitCode":1`},
-		{s.execute(one, "echo $SEED; cat x"), `"text":"7\nmade\n"`},
+		{s.execute(one, "echo \"$SEED $(cat x)\""), `"text":"7 made\n"`},
 		{s.execute(two, "echo ${SEED-none}"), `"text":"none\n"`},
 		{s.call("POST", "/v2/sandboxes", `{"envVars":{"LD_PRELOAD":"x"}}`, "X-API-KEY", serveKey), "env.name"},
 		{s.call("GET", "/sandboxes/"+one.SandboxID, "", "X-API-KEY", serveOther), "no sandbox"},
