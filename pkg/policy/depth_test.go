@@ -15,7 +15,7 @@ import (
 // TestNestedPolicies holds that no nesting takes the process down or holds it up: a Go
 // stack that overflows cannot be caught.
 func TestNestedPolicies(t *testing.T) {
-	most := sample.Rounds(t, 250<<10, 80<<10, 20<<10) // bytes
+	most := sample.Rounds(t, 250<<10, 20<<10, 10<<10) // bytes
 	fill := func(opening, middle, closing string) string {
 		n := most / (len(opening) + len(closing))
 		return strings.Repeat(opening, n) + middle + strings.Repeat(closing, n)

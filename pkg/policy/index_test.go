@@ -107,7 +107,7 @@ func TestIndexChangesNoAnswer(t *testing.T) {
 		}
 		texts = append(texts, strings.Split(string(content), "\n---\n")...)
 	}
-	n, chosen := 0, sample.Of(t, texts, 7, 70)
+	n, chosen := 0, sample.Of(t, texts, 20, 70)
 	for _, text := range chosen {
 		for point, q := range plain {
 			documents(t, e, text, point, func(document ast.Value) {

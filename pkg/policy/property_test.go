@@ -180,10 +180,11 @@ func TestAnErrorInAnyLayerIsNoDecision(t *testing.T) {
 // TestMalformedAnswers: an answer that means nothing denies what it is about, names its rule's
 // place, and nothing else changes. In an observed layer it only says so.
 func TestMalformedAnswers(t *testing.T) {
-	shippedLayer, err := policy.Shipped()
-	if err != nil {
-		t.Fatal(err)
-	}
+	granting := policy.Layer{Name: "granting", Role: policy.Grants, Files: []policy.File{
+		{Name: "programs.rego", Content: []byte("package fumehood.command\n\nallow contains {\"rule\": \"t.programs\"} if input.command.program in {\"ls\", \"cat\"}\n")},
+		{Name: "limits.rego", Content: []byte("package fumehood.proposal\n\nlimits contains {\"wall_ms\": 7200000, \"cpus\": 4, \"memory_bytes\": 4294967296, \"pids\": 1024, " +
+			"\"disk_bytes\": 8589934592, \"files\": 4096, \"output_bytes\": 4294967296}\n")},
+	}}
 	for text, what := range map[string]string{
 		"package fumehood.command\n\nallow contains {\"rule\": \"x.y\", \"unknown\": \"x\"} if input.command.program == \"ls\"":                 `a member of allow has the unknown key "unknown" (a.rego:3)`,
 		"package fumehood.proposal\n\nlimits contains {\"rule\": \"x.y\", \"memory_bytes\": \"2G\"} if \"ls\" in input.proposal.programs":       `a member of limits has no positive number for "memory_bytes" (a.rego:3)`,
@@ -193,7 +194,7 @@ func TestMalformedAnswers(t *testing.T) {
 		for _, role := range []policy.Role{policy.Restricts, policy.Opens, policy.Allows} {
 			for _, observe := range []bool{false, true} {
 				broken := policy.Layer{Name: "broken", Role: role, Files: []policy.File{{Name: "a.rego", Content: []byte(text)}}}
-				e, err := policy.New(t.Context(), policy.Options{Observe: observe, Layers: []policy.Layer{shippedLayer, broken}})
+				e, err := policy.New(t.Context(), policy.Options{Observe: observe, Layers: []policy.Layer{granting, broken}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -75,7 +75,7 @@ func TestSeenProgramsBegin(t *testing.T) {
 // wherever it would lie.
 func TestNamedProgramsBegin(t *testing.T) {
 	e := shipped(t)
-	programs, entries := 0, sample.Of(t, readEntries(t, "benign"), 1, 10)
+	programs, entries := 0, sample.Of(t, readEntries(t, "benign"), 4, 10)
 	for _, entry := range entries {
 		p := proposal.Proposal{ID: "corpus", Run: entry.text}
 		a := parse.Analyze(p)

@@ -12,3 +12,4 @@ func TestNightlyBombs(t *testing.T)                        { TestBombs(t) }
 func TestNightlyNestedPolicies(t *testing.T)               { TestNestedPolicies(t) }
 func TestNightlyHostileStaysRefusedWithHosts(t *testing.T) { TestHostileStaysRefusedWithHosts(t) }
 func TestNightlyReusedAnswersHold(t *testing.T)            { TestReusedAnswersHold(t) }
+func TestNightlyNamedProgramsBegin(t *testing.T)           { TestNamedProgramsBegin(t) }

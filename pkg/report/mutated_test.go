@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -49,15 +50,12 @@ func full() proposal.Report {
 }
 
 // mutants returns one copy of the document for every value in it, changed by edit,
-// with the value's path; with -short, for every sixth value. edit returns false
-// if it has nothing to change.
+// with the value's path; a part of the values, except at night. edit returns false if it has
+// nothing to change.
 func mutants(t *testing.T, edit func(parent any, key any) bool) map[string][]byte {
 	t.Helper()
 	whole := document(t, full())
-	all, step := map[string][]byte{}, 1
-	if testing.Short() {
-		step = 6
-	}
+	all, step := map[string][]byte{}, sample.Rounds(t, 1, 3, 6)
 	for n := 0; ; n += step {
 		var tree any
 		d := json.NewDecoder(bytes.NewReader(whole))

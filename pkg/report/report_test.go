@@ -56,7 +56,7 @@ func decode(t *testing.T, data []byte) proposal.Report {
 
 func TestAttacksEverywhere(t *testing.T) {
 	t.Parallel()
-	for _, a := range sample.Of(t, append(attacks, strings.Join(attacks, " "), strings.Join(attacks, "\n")), 1, 5) {
+	for _, a := range sample.Of(t, append([]string{strings.Join(attacks, "\n"), strings.Join(attacks, " ")}, attacks...), 3, 5) {
 		r := everywhere(a)
 		checkComment(t, r, Markdown(r))
 		checkPlain(t, "Text", Text(r))
@@ -75,7 +75,7 @@ func TestAttacksEverywhere(t *testing.T) {
 func TestEveryLimit(t *testing.T) {
 	t.Parallel()
 	for name, r := range cases() {
-		for _, limit := range sample.Of(t, []int{4000, 6000, 9000, 13000, 20000, 30000, 45000, MaxComment}, 1, 7) {
+		for _, limit := range sample.Of(t, []int{4000, 6000, 9000, 13000, 20000, 30000, 45000, MaxComment}, 3, 7) {
 			got := Page{Parts: []Part{{Report: r}}, Limit: limit}.Markdown()
 			if n := text.Units(got); n > limit {
 				t.Errorf("%s: %d units at limit %d", name, n, limit)

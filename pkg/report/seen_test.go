@@ -241,7 +241,7 @@ func TestManyObservations(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]string{"long": strings.Repeat("w&rd ", 200), "attack": strings.Join(attacks, " ")} {
 		var records []proposal.Record
-		for i := range sample.Rounds(t, 200, 200, 20) {
+		for i := range sample.Rounds(t, 200, 40, 20) {
 			r := ran(fmt.Sprintf("c%03d", i), "make "+s, proposal.Exited, i%2, "out\n", "err\n")
 			o := oddly(s)
 			o.Programs = slices.Repeat(o.Programs[:1], 60)

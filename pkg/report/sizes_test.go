@@ -9,14 +9,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// loud has n commands, of all outcomes, with as much output as is kept, in letters that
-// are long in each count.
+// loud has n commands, of all outcomes, with more output than any place has room for, in
+// letters that are long in each count.
 func loud(n int, letter string) proposal.Report {
-	out := strings.Repeat(strings.Repeat(letter, 50)+"\n", max(4, 4000/n))
+	lines := 1200
+	if sample.Whole() {
+		lines = 4000
+	}
+	out := strings.Repeat(strings.Repeat(letter, 50)+"\n", max(4, lines/n))
 	var records []proposal.Record
 	for i := range n {
 		id, cmd := fmt.Sprintf("%d", i), "echo "+strings.Repeat(letter, 500)
@@ -38,8 +43,8 @@ func loud(n int, letter string) proposal.Report {
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	letters := []string{"👩‍👩‍👧", "&", "\u202e", "x", "`", "é", "漢", "\xff", "@a "}
-	sizes := map[int][]string{1: letters, 50: letters[:1]}
-	if !testing.Short() {
+	sizes := map[int][]string{1: sample.Of(t, letters, 4, 9), 50: letters[:1]}
+	if sample.Whole() {
 		sizes[50], sizes[500] = letters[:2], letters[:1]
 	}
 	for n, letters := range sizes {

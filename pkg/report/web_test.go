@@ -256,7 +256,7 @@ func TestWebDifferencesBounded(t *testing.T) {
 	r := allOK()
 	r.Differences = &proposal.Differences{}
 	for i := range 6000 {
-		r.Differences.Files = append(r.Differences.Files, proposal.Difference{Path: fmt.Sprint(i), Kind: "added", Text: "@@\n" + strings.Repeat("+x\n", 3000)})
+		r.Differences.Files = append(r.Differences.Files, proposal.Difference{Path: fmt.Sprint(i), Kind: "added", Text: "@@\n" + strings.Repeat("+x\n", 1000)})
 	}
 	page := webOf(t, Web{Report: r})
 	if n := strings.Count(page, `class="output"`); len(page) > 8<<20 || n > maxWebList+10 || !strings.Contains(page, "1,000 more changed paths") || !strings.Contains(page, "left out: the page is full") {
