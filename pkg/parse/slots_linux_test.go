@@ -134,7 +134,7 @@ func TestSlots(t *testing.T) {
 	l := newLab(t)
 	for group, texts := range slotTexts(t) {
 		t.Run(group, func(t *testing.T) {
-			texts, compared, executed := sample.Of(t, seventh(texts), 7, 49), 0, 0
+			texts, compared, executed := sample.Of(t, seventh(texts), 14, 49), 0, 0
 			for _, text := range texts {
 				for _, n := range []int{checkAgainstBash(t, l, text), checkAgainstDash(t, l, text)} {
 					compared, executed = compared+min(1, n+1), executed+max(0, n)
@@ -156,7 +156,7 @@ func TestSlotsAreDangerous(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	texts, tried, alive := slices.Concat(slices.Collect(maps.Values(slotTexts(t)))...), 0, 0
 	slices.Sort(texts)
-	for rounds := sample.Rounds(t, 400, 200, 100); tried < rounds; {
+	for rounds := sample.Rounds(t, 400, 100, 100); tried < rounds; {
 		text := texts[random.IntN(len(texts))]
 		if len(Analyze(proposal.Proposal{Run: text}).Unknowns) == 0 {
 			continue

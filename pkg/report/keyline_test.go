@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/pkg/config"
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -130,7 +131,9 @@ func TestSized(t *testing.T) {
 			t.Errorf("%q: output shown and open: %v, want %v", detail, got, want)
 		}
 	}
-	for name, r := range cases() {
+	all := cases()
+	for _, name := range sample.Keys(t, all, 2, 4) {
+		r := all[name]
 		for _, length := range []int{config.MinComment, 9000, 20000} {
 			if n := text.Units(Comment(r, config.Comment{Length: length})); n > length {
 				t.Errorf("%s: %d units of at most %d", name, n, length)

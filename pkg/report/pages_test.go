@@ -185,7 +185,7 @@ func TestBodyIsTheRest(t *testing.T) {
 
 // TestSummary: the step summary has the same content with more room, counted in bytes.
 func TestSummary(t *testing.T) {
-	big := huge(40, 60<<10)
+	big := huge(40, 40<<10)
 	for i := range big.Records {
 		s := &big.Records[i].Result.Stdout
 		s.Head = []byte(strings.ReplaceAll(string(s.Head), "compiled", "übersetzt — 日本語"))

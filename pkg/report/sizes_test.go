@@ -17,7 +17,7 @@ import (
 // loud has n commands, of all outcomes, with more output than any place has room for, in
 // letters that are long in each count.
 func loud(n int, letter string) proposal.Report {
-	lines := 1200
+	lines := 700
 	if sample.Whole() {
 		lines = 4000
 	}

@@ -15,4 +15,5 @@ func TestNightlyHostilePages(t *testing.T)      { TestHostilePages(t) }
 func TestNightlyMutatedFields(t *testing.T)     { TestMutatedFields(t) }
 func TestNightlyMutatedTexts(t *testing.T)      { TestMutatedTexts(t) }
 func TestNightlyMutatedTypes(t *testing.T)      { TestMutatedTypes(t) }
+func TestNightlySized(t *testing.T)             { TestSized(t) }
 func TestNightlySizes(t *testing.T)             { TestSizes(t) }

@@ -230,7 +230,7 @@ test_c_prints if {
 
 test_d_fine if true
 `
-	r := try(t, trial.Options{Tried: []policy.Layer{layer("a.rego", denyX, "a_test.rego", rego)}, Only: regexp.MustCompile("test_"), Deadline: time.Second})
+	r := try(t, trial.Options{Tried: []policy.Layer{layer("a.rego", denyX, "a_test.rego", rego)}, Only: regexp.MustCompile("test_"), Deadline: 400 * time.Millisecond})
 	want := map[string]trial.Status{
 		"fumehood.command.test_a_loop": trial.Endless, "fumehood.command.test_b_memory": trial.Endless,
 		"fumehood.command.test_c_prints": trial.Failed, "fumehood.command.test_d_fine": trial.Passed,
