@@ -4,6 +4,7 @@ package checkout
 
 import (
 	"bytes"
+	"compress/gzip"
 	"compress/zlib"
 	"encoding/hex"
 	"encoding/pem"
@@ -110,6 +111,10 @@ func (g *gitServer) pass(w http.ResponseWriter, r *http.Request) {
 	if protocol != "" {
 		backend.Env = append(backend.Env[:len(backend.Env):len(backend.Env)], "GIT_PROTOCOL="+protocol)
 	}
+	if repository, isPack := strings.CutSuffix(r.URL.Path, "/git-upload-pack"); isPack {
+		uploadPack(w, r, backend, filepath.Join(g.root, repository))
+		return
+	}
 	repository, isFirst := strings.CutSuffix(r.URL.Path, "/info/refs")
 	config, err := os.ReadFile(filepath.Join(g.root, repository, "config"))
 	if !isFirst || err != nil || protocol != "version=2" {
@@ -126,6 +131,24 @@ func (g *gitServer) pass(w http.ResponseWriter, r *http.Request) {
 	maps.Copy(w.Header(), answer.Header())
 	w.WriteHeader(answer.Code)
 	w.Write(answer.Body.Bytes())
+}
+
+// uploadPack starts what git's server would start, without the two processes in between.
+func uploadPack(w http.ResponseWriter, r *http.Request, backend cgi.Handler, dir string) {
+	body := io.Reader(r.Body)
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		unpacked, err := gzip.NewReader(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		body = unpacked
+	}
+	c := exec.CommandContext(r.Context(), backend.Path, "upload-pack", "--stateless-rpc", dir)
+	c.Env = append(backend.Env[:len(backend.Env):len(backend.Env)], "PATH="+os.Getenv("PATH"))
+	c.Stdin, c.Stdout = body, w
+	w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+	_ = c.Run() // what went wrong is in the answer
 }
 
 // firstAnswers holds git's first answer by the repository's config: version 2 of the protocol
