@@ -136,7 +136,7 @@ func TestFetchRefuses(t *testing.T) {
 		{"of the other kind", strings.Repeat("1", 64), CodeFetch},
 		{"empty", "", CodeCommit},
 		{"with a newline", head + "\n", CodeCommit},
-	}, 1, 10) {
+	}, 3, 10) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s, _ := o.store(Limits{})

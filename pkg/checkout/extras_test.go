@@ -139,7 +139,7 @@ func TestHostileSubmodules(t *testing.T) {
 			t.Errorf("%s, without git's checks: %q", name, got)
 		}
 	}
-	for _, name := range sample.Keys(t, cases, 4, 13) {
+	for _, name := range sample.Keys(t, cases, 6, 13) {
 		t.Run(name, func(t *testing.T) {
 			c, id := cases[name], pinned
 			if name == "a commit that is not" {

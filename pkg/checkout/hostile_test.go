@@ -142,7 +142,7 @@ func inFolder(name string) func(*origin, string) string {
 // that git would read names a command that leaves a trace.
 func TestHostile(t *testing.T) {
 	traces, canary := hostileEnvironment(t)
-	writesHostile(t, traces, sample.Of(t, hostileTrees(canary), 3, 20))
+	writesHostile(t, traces, sample.Of(t, hostileTrees(canary), 4, 20))
 }
 
 func writesHostile(t *testing.T, traces string, trees []hostileTree) {
@@ -288,7 +288,7 @@ func TestTraps(t *testing.T) {
 // accepts it.
 func TestOwnChecks(t *testing.T) {
 	t.Parallel()
-	for _, c := range sample.Of(t, hostileTrees(""), 1, 10) {
+	for _, c := range sample.Of(t, hostileTrees(""), 2, 10) {
 		if c.code == "" || c.name == "no tree" {
 			continue
 		}

@@ -111,7 +111,7 @@ func TestLyingPacks(t *testing.T) {
 		{"another commit", func(p *packWriter, commit string) { p.add(1, "", commit+"more\n") }},
 		{"a delta without its base", func(p *packWriter, commit string) { p.add(7, strings.Repeat("2", 40), varint(1)+varint(1)+"\x01x") }},
 		{"the commit as a blob", func(p *packWriter, commit string) { p.add(3, "", commit) }},
-	}, 1, 10) {
+	}, 2, 10) {
 		t.Run(c.name, func(t *testing.T) {
 			o := newOrigin(t, 40)
 			who := "A <a@example.invalid> 1700000000 +0000\n"
