@@ -50,6 +50,18 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// inShort are the tests that start a sandbox with -short.
+var inShort = []string{"TestClosed", "TestSessionMany", "TestProcesses", "TestPoolOther"}
+
+// needSandbox finds or builds fumehood-runsc. With -short it skips the tests that are not in inShort.
+func needSandbox(t testing.TB) {
+	t.Helper()
+	if testing.Short() && !slices.Contains(inShort, t.Name()) {
+		t.Skip("starts a sandbox; run without -short")
+	}
+	installtest.Runsc(t)
+}
+
 func decode(t testing.TB, document string) proposal.Plan {
 	t.Helper()
 	p, problems := plan.Decode([]byte(document), "plan.yaml")
@@ -70,7 +82,7 @@ const closed = document + `
 
 // Every default is closed, as the package comment promises for the zero Options.
 func TestClosed(t *testing.T) {
-	installtest.Runsc(t)
+	needSandbox(t)
 	t.Setenv("CANARY", "canary-0b5e77aa")
 	g, err := gate.New(t.Context(), gate.Options{Workspace: "testdata/project"})
 	if err != nil {
@@ -166,7 +178,7 @@ func checkAudit(t *testing.T, g *gate.Gate, report proposal.Report) {
 // Weakened protection is in the report.
 func TestUnsafeIsReported(t *testing.T) {
 	t.Parallel()
-	installtest.Runsc(t)
+	needSandbox(t)
 	o := gate.Options{Workspace: "testdata/project", ObserveUnsafe: true, MountsUnsafe: []gate.Mount{{Source: "testdata/policy", Target: "/seen"}}}
 	g, err := gate.New(t.Context(), o)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
@@ -23,7 +24,7 @@ func TestImageFrom(t *testing.T) {
 		writeFile(t, ws, fmt.Sprintf("d%d/file%d", i/100, i), "x")
 	}
 	const text = "grep -c erofs /proc/mounts"
-	for name, test := range map[string]struct {
+	tests := map[string]struct {
 		from int
 		plan []string
 		want string
@@ -33,7 +34,9 @@ func TestImageFrom(t *testing.T) {
 		"one command, always":     {1, []string{text}, "1\n"},
 		"three commands, never":   {math.MaxInt, []string{text, "true", "true"}, "0\n"},
 		"three, a larger minimum": {1_000_000, []string{text, "true", "true"}, "0\n"},
-	} {
+	}
+	for _, name := range sample.Keys(t, tests, 2, 5) {
+		test := tests[name]
 		t.Run(name, func(t *testing.T) {
 			if sandbox.DefaultImageFrom == 1 && test.from == 0 {
 				test.want = "1\n"

@@ -18,7 +18,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
-	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
 // sessionIn makes this test's process the caller of a session whose files are in a directory.
@@ -58,14 +57,14 @@ func killedSession(dir string) int {
 // THREATS 30, for sessions: the caller's process is killed at every step. The log verifies
 // up to a marked end, everything that ran is in it, and nothing keeps running.
 func TestSessionKilled(t *testing.T) {
-	installtest.Runsc(t)
+	needSandbox(t)
 	var steps []int
 	for lines := 1; lines <= sessionLines; lines++ {
 		steps = append(steps, lines)
 	}
 	tmp := t.TempDir()
 	t.Run("at line", func(t *testing.T) {
-		for _, lines := range sample.Of(t, steps, 4, sessionLines) {
+		for _, lines := range sample.Of(t, steps, 8, sessionLines) {
 			t.Run(fmt.Sprint(lines), func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()

@@ -12,7 +12,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
 // hosts grants one host.
@@ -39,7 +38,7 @@ fumehood: the network policy refused evil1.example (`
 // makes possible. Inside, a credential is a placeholder, and its value is nowhere.
 func TestNetwork(t *testing.T) {
 	t.Parallel()
-	installtest.Runsc(t)
+	needSandbox(t)
 	const secret = "Bearer 5ccb7d0c-value"
 	g, err := gate.New(t.Context(), gate.Options{
 		Workspace:   "testdata/project",

@@ -16,7 +16,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
 // never is an organization's policy that denies one host by a rule of its own.
@@ -50,7 +49,7 @@ func TestObservedNetworkRefused(t *testing.T) {
 // organization's rule denies stays refused.
 func TestObservedNetwork(t *testing.T) {
 	t.Parallel()
-	installtest.Runsc(t)
+	needSandbox(t)
 	g, err := gate.New(t.Context(), gate.Options{
 		Workspace: "testdata/project", ObserveNetworkUnsafe: true, Subject: gate.Subject{Repository: "o/r", PR: 1},
 		Policies:  []gate.Policy{{Layer: policy.Layer{Name: "own", Role: policy.Allows, Files: []policy.File{{Name: "never.rego", Content: []byte(never)}}}}},

@@ -19,9 +19,9 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
 // poolIn makes this test's process one with a session and waiting sandboxes, whose files are
@@ -158,12 +158,12 @@ func pooledProcess(dir string) int {
 // THREATS 30 and 70: a process that is killed leaves no waiting sandbox, and the next run removes
 // their files.
 func TestPoolKilled(t *testing.T) {
-	installtest.Runsc(t)
+	needSandbox(t)
 	tmp := t.TempDir()
-	for i, at := range []struct {
+	for i, at := range sample.Of(t, []struct {
 		line string
 		then time.Duration
-	}{{"prepared\n", 0}, {"prepared\n", 50 * time.Millisecond}, {"ran\n", 0}, {"ran\n", 600 * time.Millisecond}} {
+	}{{"prepared\n", 0}, {"prepared\n", 50 * time.Millisecond}, {"ran\n", 0}, {"ran\n", 600 * time.Millisecond}}, 2, 4) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			dir := t.TempDir()
 			if err := os.Mkdir(filepath.Join(dir, "ws"), 0o755); err != nil {

@@ -20,7 +20,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
 const behindProxy = `
@@ -62,7 +61,7 @@ func companyProxy(t *testing.T) string {
 // On a host without names, behind a proxy with a password, a granted host is reached; the log says
 // how, and nothing has the password.
 func TestBehindProxy(t *testing.T) {
-	installtest.Runsc(t)
+	needSandbox(t)
 	const password = "hidden-5ccb7d0c"
 	proxy := companyProxy(t)
 	for _, name := range []string{"https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY"} {
@@ -106,7 +105,7 @@ func TestBehindProxy(t *testing.T) {
 
 // A variable that cannot be used stops the run, and is not quoted.
 func TestInvalidProxy(t *testing.T) {
-	installtest.Runsc(t)
+	needSandbox(t)
 	t.Setenv("https_proxy", "socks5://user:hidden-5ccb7d0c@127.0.0.1:1")
 	g, err := gate.New(t.Context(), gate.Options{
 		Workspace: "testdata/project",

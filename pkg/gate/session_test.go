@@ -22,7 +22,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
 // newGateAlone returns a gate whose runs keep their short-lived files below a new directory,
@@ -36,7 +35,7 @@ func newGateAlone(t testing.TB, o gate.Options) *gate.Gate {
 // newGate returns a gate for the workspace testdata/project.
 func newGate(t testing.TB, o gate.Options) *gate.Gate {
 	t.Helper()
-	installtest.Runsc(t)
+	needSandbox(t)
 	if o.Workspace == "" {
 		o.Workspace = "testdata/project"
 	}

@@ -12,14 +12,13 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
 // A tool of a home directory runs inside, in the version that the host has; nothing else
 // of the home directory is there. One that is not shown is in the report.
 func TestToolchainOutsideUsr(t *testing.T) {
 	t.Parallel()
-	installtest.Runsc(t)
+	needSandbox(t)
 	root, err := os.MkdirTemp("/opt", "fumehood-test-")
 	if err != nil {
 		t.Fatal(err)

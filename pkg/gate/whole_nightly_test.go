@@ -10,3 +10,7 @@ import "testing"
 func TestNightlySessionKilled(t *testing.T)     { TestSessionKilled(t) }
 func TestNightlySessionMany(t *testing.T)       { TestSessionMany(t) }
 func TestNightlySessionEndsAtOnce(t *testing.T) { TestSessionEndsAtOnce(t) }
+func TestNightlyImageFrom(t *testing.T)         { TestImageFrom(t) }
+func TestNightlyHostileLayers(t *testing.T)     { TestHostileLayers(t) }
+func TestNightlyEarly(t *testing.T)             { TestEarly(t) }
+func TestNightlyPoolKilled(t *testing.T)        { TestPoolKilled(t) }

@@ -65,6 +65,9 @@ func newKube(t *testing.T) *kube {
 // openKube returns a pod whose sandbox was not started, with a policy.
 func openKube(t *testing.T, proven bool, rego ...string) *kube {
 	t.Helper()
+	if testing.Short() && t.Name() != "TestPod" {
+		t.Skip("starts a sandbox; run without -short")
+	}
 	runsc, err := install.Find(t.Context(), install.Options{Build: true})
 	if err != nil {
 		t.Fatal(err)

@@ -119,6 +119,9 @@ func RunLanguages(t *testing.T, open Opener) { run(t, open, []subtest{{"language
 
 func run(t *testing.T, open Opener, tests []subtest) {
 	for _, test := range tests {
+		if testing.Short() && test.name != "commands" {
+			continue
+		}
 		t.Run(test.name, func(t *testing.T) {
 			g := open(t)
 			defer func() {
