@@ -221,12 +221,12 @@ func TestTricks(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := testRunner(t, o)
-	for _, test := range []struct {
+	type trick struct {
 		name, text string
 		path       string // the refused path
 		reason     string
-		dynamic    bool // also runs where a static program does not
-	}{
+	}
+	for _, test := range sample.Of(t, []trick{
 		{name: "loader", text: "/lib64/ld-linux-x86-64.so.2 /usr/bin/id", path: "ld-linux", reason: "loader"},
 		{name: "loader by link", text: "ln -s /lib64/ld-linux-x86-64.so.2 l; ./l /usr/bin/id", path: "ld-linux", reason: "loader"},
 		{name: "copy on the overlay", text: "cp /opt/bin/canary harmless; ./harmless", path: "/workspace/harmless", reason: "canary"},
@@ -250,7 +250,7 @@ func TestTricks(t *testing.T) {
 		{name: "own mounts", text: "/opt/bin/tricks userns /opt/bin/canary /usr/bin/true", path: tricks, reason: "other"},
 		{name: "script", text: "printf '#!/bin/sh\\necho CANARY\\n' > s; chmod +x s; ./s", path: "/workspace/s", reason: "written"},
 		{name: "interpreter of a script of a script", text: "printf '#!/opt/bin/canary\\n' > i; printf '#!/workspace/i\\n' > s3; chmod +x i s3; ./s3", path: "/workspace/s3", reason: "written"},
-	} {
+	}, 2, 2) {
 		t.Run(test.name, func(t *testing.T) {
 			rec.reset(deny)
 			out, _ := play(t, r, test.text)

@@ -9,8 +9,10 @@ import "testing"
 // With the tag nightly these tests make the full number of attempts: see
 // pkg/internal/sample.
 
-func TestNightlySwap(t *testing.T)      { TestSwap(t) }
-func TestNightlyManyExecs(t *testing.T) { TestManyExecs(t) }
+func TestNightlyReapTogether(t *testing.T) { TestReapTogether(t) }
+func TestNightlyTricks(t *testing.T)       { TestTricks(t) }
+func TestNightlySwap(t *testing.T)         { TestSwap(t) }
+func TestNightlyManyExecs(t *testing.T)    { TestManyExecs(t) }
 
 func TestNightlyBackgroundForks(t *testing.T)    { TestBackgroundForks(t) }
 func TestNightlyBackgroundOutlives(t *testing.T) { TestBackgroundOutlives(t) }
