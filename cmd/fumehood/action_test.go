@@ -57,7 +57,6 @@ func TestActionFork(t *testing.T) {
 // With fail-on: error, the job that reports a fork's failing test, or an artifact that cannot
 // be shown, is green: it delivered its report. It fails if it could not.
 func TestActionReporterIsGreen(t *testing.T) {
-	long(t)
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	s := w.act("pull_request", w.event("pull_request.opened.fork", nil))
@@ -82,7 +81,6 @@ func TestActionReporterIsGreen(t *testing.T) {
 // THREATS 27: an artifact's statement about its own origin is never trusted, and an
 // inconsistent artifact is not shown.
 func TestActionForgedArtifact(t *testing.T) {
-	long(t)
 	t.Parallel()
 	tests := map[string]struct {
 		forge  func(w *world, files map[string][]byte)
@@ -127,7 +125,6 @@ func TestActionForgedArtifact(t *testing.T) {
 
 // A plan with a deprecated field runs, and the job's log has a warning.
 func TestActionDeprecatedField(t *testing.T) {
-	long(t)
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: a, run: ls, fresh: true}\n"
@@ -140,7 +137,6 @@ func TestActionDeprecatedField(t *testing.T) {
 
 // git works in the sandbox, on both commits, without a remote and without a credential.
 func TestActionGitInside(t *testing.T) {
-	long(t)
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	plan := `schema: fumehood.plan/v1
@@ -163,7 +159,6 @@ proposals:
 // THREATS 14: an earlier step's checkout is used only if it is at the commit and
 // lacks the credential that actions/checkout stores by default.
 func TestActionExistingCheckout(t *testing.T) {
-	long(t)
 	t.Parallel()
 	clone := func(w *world, commit string) string {
 		dir := t.TempDir()
@@ -216,7 +211,6 @@ func TestActionExistingCheckout(t *testing.T) {
 
 // dry-run: everything except for posting; the summary shows what would be posted.
 func TestActionDryRun(t *testing.T) {
-	long(t)
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_DRY_RUN=true", "INPUT_CHECK_RUN=true")
@@ -245,7 +239,6 @@ func TestActionDeprecatedInput(t *testing.T) {
 
 // The check run has the conclusion, and annotations on lines of the pull request's files.
 func TestActionCheckRun(t *testing.T) {
-	long(t)
 	t.Parallel()
 	w := newWorld(t, false, nil, map[string]string{"go.mod": "module example.com/m\n\ngo 1.21\n", "bad.go": "package m\n\nfunc f() int { return \"x\" }\n"})
 	w.permit("contents:read", "pull_requests:write", "checks:write")
@@ -260,7 +253,6 @@ func TestActionCheckRun(t *testing.T) {
 // observe: the repository's own policy refuses nothing. The comment says what it
 // would have refused, and that it was only observed. The default policy still denies.
 func TestActionObserve(t *testing.T) {
-	long(t)
 	t.Parallel()
 	w := newWorld(t, false, askRule, nil)
 	plan := askPlan + "  - {id: sneaky, run: 'curl https://evil.example/'}\n"
@@ -275,7 +267,6 @@ func TestActionObserve(t *testing.T) {
 // also for a fork. The gateway refuses and reports everything else. Without that
 // input nothing is granted.
 func TestActionNetwork(t *testing.T) {
-	long(t)
 	t.Parallel()
 	w := newWorld(t, true, map[string]string{".github/fumehood/hosts.rego": `package fumehood.proposal
 
@@ -303,7 +294,6 @@ network contains {"rule": "house.hosts", "host": h} if {
 
 // A missing submodule and a missing large file are named.
 func TestActionLeftOut(t *testing.T) {
-	long(t)
 	t.Parallel()
 	w := newWorld(t, false, nil, map[string]string{"big.bin": "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"})
 	w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+lookPlan)
@@ -312,7 +302,6 @@ func TestActionLeftOut(t *testing.T) {
 
 // The working directory of commands can be a directory of the repository.
 func TestActionWorkingDirectory(t *testing.T) {
-	long(t)
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: here, run: cat new.txt}\n"
@@ -325,7 +314,6 @@ func TestActionWorkingDirectory(t *testing.T) {
 // A run whose pull request is gone, or that was started by a branch without a pull
 // request, is not reported, and nothing fails.
 func TestActionReportWithoutPullRequest(t *testing.T) {
-	long(t)
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	s := w.act("pull_request", w.event("pull_request.opened.fork", nil), "INPUT_PLAN="+lookPlan)
@@ -340,10 +328,9 @@ func TestActionReportWithoutPullRequest(t *testing.T) {
 // However much commands print, the report can be read: their output is in a
 // separate artifact.
 func TestActionNoisyFork(t *testing.T) {
-	long(t)
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
-	much := either("100k", "100k", "60M")
+	much := either("30k", "30k", "60M")
 	plan := fmt.Sprintf("schema: fumehood.plan/v1\nproposals:\n  - {id: noise, run: head -c %[1]s /dev/urandom}\n  - {id: more, run: head -c %[1]s /dev/urandom}\n", much)
 	s := w.act("pull_request", w.event("pull_request.opened.fork", nil), "INPUT_PLAN="+plan)
 	entries, err := os.ReadDir(s.outputs["artifact-path"])

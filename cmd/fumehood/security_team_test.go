@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const securityTeam = "../../testdata/script/engineer_path.txtar"
+const securityTeam = "../../testdata/script/e2e/engineer_path.txtar"
 
-// The script engineer_path.txtar, which TestScript runs, is docs/SECURITY-TEAM.md: its
+// The script engineer_path.txtar, which TestE2EScripts runs, is docs/SECURITY-TEAM.md: its
 // commands, what it says they print, and its files. -update writes the script.
 func TestSecurityTeam(t *testing.T) {
 	page := string(readFile(t, "../../docs/SECURITY-TEAM.md"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
+//go:build linux && e2e
 
 package main
 
@@ -50,8 +50,7 @@ func startProxy(t *testing.T, authorization string) string {
 
 // A job behind a proxy reaches granted hosts through it. The process that runs as root gets the
 // proxy although it gets no variable, and the password is in nothing that leaves the job.
-func TestActionProxy(t *testing.T) {
-	long(t)
+func TestE2EActionProxy(t *testing.T) {
 	t.Parallel()
 	const password = "hidden-5ccb7d0c"
 	token := base64.StdEncoding.EncodeToString([]byte("user:" + password))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
+//go:build linux && e2e
 
 package main
 
@@ -65,8 +65,7 @@ func (w *world) importHistory() (head, base string) {
 
 // What git says in the sandbox about a pull request of 30 commits with a merge, whose base has
 // moved since, is what it says in a full clone.
-func TestActionHistory(t *testing.T) {
-	long(t)
+func TestE2EActionHistory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	w.head, w.base = w.importHistory()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
+//go:build linux && e2e
 
 package main
 
@@ -48,8 +48,7 @@ proposals:
 // THREATS 12, 29: a value of the input mask, in any form, is in no uploaded file,
 // and not in comment, check run, annotations, summary or the job's log, whichever
 // job reports. The plan itself contains it.
-func TestActionMask(t *testing.T) {
-	long(t)
+func TestE2EActionMask(t *testing.T) {
 	t.Parallel()
 	for _, fork := range []bool{false, true} {
 		w := newWorld(t, fork, nil, nil)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
+//go:build linux && e2e
 
 package main
 
@@ -61,8 +61,7 @@ func (w *world) addExtras(url string) (leaked *[]string) {
 
 // The default branch's configuration, never the pull request's, has submodules and large files
 // fetched; without it the comment says what is missing and what to add.
-func TestActionExtras(t *testing.T) {
-	long(t)
+func TestE2EActionExtras(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, map[string]string{".github/fumehood.yml": extrasField + "checkout: {submodules: true, lfs: true}\n"})
 	leaked := w.addExtras("../../" + moduleRepo)
@@ -81,8 +80,7 @@ func TestActionExtras(t *testing.T) {
 }
 
 // THREATS 16: a submodule on another server is not fetched, and is named with the reason.
-func TestActionHostileSubmodule(t *testing.T) {
-	long(t)
+func TestE2EActionHostileSubmodule(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, map[string]string{".github/fumehood.yml": extrasField + "checkout: {submodules: true}\n"}, nil)
 	w.addExtras("http://127.0.0.1:1/" + moduleRepo)
