@@ -90,8 +90,7 @@ func TestPagesLinks(t *testing.T) {
 	}
 }
 
-// Every snippet of the README and of the policy tutorial is run, and prints what the page
-// says. A line of three dots matches any lines.
+// Every snippet of the README is run, and prints what the page says. A line of three dots matches any lines.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	readme := string(readFile(t, "../../README.md"))
@@ -99,12 +98,6 @@ func TestReadme(t *testing.T) {
 	write(t, filepath.Join(dir, "policy/acme.rego"), block(t, readme, "rego"))
 	follow(t, dir, "fumehood policy test policy", "...\n")
 	follow(t, dir, "fumehood check --plan plan.yaml --policy policy", "allow count\n...\n")
-}
-
-func TestPolicyTutorial(t *testing.T) {
-	long(t)
-	t.Parallel()
-	followPage(t, string(readFile(t, "../../docs/POLICY.md")))
 }
 
 // saved is a file that a page says to save.

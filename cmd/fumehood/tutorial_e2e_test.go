@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && e2e
+
+package main
+
+import "testing"
+
+// Every snippet of the policy tutorial is run, and prints what the page says.
+func TestE2EPolicyTutorial(t *testing.T) {
+	t.Parallel()
+	followPage(t, string(readFile(t, "../../docs/POLICY.md")))
+}
