@@ -143,7 +143,7 @@ func TestReusedAnswersHold(t *testing.T) {
 		engines = append(engines, beyondEngine(t, c.text))
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	reused, rounds := 0, sample.Rounds(t, 60, 60, 10)
+	reused, rounds := 0, sample.Rounds(t, 60, 30, 10)
 	for _, e := range engines {
 		for range rounds {
 			x := randomExec(random)

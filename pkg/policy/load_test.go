@@ -6,24 +6,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/fumehood/fumehood/pkg/policy/bounds"
 	"github.com/fumehood/fumehood/pkg/policy/module"
+	"github.com/fumehood/fumehood/policies"
 )
-
-// BenchmarkLoad is what the first engine of a process costs: at most 30 ms.
-func BenchmarkLoad(b *testing.B) {
-	s, err := shipped()
-	if err != nil {
-		b.Fatal(err)
-	}
-	began := bounds.ProcessorTime()
-	for b.Loop() {
-		if _, err := compileLayer(b.Context(), s); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64((bounds.ProcessorTime()-began).Microseconds())/1000/float64(b.N), "cpu-ms/op")
-}
 
 // What the shipped layer is spared when it is loaded is checked here.
 func TestShippedLayerHasNoMistake(t *testing.T) {
@@ -47,14 +32,14 @@ func TestShippedLayerHasNoMistake(t *testing.T) {
 	}
 }
 
-// The points of the shipped layer that are compiled at first use compile without an error,
+// The points of the shipped layer that are left for their first use are restored without an error,
 // and for all callers once.
 func TestReady(t *testing.T) {
 	s, err := shipped()
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := compileLayer(t.Context(), s)
+	l, err := restoreLayer(s, policies.Compiled)
 	if err != nil {
 		t.Fatal(err)
 	}
