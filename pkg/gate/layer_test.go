@@ -168,6 +168,13 @@ func renewing() proposal.Plan {
 	return proposal.Plan{Schema: proposal.PlanSchema, Proposals: []proposal.Proposal{look("one"), look("two")}}
 }
 
+// renewingOnce has the first proposal of renewing.
+func renewingOnce() proposal.Plan {
+	plan := renewing()
+	plan.Proposals = plan.Proposals[:1]
+	return plan
+}
+
 // privateCache gives the test a cache directory of its own, except for fumehood-runsc.
 func privateCache(t *testing.T, o *gate.Options) string {
 	t.Helper()
@@ -228,12 +235,12 @@ func TestPrivateLayer(t *testing.T) {
 	if left := ofRuns(t, cache); len(left) > 0 {
 		t.Errorf("the run has left %q", left)
 	}
-	second, err := g.Run(t.Context(), renewing())
+	second, err := g.Run(t.Context(), renewingOnce())
 	if err != nil || second.Records[0].Result.FromLayer() {
 		t.Errorf("another run has the layer: %+v, %v", second.Records[0].Result, err)
 	}
 	o.LayersOff = true
-	off, err := newGate(t, o).Run(t.Context(), renewing())
+	off, err := newGate(t, o).Run(t.Context(), renewingOnce())
 	if err != nil || off.Records[0].Result.Layer != nil || off.Records[1].Result.Succeeded() {
 		t.Errorf("switched off: %+v, %v", off.Records[1].Result, err)
 	}
@@ -246,8 +253,7 @@ func TestPrivateLayerRepeated(t *testing.T) {
 	cache := privateCache(t, &o)
 	o.Repeated = true
 	g := newGate(t, o)
-	plan := renewing()
-	plan.Proposals = plan.Proposals[:1]
+	plan := renewingOnce()
 	plan.Proposals[0].Fresh = false
 	var runs []proposal.Report
 	for range 3 {
@@ -305,15 +311,15 @@ func TestPrivateLayerRefused(t *testing.T) {
 	if err := os.WriteFile(files[0], data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := g.Run(t.Context(), renewing())
-	if err != nil || r.Records[0].Result.FromLayer() || !r.Records[2].Result.Succeeded() || !strings.Contains(strings.Join(notices, "\n"), layers.CodeInvalid) {
+	r, err := g.Run(t.Context(), renewingOnce())
+	if err != nil || r.Records[0].Result.FromLayer() || !r.Records[1].Result.Succeeded() || !strings.Contains(strings.Join(notices, "\n"), layers.CodeInvalid) {
 		t.Errorf("%+v, %v, %q", r.Records[0].Result, err, notices)
 	}
 	if err := os.WriteFile(filepath.Join(o.Workspace, "set.sh"), []byte("rm a\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // tried once
-		r, err = g.Run(t.Context(), renewing())
+		r, err = g.Run(t.Context(), renewingOnce())
 		if err != nil || r.Records[0].Result.Layer != nil || !r.Records[0].Result.Succeeded() {
 			t.Errorf("%+v, %v", r.Records[0].Result, err)
 		}
