@@ -223,3 +223,26 @@ func isSampling(body *ast.BlockStmt) (found bool) {
 	})
 	return found
 }
+
+// Each line of .ci/budgets names a package that has tests, once.
+func TestBudgetsNamePackages(t *testing.T) {
+	data, err := os.ReadFile("../.ci/budgets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(data)) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name := fields[0]
+		if found, _ := filepath.Glob(filepath.Join("..", name, "*_test.go")); len(found) == 0 || seen[name] {
+			t.Errorf("%s has no tests, or has two lines", name)
+		}
+		seen[name] = true
+	}
+	if len(seen) == 0 {
+		t.Error("there are no budgets")
+	}
+}
