@@ -274,6 +274,39 @@ func TestUpstreamHangs(t *testing.T) {
 	}
 }
 
+// An address that is not public is not requested from the proxy either, even if policy allows
+// the connection: the proxy, which would connect, refuses nothing.
+func TestUpstreamAddress(t *testing.T) {
+	_, g, r, c := openBehind(t, "", "", "", func(o *Options) {
+		o.Decide = func(context.Context, proposal.Egress) (proposal.EgressDecision, error) {
+			return proposal.EgressDecision{Effect: proposal.Allow, Raw: true, Rules: []string{"test.any"}}, nil
+		}
+	})
+	addrs := []string{privateAddr, metadataAddr, hostAddr}
+	for _, addr := range addrs {
+		if conn, err := g.dialAddr(t.Context(), "tcp", addr+":80"); err == nil {
+			conn.Close()
+			t.Errorf("%s: connected", addr)
+		}
+	}
+	conn, err := g.dialAddr(t.Context(), "tcp", allowedAddr+":80")
+	if err != nil {
+		t.Fatalf("a public address: %v", err)
+	}
+	conn.Close()
+	if err := g.End(); err != nil {
+		t.Fatal(err)
+	}
+	if asked := c.take(); !slices.Equal(asked, []string{"CONNECT " + allowedAddr + ":80"}) {
+		t.Errorf("the proxy was asked %q", asked)
+	}
+	for _, addr := range addrs {
+		if want := "connection  " + addr + ":80 allow (address)"; !slices.Contains(r.lines(), want) {
+			t.Errorf("reported\n%s\nwant\n%s", strings.Join(r.lines(), "\n"), want)
+		}
+	}
+}
+
 // A program never talks to the proxy itself, which would connect it to anything.
 func TestUpstreamItself(t *testing.T) {
 	for name, noProxy := range map[string]string{"through itself": "", "directly": "*"} {
