@@ -57,6 +57,43 @@ func TestClientApproval(t *testing.T) {
 	}
 }
 
+// A command in the background that policy asks about runs only with an approval of it, and its
+// result is in the log.
+func TestBackgroundApproval(t *testing.T) {
+	s, w, k := approvable(t)
+	w.decide["b2"], w.decide["c"], w.decide["d"] = proposal.Ask, proposal.Ask, proposal.Deny
+	approval := byClient(s.Asked(one("b")))
+	start := func(id, text string, a *proposal.ClientApproval) (proposal.Record, error) {
+		p := one(id)
+		p.Run = one(text).Run
+		running, err := s.Start(t.Context(), p, a)
+		if err != nil {
+			return proposal.Record{}, err
+		}
+		return running.Record()
+	}
+	for _, c := range []struct {
+		id, text string
+		approval *proposal.ClientApproval
+		runs     bool
+	}{{"b", "b", nil, false}, {"d", "d", nil, false}, {"b2", "b", &approval, true}, {"c", "c", &approval, false}} {
+		r, err := start(c.id, c.text, c.approval)
+		if (r.Result != nil) != c.runs || c.approval == nil && err != nil {
+			t.Errorf("%s: %+v, %v", c.id, r, err)
+		}
+		if ran := slices.Contains(w.did, "run "+c.id+": printed text of "+c.text); ran != c.runs {
+			t.Errorf("%s: did %q", c.id, w.did)
+		}
+	}
+	report, err := s.Close(nil)
+	if err != nil {
+		t.Error(err)
+	}
+	if doubts := CompareLog(report, k.entries); len(doubts) > 0 {
+		t.Errorf("doubts: %q", doubts)
+	}
+}
+
 // Nothing runs with an approval of anything else, and the session continues.
 func TestClientApprovalVoid(t *testing.T) {
 	for name, change := range map[string]func(*testing.T, *Session, *proposal.ClientApproval, *proposal.Proposal){
