@@ -5,7 +5,6 @@ package source
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -28,15 +27,6 @@ const (
 
 func stop(code, hint string, err error, format string, a ...any) *proposal.StopError {
 	return &proposal.StopError{Code: code, Message: fmt.Sprintf(format, a...), Hint: hint, Err: err}
-}
-
-// asStop returns a StopError unchanged and gives any other error a code.
-func asStop(err error, code, hint, format string, a ...any) error {
-	var already *proposal.StopError
-	if err == nil || errors.As(err, &already) {
-		return err
-	}
-	return stop(code, hint, err, format, a...)
 }
 
 // Digest is "sha256:" and the hex SHA-256 of data, as in a pinned spec.
