@@ -290,7 +290,8 @@ func (r startingRun) checkRemoved(t *testing.T) {
 		}
 		return list
 	}
-	if len(left()) != 2 {
+	// Another test's fumehood may be removing them.
+	if len(left()) > 2 {
 		t.Errorf("the killed one left %q, want the sandbox's folder and that of what no search has read", left())
 	}
 	plan := filepath.Join(r.dir, "next.yaml")
@@ -302,7 +303,6 @@ func (r startingRun) checkRemoved(t *testing.T) {
 	if out, err := next.CombinedOutput(); err != nil {
 		t.Errorf("the next run: %v\n%s", err, out)
 	}
-	// Another test's fumehood may be removing it.
 	wait(t, "the removal of what the killed one left", func() bool { return len(left()) == 0 })
 }
 
