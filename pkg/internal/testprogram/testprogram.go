@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 )
 
@@ -45,7 +46,12 @@ func Install(t testing.TB, dir string) string {
 	content, err := os.ReadFile(Path(t))
 	check(t, err)
 	path := filepath.Join(dir, Name)
-	check(t, os.WriteFile(path, content, 0o755))
+	// A process that is forked meanwhile has the file open for writing until its exec, and the
+	// kernel starts no such file: text file busy.
+	syscall.ForkLock.RLock()
+	err = os.WriteFile(path, content, 0o755)
+	syscall.ForkLock.RUnlock()
+	check(t, err)
 	check(t, os.Chmod(path, 0o755)) // whatever the umask is
 	return path
 }
