@@ -77,7 +77,7 @@ func TestConfigLikeGit(t *testing.T) {
 			t.Errorf("%q: %s", text, diff)
 		}
 	}
-	if 3*read < len(texts) {
+	if 4*read < len(texts) {
 		t.Errorf("only %d settings were compared", read)
 	}
 }
