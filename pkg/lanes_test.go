@@ -120,7 +120,7 @@ func TestLanesAreNamed(t *testing.T) {
 	}
 	for _, entry := range entries {
 		if entry.IsDir() && entry.Name() != "e2e" && entry.Name() != "nightly" {
-			t.Errorf("testdata/script/%s is no lane", entry.Name())
+			t.Errorf("testdata/script/%s is not a lane", entry.Name())
 		}
 	}
 }

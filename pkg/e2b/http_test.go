@@ -257,6 +257,7 @@ func TestQuota(t *testing.T) {
 
 // A sandbox ends at its timeout, although a command runs, and is not found any more.
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, Options{})
 	m := d.create(key, `{"timeout":3000}`)
 	api := map[string]string{"X-API-KEY": key}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -126,35 +127,49 @@ func TestShellHostile(t *testing.T) {
 		t.Fatal(err)
 	}
 	const hang = 2 * time.Second // some end in a shell that reads nothing more
+	try := func(t *testing.T, code string) {
+		i := shellAt(t, t.TempDir())
+		_, _, _, err := ranWithin(t, i, strings.ReplaceAll(code, "EVIL", evil), hang)
+		for n := 0; n < 3 && err == nil; n++ {
+			var stdout, stderr string
+			if stdout, stderr, _, err = ranWithin(t, i, "echo second >&2; exec 2>&1", hang); err == nil && strings.Contains(stdout+stderr, "evil\n") {
+				t.Errorf("%d: it showed %q, %q", n, stdout, stderr)
+			}
+			if err == nil && !strings.Contains(stdout+stderr, "second") && !strings.Contains(code, "2>&-") {
+				t.Errorf("%d: it did not run: %q, %q", n, stdout, stderr)
+			}
+		}
+		var died *DiedError
+		if err != nil && !errors.As(err, &died) && !strings.Contains(err.Error(), "did not stop") {
+			t.Error(err)
+		}
+	}
 	for _, code := range []string{
 		"exec 255<&-", "exec 255<EVIL", "exec 255<EVIL 10<EVIL 11<EVIL 12<EVIL 13<EVIL", "{ exec 10<EVIL 11<EVIL 12<EVIL; } 255<EVIL", "exec 60<EVIL", "exec 0<EVIL",
 		"exec 61>&-", "exec 10>&-", "exec 10>/dev/null", "exec 61>EVIL.2; echo x >&61", "for n in {3..254}; do eval \"exec $n<EVIL\"; done",
 		"read -t 0.1 -u 255 line", "trap 'read -t 0.1 -N 9 -u 255 line' DEBUG", "trap 'read -t 0.1 -N 9 -u 255 line' CHLD; (true); (true)",
 		"( read -t 0.2 -N 9 -u 255 line; sleep 1 ) &", "trap 'x=1' DEBUG ERR EXIT RETURN; set -T", "set -e; true", "set -u", "set -f", "set -o noclobber", "set -x", "set -v",
-		"set -o posix", "shopt -s extdebug; trap false DEBUG", "builtin() { echo evil; }; eval() { echo evil; }; printf() { echo evil; }; exit() { echo evil; }",
-		"shopt -s expand_aliases; alias builtin='echo evil;' eval='echo evil;' printf='echo evil;'", "enable -n eval printf exit builtin", "IFS=0123456789abcdef",
-		"readonly BASH_ARGV0 IFS PATH", "PROMPT_COMMAND='echo evil'", "BASH_ENV=EVIL; ENV=EVIL", "exit 3", "exec true", "exec bash -c 'echo evil; exit 3'", "kill -9 $$", "set -n",
-		"kill -STOP $$", "trap '' PIPE; exec 1>&- 2>&-", "ulimit -n 20", "exec {a}<EVIL; exec 255<&$a",
+		"set -o posix",
+		"shopt -s expand_aliases; alias builtin='echo evil;' eval='echo evil;' printf='echo evil;'", "IFS=0123456789abcdef",
+		"readonly BASH_ARGV0 IFS PATH", "PROMPT_COMMAND='echo evil'", "BASH_ENV=EVIL; ENV=EVIL", "exit 3", "exec true", "exec bash -c 'echo evil; exit 3'", "kill -9 $$",
+		"trap '' PIPE; exec 1>&- 2>&-", "ulimit -n 20", "exec {a}<EVIL; exec 255<&$a",
 	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
-			i := shellAt(t, t.TempDir())
-			_, _, _, err := ranWithin(t, i, strings.ReplaceAll(code, "EVIL", evil), hang)
-			for n := 0; n < 3 && err == nil; n++ {
-				var stdout, stderr string
-				if stdout, stderr, _, err = ranWithin(t, i, "echo second >&2; exec 2>&1", hang); err == nil && strings.Contains(stdout+stderr, "evil\n") {
-					t.Errorf("%d: it showed %q, %q", n, stdout, stderr)
-				}
-				if err == nil && !strings.Contains(stdout+stderr, "second") && !strings.Contains(code, "2>&-") {
-					t.Errorf("%d: it did not run: %q, %q", n, stdout, stderr)
-				}
-			}
-			var died *DiedError
-			if err != nil && !errors.As(err, &died) && !strings.Contains(err.Error(), "did not stop") {
-				t.Error(err)
-			}
+			try(t, code)
 		})
 	}
+	t.Run("shells that read nothing more", func(t *testing.T) {
+		t.Parallel()
+		var all sync.WaitGroup // which only wait
+		for _, code := range []string{
+			"shopt -s extdebug; trap false DEBUG", "builtin() { echo evil; }; eval() { echo evil; }; printf() { echo evil; }; exit() { echo evil; }",
+			"enable -n eval printf exit builtin", "set -n", "kill -STOP $$",
+		} {
+			all.Go(func() { t.Run(code, func(t *testing.T) { try(t, code) }) })
+		}
+		all.Wait()
+	})
 }
 
 // A cell that reads a part of a later cell's line, which it can only while it pretends to have

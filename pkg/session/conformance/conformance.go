@@ -11,8 +11,12 @@ package conformance
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/roottest"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -91,6 +95,32 @@ func Policy() policy.Layer {
 	}}
 }
 
+// Main is the TestMain of packages that run the suite. Their gates, which run at the same time, keep
+// files in directories of the test program.
+func Main(m *testing.M) {
+	if code, is := gate.Helper(); is {
+		os.Exit(code)
+	}
+	roottest.Check()
+	os.Exit(runTests(m))
+}
+
+func runTests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		err = os.Setenv("TMPDIR", dir)
+	}
+	if err == nil {
+		err = os.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
 // Opener returns a new gate, which the suite closes.
 type Opener func(t *testing.T) Gate
 
@@ -123,6 +153,7 @@ func run(t *testing.T, open Opener, tests []subtest) {
 			continue
 		}
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			g := open(t)
 			defer func() {
 				if err := g.Close(); err != nil {

@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fumehood/fumehood/internal/roottest"
 	"github.com/fumehood/fumehood/pkg/claims"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -44,21 +43,16 @@ type cluster struct {
 
 const node = "node-1"
 
-func TestMain(m *testing.M) {
-	gate.Helper()
-	roottest.Main(m)
-}
+func TestMain(m *testing.M) { conformance.Main(m) }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	installtest.Runsc(t)
-	t.Setenv("TMPDIR", t.TempDir())
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Close()
+	t.Cleanup(func() { l.Close() }) // while it is open, no other cluster has the port
 	return &cluster{t: t, nodes: certtest.NewAuthority(t), clients: certtest.NewAuthority(t), port: l.Addr().(*net.TCPAddr).Port, pods: map[string]func(){}}
 }
 

@@ -220,7 +220,9 @@ func TestSilence(t *testing.T) {
 		"noise":   endless("{\"alive\": true}\n"),
 		"refusal": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) },
 	} {
-		s, err := hostile(t, map[string]http.HandlerFunc{"GET /session/events": answer, "POST /proposals": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }}).Open(t.Context(), gate.SessionOptions{})
+		c := hostile(t, map[string]http.HandlerFunc{"GET /session/events": answer, "POST /proposals": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }})
+		c.bounds.silence = 20 * time.Millisecond // each of these servers is lost
+		s, err := c.Open(t.Context(), gate.SessionOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

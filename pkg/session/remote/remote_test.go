@@ -9,11 +9,9 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"os"
 	"testing"
 	"time"
 
-	"github.com/fumehood/fumehood/internal/roottest"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/mcpserver"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -25,12 +23,7 @@ import (
 
 var _ mcpserver.Session = (*remote.Session)(nil)
 
-func TestMain(m *testing.M) {
-	if code, is := gate.Helper(); is {
-		os.Exit(code)
-	}
-	roottest.Main(m)
-}
+func TestMain(m *testing.M) { conformance.Main(m) }
 
 // server is the configuration of a node that accepts the clients of a.
 func server(t testing.TB, a certtest.Authority) *tls.Config {
@@ -55,8 +48,6 @@ type node struct {
 func newGate(t testing.TB) *gate.Gate {
 	t.Helper()
 	installtest.Runsc(t)
-	t.Setenv("TMPDIR", t.TempDir())
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	g, err := gate.New(t.Context(), gate.Options{Workspace: t.TempDir(), Policies: []gate.Policy{{Layer: conformance.Policy()}}})
 	if err != nil {
 		t.Fatal(err)
@@ -66,6 +57,12 @@ func newGate(t testing.TB) *gate.Gate {
 
 func newNode(t testing.TB) *node {
 	t.Helper()
+	return newNodeWith(t, remote.Options{Absent: 5 * time.Second})
+}
+
+// newNodeWith starts a node with options, of which it sets those that are required.
+func newNodeWith(t testing.TB, o remote.Options) *node {
+	t.Helper()
 	g := newGate(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -74,10 +71,8 @@ func newNode(t testing.TB) *node {
 	n := &node{Authority: certtest.NewAuthority(t), address: l.Addr().String(), served: make(chan error, 1), reports: make(chan proposal.Report, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.stop = cancel
-	config := server(t, n.Authority)
-	go func() {
-		n.served <- remote.Serve(ctx, l, remote.Options{Gate: g, TLS: config, Absent: 5 * time.Second, Ended: func(r proposal.Report, _ error) { n.reports <- r }})
-	}()
+	o.Gate, o.TLS, o.Ended = g, server(t, n.Authority), func(r proposal.Report, _ error) { n.reports <- r }
+	go func() { n.served <- remote.Serve(ctx, l, o) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-n.served; err != nil {

@@ -194,7 +194,7 @@ func (s *server) exit() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.present--; s.present == 0 {
-		s.absent.Reset(s.o.Absent)
+		s.absent.Reset(s.o.gone)
 	}
 }
 
@@ -226,9 +226,9 @@ func (s *server) linger(ctx context.Context) {
 	if s.session == nil {
 		return
 	}
-	late := time.NewTimer(s.o.Absent)
+	late := time.NewTimer(s.o.gone)
 	defer late.Stop()
-	defer context.AfterFunc(ctx, func() { late.Reset(min(shortLinger, s.o.Absent)) })()
+	defer context.AfterFunc(ctx, func() { late.Reset(min(shortLinger, s.o.gone)) })()
 	select {
 	case <-s.fetched:
 	case <-late.C:
