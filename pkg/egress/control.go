@@ -18,7 +18,7 @@ import (
 
 // A control is the gateway's end of the control socket.
 type control struct {
-	conn *net.UnixConn
+	conn net.Conn
 	asks chan struct{} // one for each unanswered question
 
 	sending sync.Mutex // keeps the numbers in order
@@ -28,7 +28,7 @@ type control struct {
 	waiting map[uint64]chan proposal.EgressDecision
 }
 
-func newControl(conn *net.UnixConn) *control {
+func newControl(conn net.Conn) *control {
 	return &control{conn: conn, asks: make(chan struct{}, wire.MaxAsks), waiting: map[uint64]chan proposal.EgressDecision{}}
 }
 

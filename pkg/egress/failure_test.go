@@ -17,12 +17,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/pkg/egress/confine"
 	"github.com/fumehood/fumehood/pkg/egress/wire"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -126,12 +129,45 @@ func TestStalled(t *testing.T) {
 
 // An idle gateway is not a stalled one.
 func TestIdle(t *testing.T) {
-	t.Parallel()
-	w, g, _ := open(t, func(o *Options) { o.Patience = 6 * time.Second })
-	time.Sleep(6500 * time.Millisecond) // other tests run meanwhile
-	if got, err := get(g.client(w.pool, ""), "https://allowed.example/"); err != nil {
-		t.Error(got, err)
+	p, err := confine.Start([]string{"/proc/self/exe", DoorName}, nil) // which ends at once
+	if err != nil {
+		t.Fatal(err)
 	}
+	<-p.Done()
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		var answers atomic.Bool
+		answers.Store(true)
+		c := newControl(answering{theirs, &answers})
+		g := newGateway(Options{Patience: defaultPatience}, nil, ours, p)
+		go func() {
+			_ = c.send(wire.KindHello, &wire.Hello{})
+			_ = c.serve(nil)
+		}()
+		time.Sleep(24 * time.Hour)
+		if err := g.Err(); err != nil {
+			t.Errorf("after a day: %v", err)
+		}
+		answers.Store(false)
+		time.Sleep(2 * defaultPatience)
+		if err := g.Err(); codeOfStop(err) != "gateway.slow" {
+			t.Errorf("without answers: %v", err)
+		}
+		<-g.done
+	})
+}
+
+// answering is the process's end of the control socket. It may keep what the process writes.
+type answering struct {
+	net.Conn
+	passes *atomic.Bool
+}
+
+func (a answering) Write(b []byte) (int, error) {
+	if !a.passes.Load() {
+		return len(b), nil
+	}
+	return a.Conn.Write(b)
 }
 
 func TestClose(t *testing.T) {
@@ -321,7 +357,10 @@ func rogueRun(t *testing.T, name, code string) {
 	w, r := outside(t), &record{failed: make(chan error, 1)}
 	o := optionsFor(w, r)
 	o.Argv, o.Events = []string{"/proc/self/exe", "rogue", name}, 1000
-	if name == "deaf" || name == "empty" { // the end or its explanation depends on our timeout
+	switch name { // the end or its explanation depends on our timeout
+	case "deaf":
+		o.Patience = 100 * time.Millisecond
+	case "empty":
 		o.Patience = time.Second
 	}
 	o.Decide = func(ctx context.Context, e proposal.Egress) (proposal.EgressDecision, error) {

@@ -78,7 +78,7 @@ const (
 type Gateway struct {
 	o       Options
 	ns      *netns.Namespace
-	conn    *net.UnixConn
+	conn    net.Conn
 	process *confine.Process
 	ca      []byte
 

@@ -73,12 +73,17 @@ func start(o Options, ns *netns.Namespace) (*Gateway, error) {
 		return nil, startError("cannot start the gateway's process", err)
 	}
 	ns.Tap.Close() // only the process keeps it
+	return newGateway(o, ns, conn, p), nil
+}
+
+// newGateway returns the Gateway of a process at the other end of conn.
+func newGateway(o Options, ns *netns.Namespace, conn net.Conn, p *confine.Process) *Gateway {
 	g := &Gateway{o: o, ns: ns, conn: conn, process: p, hello: make(chan string, 1), failed: make(chan struct{}),
 		done: make(chan struct{}), asks: make(chan struct{}, wire.MaxAsks), waiting: map[uint64]chan wire.Done{}}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	go g.read()
 	go g.beat()
-	return g, nil
+	return g
 }
 
 func setupOf(o Options, s segment.Segment) ([]byte, error) {
