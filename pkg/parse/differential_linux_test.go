@@ -77,7 +77,7 @@ func TestRandomTextsAgainstBash(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	random := rand.New(rand.NewPCG(1, 2))
-	compared, executed, rounds := 0, 0, sample.Rounds(t, 2000, 400, 100)
+	compared, executed, rounds := 0, 0, sample.Rounds(t, 2000, 200, 100)
 	for range 20000 {
 		if compared == rounds {
 			break
@@ -144,7 +144,7 @@ func TestSamplesAgainstBash(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	compared, executed := 0, 0
-	texts := sample.Of(t, samples(t, "plain.txt", "nested.txt", "words.txt"), 3, 15)
+	texts := sample.Of(t, samples(t, "plain.txt", "nested.txt", "words.txt"), 6, 15)
 	for _, s := range texts {
 		if n := checkAgainstBash(t, l, s.text); n >= 0 {
 			compared++

@@ -134,7 +134,7 @@ func TestSlots(t *testing.T) {
 	l := newLab(t)
 	for group, texts := range slotTexts(t) {
 		t.Run(group, func(t *testing.T) {
-			texts, compared, executed := sample.Of(t, seventh(texts), 14, 49), 0, 0
+			texts, compared, executed := sample.Of(t, seventh(texts), 28, 49), 0, 0
 			for _, text := range texts {
 				for _, n := range []int{checkAgainstBash(t, l, text), checkAgainstDash(t, l, text)} {
 					compared, executed = compared+min(1, n+1), executed+max(0, n)
