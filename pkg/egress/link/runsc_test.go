@@ -124,7 +124,7 @@ func TestHostKernelStaysOutOfTheSandboxesConnections(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = c.SetDeadline(time.Now().Add(time.Minute))
-			size := sample.Rounds(t, 4<<20, 4<<20, 256<<10)
+			size := sample.Rounds(t, 4<<20, 256<<10, 256<<10)
 			go func() { _, _ = c.Write(make([]byte, size)); _ = c.CloseWrite() }()
 			if n, err := io.Copy(io.Discard, c); n != int64(size) || err != nil {
 				t.Errorf("%d of %d bytes came back: %v", n, size, err)

@@ -88,6 +88,7 @@ func TestConnectionsEnd(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, 443, test.d)
 			ctx, cancel := context.WithCancel(w.ctx)
 			defer cancel()

@@ -171,6 +171,7 @@ func TestWebSocketRefused(t *testing.T) {
 func TestWebSocketEnds(t *testing.T) {
 	for _, name := range []string{"command", "budget", "silence"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w, _ := newSockets(t, 443, agreed)
 			if name == "budget" {
 				w.policy = func(e proposal.Egress) proposal.EgressDecision {
