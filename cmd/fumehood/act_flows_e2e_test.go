@@ -30,6 +30,7 @@ const show = "cat notes/new.txt"
 // (a) A pull request of the same repository, from the event to the comment, with
 // the release downloaded once and then found in the tool cache.
 func TestE2EActSameRepository(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, false, nil, nil)
 	s.edit("one-job.yml", "run: npm test", "run: "+show)
 	for range 2 {
@@ -48,6 +49,7 @@ func TestE2EActSameRepository(t *testing.T) {
 // (b) A fork's pull request through both workflows: the first has a read-only token
 // and uploads an artifact, the second posts and checks out nothing.
 func TestE2EActFork(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, true, nil, nil)
 	s.edit("fumehood.yml", "run: go vet ./...", "run: "+show, "run: go test ./...", "run: cat README.md")
 	s.permit("contents:read", "pull_requests:read")
@@ -95,9 +97,11 @@ func (s *stage) asks(login, body string) actRun {
 // (c) /fumehood run and approve by a maintainer, a contributor, a bot and the author,
 // in three jobs, on a fork's pull request.
 func TestE2EActBot(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, true, askRule, nil)
 	s.gh.Permit("hubot", "triage")
-	for _, login := range []string{"hubot", "octocat", "reviewer[bot]"} {
+	others := oneIn(t, 2, 3, []string{"octocat", "hubot", "reviewer[bot]"})
+	for _, login := range others {
 		r := s.asks(login, "/fumehood run "+show)
 		if strings.Contains(r.log, "running 1 proposals") || strings.Contains(r.log, "bot/run") && strings.Contains(r.log, "bot/run| 🏁  Job succeeded") {
 			t.Errorf("%s started a run\n%s", login, r.log)
@@ -109,7 +113,7 @@ func TestE2EActBot(t *testing.T) {
 	if strings.Contains(body, "Self-reported") {
 		t.Errorf("a run of the bot's own workflow is no self-report\n%s", r.log)
 	}
-	for _, login := range []string{"hubot", "octocat", "reviewer[bot]"} {
+	for _, login := range others {
 		s.later()
 		s.asks(login, "/fumehood approve "+s.head[:12])
 		want(t, "comment", s.comment().Body, "house.sort", "1 waiting")
@@ -140,6 +144,7 @@ func containsAll(text string, pieces []string) bool {
 
 // (e) An artifact that was altered in transit is not shown.
 func TestE2EActTamperedArtifact(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, true, nil, nil)
 	s.edit("fumehood.yml", "run: go vet ./...", "run: "+show, "run: go test ./...", "run: cat README.md")
 	s.play("fumehood.yml", "pull_request", s.event("pull_request.opened.fork", nil))
@@ -162,6 +167,7 @@ func TestE2EActTamperedArtifact(t *testing.T) {
 // the step's process: the sandbox is removed, the log is sealed, and the comment
 // says cancelled.
 func TestE2EActCancelled(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, false, nil, nil)
 	s.edit("one-job.yml", "run: npm test", "run: sleep 300")
 	cmd := s.command("one-job.yml", "pull_request", s.event("pull_request.opened", nil))
@@ -254,9 +260,10 @@ func rezipped(t *testing.T, data []byte, change func(map[string][]byte)) []byte 
 // (h) As a user who is not root and may use sudo, as on hosted runners: the step keeps
 // running as that user, the sandbox's supervisor is root, and its files can be uploaded.
 func TestE2EActWithSudo(t *testing.T) {
-	nobodyMaySudo(t)
+	t.Parallel()
+	allowSudo(t)
 	s := newStage(t, false, nil, nil)
-	s.user = 65534
+	s.user = sudoUser
 	s.edit("one-job.yml", "run: npm test", "run: "+show)
 	r := s.play("one-job.yml", "pull_request", s.event("pull_request.opened", nil))
 	if r.code != 0 {
@@ -268,6 +275,7 @@ func TestE2EActWithSudo(t *testing.T) {
 
 // (h) Without sudo nothing runs, and the log says what to do.
 func TestE2EActWithoutSudo(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, false, nil, nil)
 	s.user = 65534
 	s.edit("one-job.yml", "run: npm test", "run: "+show)

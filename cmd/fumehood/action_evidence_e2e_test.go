@@ -154,6 +154,7 @@ func TestE2EActionCosigns(t *testing.T) {
 
 // THREATS 93: the programs that the action's script starts do not have the key; fumehood has it.
 func TestE2EInstallKeys(t *testing.T) {
+	t.Parallel()
 	i := newInstaller(t, members())
 	end := watchFor("PRIVATE+KEY+of-the-test", func(args string) bool {
 		return strings.HasPrefix(args, "bash\x00") || strings.HasPrefix(args, "/bin/bash\x00-p\x00")

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,15 +16,19 @@ import (
 	"testing"
 )
 
-// nobodyMaySudo disables sudo without a password, which the user of a hosted runner
-// has, until the end of the test. use_pty is the default of Ubuntu 24.04.
-func nobodyMaySudo(t *testing.T) {
+// sudoUser is the id of the user bin, of whom allowSudo's rules are. The user nobody may not use sudo
+// in any test.
+const sudoUser = 2
+
+// allowSudo allows sudo without a password to sudoUser until the end of the test, as the user of a
+// hosted runner has it. use_pty is the default of Ubuntu 24.04.
+func allowSudo(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("sudo"); err != nil {
 		t.Fatalf("%v; .ci/run installs it", err)
 	}
-	const rule = "/etc/sudoers.d/fumehood-e2e"
-	if err := os.WriteFile(rule, []byte("Defaults use_pty\nnobody ALL=(root) NOPASSWD: ALL\n"), 0o440); err != nil {
+	rule := "/etc/sudoers.d/fumehood-" + t.Name()
+	if err := os.WriteFile(rule, []byte("Defaults use_pty\nbin ALL=(root) NOPASSWD: ALL\n"), 0o440); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.Remove(rule) })
@@ -31,13 +36,14 @@ func nobodyMaySudo(t *testing.T) {
 
 // A user with sudo gets programs that the user cannot change, and stays that user.
 func TestE2EInstallWithSudo(t *testing.T) {
-	nobodyMaySudo(t)
+	t.Parallel()
+	allowSudo(t)
 	i := newInstaller(t, members())
-	i.user = 65534
+	i.user = sudoUser
 	for range 2 { // installed, then found installed
 		stdout, stderr, code := i.run(t)
 		wantStarted(t, stdout, stderr, code, i.installed("fumehood"))
-		if !strings.Contains(stdout, "user: 65534\n") {
+		if !strings.Contains(stdout, fmt.Sprintf("user: %d\n", sudoUser)) {
 			t.Errorf("fumehood runs as another user:\n%s", stdout)
 		}
 	}
@@ -50,7 +56,7 @@ func TestE2EInstallWithSudo(t *testing.T) {
 			t.Errorf("%s can be changed by others: %v", path, info.Mode())
 		}
 	}
-	i.must(t, os.Chown(i.installed("fumehood"), 65534, 65534))
+	i.must(t, os.Chown(i.installed("fumehood"), sudoUser, sudoUser))
 	stdout, stderr, code := i.run(t)
 	i.wantRefused(t, stdout, stderr, code, "install.folder", "does not belong to user 0")
 }
@@ -58,6 +64,7 @@ func TestE2EInstallWithSudo(t *testing.T) {
 // A server that never ends its response, without a Content-Length, does not fill
 // the disk.
 func TestE2EInstallFromAnEndlessServer(t *testing.T) {
+	t.Parallel()
 	i := newInstaller(t, members())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		zeros := make([]byte, 1<<20)

@@ -205,6 +205,7 @@ func wantStarted(t *testing.T, stdout, stderr string, code int, from string) {
 }
 
 func TestE2EInstall(t *testing.T) {
+	t.Parallel()
 	i := newInstaller(t, members())
 	stdout, stderr, code := i.run(t, "LD_PRELOAD=")
 	wantStarted(t, stdout, stderr, code, i.installed("fumehood"))
@@ -246,6 +247,7 @@ func TestE2EInstall(t *testing.T) {
 
 // Values that an earlier step can leave in the environment and in PATH have no effect.
 func TestE2EInstallIgnoresTheJobsEnvironment(t *testing.T) {
+	t.Parallel()
 	i := newInstaller(t, members())
 	canary := i.path("canary")
 	evil := "touch " + canary + "\n"

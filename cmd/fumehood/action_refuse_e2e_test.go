@@ -172,6 +172,7 @@ func TestE2EInstallReplacesTheCache(t *testing.T) {
 
 // A tool cache that another user can block still does not stop the job.
 func TestE2EInstallBlockedCache(t *testing.T) {
+	t.Parallel()
 	i := newInstaller(t, members())
 	i.user = 65534
 	i.must(t, os.MkdirAll(i.cached()+"/full", 0o755)) // of root: this user cannot remove it
@@ -207,6 +208,7 @@ func TestE2EInstallRefusesMembers(t *testing.T) {
 // While another process of the same user rewrites the tool cache as fast as possible,
 // either the right program starts or none does. Root never stores another one.
 func TestE2EInstallRace(t *testing.T) {
+	t.Parallel()
 	i := newInstaller(t, members())
 	i.fill(t)
 	evil := packed(t, append([]member{{name: "fumehood", text: "#!/bin/sh\necho evil\n", kind: tar.TypeReg}}, members()[2:]...))
@@ -258,6 +260,7 @@ func TestE2EInstallRace(t *testing.T) {
 
 // Several jobs of one machine install at once: all start, and one directory remains.
 func TestE2EInstallAtOnce(t *testing.T) {
+	t.Parallel()
 	i := newInstaller(t, members())
 	script := i.path("action/.github/action/install.sh")
 	var work sync.WaitGroup
@@ -280,6 +283,7 @@ func TestE2EInstallAtOnce(t *testing.T) {
 
 // Root hashes the bytes in its own copy, whatever was hashed before.
 func TestE2EPlaceHashesItsOwnCopy(t *testing.T) {
+	t.Parallel()
 	i := newInstaller(t, members())
 	list := members()
 	evil := packed(t, append(list[:1:1], append([]member{{name: "fumehood", text: "evil", kind: tar.TypeReg}}, list[2:]...)...))
@@ -303,6 +307,7 @@ func TestE2EPlaceHashesItsOwnCopy(t *testing.T) {
 
 // A user without sudo can report, and a message says what running requires.
 func TestE2EInstallWithoutRoot(t *testing.T) {
+	t.Parallel()
 	i := newInstaller(t, members())
 	i.user = 65534
 	stdout, stderr, code := i.run(t)
@@ -320,6 +325,7 @@ func TestE2EInstallWithoutRoot(t *testing.T) {
 }
 
 func TestE2EInstallRefusesOtherSystems(t *testing.T) {
+	t.Parallel()
 	for system, want := range map[string]string{
 		"Darwin": "this runner is Darwin; gVisor needs Linux", "MINGW64_NT-10.0": "this runner is MINGW64_NT-10.0", "Linux": "unsupported architecture riscv64",
 	} {

@@ -79,6 +79,7 @@ func (i *installer) remember(t *testing.T) (record, archive string) {
 // An earlier build of the same sources is used: one that the workflow restored, or one in the
 // tool cache whose digest root recorded.
 func TestE2ESourceBuildIsFound(t *testing.T) {
+	t.Parallel()
 	i := newSourceInstaller(t)
 	i.restore(t, i.sourceEnv(t))
 	stdout, stderr, code := i.run(t)
@@ -215,6 +216,7 @@ func TestE2ESourceBuildIsNotTrusted(t *testing.T) {
 
 // A directory that an earlier job can have filled is a mistake in the workflow.
 func TestE2ESourceCachePlace(t *testing.T) {
+	t.Parallel()
 	i := newSourceInstaller(t)
 	for _, dir := range []string{i.path("tools"), i.path("temp/../tools"), i.path("temp/.."), i.path("temp"), i.path("temporary"), "temp/restored", "/"} {
 		i.write(t, "output", nil)
@@ -234,6 +236,7 @@ func TestE2ESourceCachePlace(t *testing.T) {
 
 // place.sh records a build only as root, and only with valid digests.
 func TestE2EPlaceRecords(t *testing.T) {
+	t.Parallel()
 	i := newInstaller(t, members())
 	i.write(t, "archive", i.archive)
 	place := func(user int, how, dir, source string) (string, int) {

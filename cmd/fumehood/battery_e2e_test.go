@@ -208,6 +208,7 @@ func (n *internet) run(t *testing.T, d desk, name string, hosts []string, more .
 // A command reaches the host that it was granted, over HTTP and HTTPS, and no
 // other. Everything it did is recorded.
 func TestE2EGrantedHost(t *testing.T) {
+	t.Parallel()
 	n, d := newInternet(t), newDesk(t)
 	n.name("evil.example", otherAddress)
 	n.serve(serverAddress, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("hello " + r.Proto)) }), "allowed.example")

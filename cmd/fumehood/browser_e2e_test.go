@@ -84,6 +84,7 @@ func screenshot(t *testing.T, path string, size image.Point) {
 // same command, and from Playwright. Programs that the browser is made to start are decided
 // like any other.
 func TestE2EBrowser(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	for name, text := range browserFiles {
 		d.write(t, filepath.Join("ws", name), text)

@@ -32,6 +32,7 @@ func busybox(t *testing.T, d desk) string {
 // THREATS 33: the tools of a busybox in the pull request are identified, whether
 // selected by the first argument, by a link, or by renaming the file.
 func TestE2EBusyboxOfThePullRequest(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	output(t, exec.Command("cp", busybox(t, d), d.path("ws/busybox")))
 	d.write(t, "ws/tricks.py", busyboxTricks)
@@ -92,6 +93,7 @@ copy with a name of its own: ran
 // In a root file system made of busybox, with symbolic links like Alpine's or hard
 // links like busybox's own image, a copy is also identified by its content.
 func TestE2EBusyboxRoot(t *testing.T) {
+	t.Parallel()
 	for name, link := range map[string]func(old, new string) error{
 		"symbolic links": func(_, new string) error { return os.Symlink("busybox", new) },
 		"hard links":     os.Link,

@@ -70,6 +70,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 // Third-party clients reach what they were granted, without a proxy variable, and
 // get an immediate and readable error for everything else.
 func TestE2EClients(t *testing.T) {
+	t.Parallel()
 	n, d := newInternet(t), newDesk(t)
 	n.name("evil.example", otherAddress)
 	n.name("ssh.example", sshAddress)

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,19 +23,20 @@ import (
 	"github.com/fumehood/fumehood/pkg/export/otlp"
 )
 
-// built returns a program from a separate module below testdata, which pins its
+// build builds a program from a separate module below testdata, which pins its
 // dependencies.
-func built(t *testing.T, name string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-mod=readonly", "-o", path, ".")
+func build(name string) (string, error) {
+	path := filepath.Join(shared, name)
+	cmd := exec.Command("go", "build", "-mod=readonly", "-o", path, ".")
 	cmd.Dir = filepath.Join("testdata", name)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build %s: %v\n%s", name, err, out)
+		return "", fmt.Errorf("cannot build %s: %w\n%s", name, err, out)
 	}
-	return path
+	return path, nil
 }
+
+var buildCollector = sync.OnceValues(func() (string, error) { return build("collector") })
 
 // aLog returns the log of a run with one of everything.
 func aLog(t *testing.T) string {
@@ -58,8 +60,13 @@ func exported(t *testing.T, args ...string) string {
 // Every line decodes to OPA's own type for decision log events, without unknown
 // fields, and is equal after OPA has encoded it again.
 func TestE2EDecisionsAreOPAs(t *testing.T) {
+	t.Parallel()
 	ours := exported(t, aLog(t), "--all")
-	cmd := exec.CommandContext(t.Context(), built(t, "opaevent"))
+	program, err := build("opaevent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program)
 	cmd.Stdin = strings.NewReader(ours)
 	theirs, err := cmd.Output()
 	if err != nil {
@@ -97,7 +104,10 @@ func (l *lockedBuffer) await(t *testing.T, text string) {
 // received data.
 func collecting(t *testing.T) (string, *lockedBuffer) {
 	t.Helper()
-	program := built(t, "collector")
+	program, err := buildCollector()
+	if err != nil {
+		t.Fatal(err)
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -131,6 +141,7 @@ service:
 
 // TestE2ECollector: a real collector receives a real run, in the job's trace.
 func TestE2ECollector(t *testing.T) {
+	t.Parallel()
 	address, got := collecting(t)
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -143,12 +154,12 @@ func TestE2ECollector(t *testing.T) {
 		t.Fatal(err)
 	}
 	write("w/a.txt", "hello\n")
-	t.Setenv("TRACEPARENT", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
-	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), []string{"run", "--setup", "none", "--plan", filepath.Join(dir, "plan.yaml"), "--workspace", filepath.Join(dir, "w"),
-		"--artifacts", filepath.Join(dir, "a"), "--otlp", address}, nil, &stdout, &stderr)
-	if code != exitRefused || strings.Contains(stderr.String(), "otlp") {
-		t.Fatalf("exit %d\n%s", code, &stderr)
+	cmd := exec.CommandContext(t.Context(), fumehood(t), "run", "--setup", "none", "--plan", filepath.Join(dir, "plan.yaml"), "--workspace", filepath.Join(dir, "w"),
+		"--artifacts", filepath.Join(dir, "a"), "--otlp", address)
+	cmd.Env = append(os.Environ(), "TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	out, err := cmd.CombinedOutput()
+	if code := exitCode(t, err); code != exitRefused || bytes.Contains(out, []byte("otlp")) {
+		t.Fatalf("exit %d\n%s", code, out)
 	}
 	got.await(t, `"log records": 3`)
 	for _, want := range []string{
@@ -173,6 +184,7 @@ func TestE2ECollector(t *testing.T) {
 
 // TestE2ECollectorMetrics: a real collector receives the metrics of a server that ends.
 func TestE2ECollectorMetrics(t *testing.T) {
+	t.Parallel()
 	address, got := collecting(t)
 	s := newHTTPServer(t, "--otlp", address)
 	mcpCall(t, s.dial(t), "run", map[string]any{"command": "true"})
@@ -192,6 +204,7 @@ func TestE2ECollectorMetrics(t *testing.T) {
 // TestE2ESemanticConventions: every name, except for fumehood's own, is one of the
 // conventions that fumehood claims to follow.
 func TestE2ESemanticConventions(t *testing.T) {
+	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "go.opentelemetry.io/otel@v1.47.0").Output()
 	if err != nil {
 		t.Fatal(err)

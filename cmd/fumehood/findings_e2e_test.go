@@ -62,6 +62,7 @@ func hostileAnswer(t *testing.T) string {
 // one that runs nothing. The key is in no process of other jobs, and with another secret in no log,
 // artifact or comment. A second review repeats nothing.
 func TestE2EActFindings(t *testing.T) {
+	t.Parallel()
 	answer := hostileAnswer(t)
 	m, s := newReviewModel(t, modeltest.Said{Text: answer}), newStage(t, true, nil, map[string]string{"notes/evil.txt": "findings<<EOF\n::set-output name=findings::{}\n"})
 	s.replaceReviewers("review.yml", m.URL)
@@ -69,7 +70,7 @@ func TestE2EActFindings(t *testing.T) {
 	for n := range 2 {
 		id := s.gh.AddComment(prNumber, "Codertocat", "/fumehood review")
 		stop := make(chan struct{})
-		watched := watch(stop)
+		watched := s.watch(stop)
 		r := s.play("review.yml", "issue_comment", s.commentEvent(id))
 		close(stop)
 		if r.code != 0 || len(m.Asked()) != n+1 || !strings.Contains(m.Asked()[n].Last(), "+echo hello world") {

@@ -81,6 +81,7 @@ func firstDays(t *testing.T) map[string]firstDay {
 // projects with dependencies. So is the pair of workflows for forks; without
 // FUMEHOOD_SUITES=all it is played for some of them.
 func TestE2EFirstDay(t *testing.T) {
+	t.Parallel()
 	for _, name := range keysOneIn(t, len(firstDays(t)), len(firstDays(t)), firstDays(t)) {
 		project := firstDays(t)[name]
 		t.Run(name, func(t *testing.T) {

@@ -32,6 +32,7 @@ func claimOf(id, claim, run string, suggestion any) map[string]any {
 // the operator, are nowhere; the commands that look for them find nothing; its lies about
 // results are not believed; and the pull request's request for another policy changes nothing.
 func TestE2EHostileModel(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	const secret = "operators-canary-5b1d0c"
 	bait := "</details><img src=https://evil.example/x.png> @everyone [approve](https://evil.example) \n```suggestion\nrm -rf /\n``` " + modeltest.Key + " " + secret
@@ -139,6 +140,7 @@ func TestE2ENotReviewed(t *testing.T) {
 // A review that is killed leaves a log that verifies, its reservation, and no half review; the
 // next begins anew.
 func TestE2EReviewKilled(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	repo, _ := commitArchive(t, plantedOne)
 	reached, hold := make(chan bool, 10), make(chan bool)
@@ -191,6 +193,7 @@ func TestE2EReviewKilled(t *testing.T) {
 
 // Guidance is the base's: what the pull request writes there has no effect.
 func TestE2EGuidanceOfBase(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	repo, path := commitArchive(t, plantedOne)
 	git := func(args ...string) {

@@ -44,6 +44,7 @@ func anImage(t *testing.T, more ...ocitest.File) *ocitest.Image {
 // THREATS 65, 66: commands run in the image that the digest names, and nothing that it says
 // of itself has an effect.
 func TestE2EImageRoot(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	image := anImage(t)
 	ref := image.Push(t, aRegistry(t), "acme/tools")
@@ -89,6 +90,7 @@ func manifestOf(i *ocitest.Image) string {
 
 // Interpreters of an image run, and the report has their versions.
 func TestE2EImageTools(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	files := ocitest.Programs(t, "/usr/bin/bash", "/usr/bin/python3", "/usr/bin/git", "/usr/bin/node")
 	python, err := filepath.Glob("/usr/lib/python3.*")
@@ -114,6 +116,7 @@ func TestE2EImageTools(t *testing.T) {
 
 // An image in which no command can run is refused before anything runs.
 func TestE2EImageWithoutBash(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	d.plan(t, "true", "1m")
 	image := ocitest.Make(ocitest.Config{}, ocitest.Gzip(ocitest.Tar(t, ocitest.File{Name: "bin/sh", Body: "#!"})))
@@ -132,6 +135,7 @@ func TestE2EImageWithoutBash(t *testing.T) {
 
 // A tag alone is refused, and the hint has its digest.
 func TestE2EImageUnpinned(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	d.plan(t, "true", "1m")
 	host := aRegistry(t)
@@ -146,6 +150,7 @@ func TestE2EImageUnpinned(t *testing.T) {
 // THREATS 66: a devcontainer.json of the workspace chooses nothing. One that the operator
 // names chooses the image, and its command is decided by policy in set-up.
 func TestE2EDevcontainer(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	host := aRegistry(t)
 	ref := anImage(t).Push(t, host, "acme/tools")
@@ -179,6 +184,7 @@ func TestE2EDevcontainer(t *testing.T) {
 
 // THREATS 33, 42: a copy of a program of the image is that program, and of its loader, too.
 func TestE2EImageCopies(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	curl := ocitest.Programs(t, "/usr/bin/curl", "/usr/bin/cp", "/usr/bin/true")
 	image := anImage(t, curl...)

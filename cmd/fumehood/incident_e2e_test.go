@@ -54,6 +54,7 @@ function send(url, method) {
 // THREATS 21: a package whose script runs in a phase with package downloads finds
 // no secrets and no way out.
 func TestE2EPostinstall(t *testing.T) {
+	t.Parallel()
 	const canary = "canary-key-of-the-operator-42d1"
 	n := newInternet(t)
 	d, s := company(t, n)
@@ -92,6 +93,7 @@ const packing = `cd; for d in . /root OPERATOR /workspace; do tar cf - -C "$d" .
 // data that is evaluated; (c) is TestE2EPublish. Nothing is leaked in any of them, and
 // the comment says what was tried.
 func TestE2EIncidents(t *testing.T) {
+	t.Parallel()
 	const canary = "canary-private-key-9b07"
 	n := newInternet(t)
 	d := newDesk(t).operated(t)

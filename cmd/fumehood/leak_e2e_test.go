@@ -59,6 +59,7 @@ def send(url, data=None, headers={}):
 // If a host is allowed for writing and the sent data is visible, a secret is not
 // sent, but harmless data is.
 func TestE2ESecretsStay(t *testing.T) {
+	t.Parallel()
 	n, d, c := newInternet(t), newDesk(t), &collector{}
 	n.serve(serverAddress, c, "api.example")
 	d.file(t, "policy/seen.rego", "package fumehood.egress\n\nintercept contains {\"rule\": \"org.seen\"} if input.name == \"api.example\"\n")
@@ -114,6 +115,7 @@ print("seen:", seen, "complete" if looked > 20 else looked)
 
 // A credential is sent only to its host, scheme and path, and is nowhere in the sandbox.
 func TestE2ECredentialStaysOutside(t *testing.T) {
+	t.Parallel()
 	const value = "vq8-Zr71-not-for-the-sandbox"
 	n, d, c := newInternet(t), newDesk(t).operated(t), &collector{}
 	d.environ = append(d.environ, "API_TOKEN="+value)

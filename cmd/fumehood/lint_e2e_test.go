@@ -54,6 +54,7 @@ func actionlint(t *testing.T, workflows map[string][]byte) string {
 
 // An error is found: a linter that checks nothing would pass everything.
 func TestE2ELintFinds(t *testing.T) {
+	t.Parallel()
 	found := actionlint(t, map[string][]byte{"wrong.yml": []byte(`on: pull_request
 jobs:
   j:
@@ -77,6 +78,7 @@ jobs:
 
 // The examples are linted with this action.yml's inputs and outputs.
 func TestE2ELintWorkflows(t *testing.T) {
+	t.Parallel()
 	texts := map[string][]byte{}
 	for _, w := range workflows(t) {
 		text := readFile(t, "../../.github/"+w.file)
@@ -89,6 +91,7 @@ func TestE2ELintWorkflows(t *testing.T) {
 
 // The workflows that init writes are linted like the examples.
 func TestE2ELintInit(t *testing.T) {
+	t.Parallel()
 	texts := map[string][]byte{}
 	for name, files := range repositories {
 		for _, forks := range []bool{false, true} {
@@ -106,6 +109,7 @@ func TestE2ELintInit(t *testing.T) {
 
 // actionlint does not look into action.yml: its steps are linted as a workflow's.
 func TestE2ELintAction(t *testing.T) {
+	t.Parallel()
 	a := readAction(t)
 	inputs := map[string]any{}
 	for name, input := range a.Inputs {
@@ -140,6 +144,7 @@ func TestE2ELintAction(t *testing.T) {
 }
 
 func TestE2ELintScripts(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("../../.github/action/*.sh")
 	if err != nil || len(files) != 2 {
 		t.Fatalf("found %q: %v", files, err)

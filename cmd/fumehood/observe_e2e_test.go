@@ -20,6 +20,7 @@ import (
 // and neither private addresses nor this host. The record and the exit code say that nothing was
 // enforced, and policy suggest writes what was tried, granting none of it.
 func TestE2EObserveNetwork(t *testing.T) {
+	t.Parallel()
 	n, d := newInternet(t), newDesk(t)
 	n.serve(serverAddress, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("hello")) }), "allowed.example", "second.example")
 	n.name("ssh.example", sshAddress)

@@ -71,6 +71,7 @@ func fetching() []errand {
 // THREATS 19: the presets take their hosts and credentials from the operator's
 // tools. Packages can be fetched in set-up, and not afterwards.
 func TestE2EPackageClients(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t)
 	d, s := company(t, n)
 	projects(t, d, s)
@@ -128,6 +129,7 @@ except OSError as e: print("refused:", e, e.read() if hasattr(e, "read") else ""
 // THREATS 19 and 37 (c): nothing is published, in whatever way it is tried, and the
 // comment says what was tried.
 func TestE2EPublish(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t)
 	d, s := company(t, n)
 	projects(t, d, s)
@@ -155,6 +157,7 @@ print(open("tries").read())
 // A process that set-up left running does not exist in the run, and its grant does
 // not apply there.
 func TestE2ESetupEnds(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t)
 	d, s := company(t, n)
 	projects(t, d, s)

@@ -129,6 +129,7 @@ func (h *releaseHost) runStep(job, name, version, dir string) (string, bool) {
 
 // The tag v1 is moved to the newest release of version 1, and by nothing else.
 func TestE2EReleaseMovesTheTag(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		version string
 		others  []string
@@ -161,6 +162,7 @@ func TestE2EReleaseMovesTheTag(t *testing.T) {
 // The release has the notes of its version and all files, and is published at the end. If
 // the tag has moved, nothing is published.
 func TestE2EReleasePublishes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	mustWrite := func(name, text string) {
 		t.Helper()

@@ -83,8 +83,9 @@ type sightings struct {
 
 // watch looks at the environment and the command line of every process until stop is closed.
 // A process belongs to the job that its own environment or its nearest ancestor's names: the
-// sandbox's supervisor has an environment of its own.
-func watch(stop <-chan struct{}) <-chan sightings {
+// sandbox's supervisor has an environment of its own. Jobs of other stages use another GitHub.
+func (s *stage) watch(stop <-chan struct{}) <-chan sightings {
+	api := []byte("GITHUB_API_URL=" + s.gh.URL + "\x00")
 	done := make(chan sightings, 1)
 	go func() {
 		s := sightings{map[string]map[string]bool{}, map[string]map[string]bool{}}
@@ -93,8 +94,8 @@ func watch(stop <-chan struct{}) <-chan sightings {
 			case <-stop:
 				done <- s
 				return
-			case <-time.After(10 * time.Millisecond):
-				s.look()
+			case <-time.After(30 * time.Millisecond):
+				s.look(api)
 			}
 		}
 	}()
@@ -103,7 +104,7 @@ func watch(stop <-chan struct{}) <-chan sightings {
 
 var parentOf = regexp.MustCompile(`(?m)^PPid:\t(\d+)$`)
 
-func (s sightings) look() {
+func (s sightings) look(api []byte) {
 	type process struct {
 		parent, job, name string
 		key               bool
@@ -127,7 +128,7 @@ func (s sightings) look() {
 			p.parent = string(found[1])
 		}
 		for v := range bytes.SplitSeq(environ, []byte{0}) {
-			if job, ok := bytes.CutPrefix(v, []byte("GITHUB_JOB=")); ok {
+			if job, ok := bytes.CutPrefix(v, []byte("GITHUB_JOB=")); ok && bytes.Contains(environ, api) {
 				p.job = string(job)
 			}
 		}
@@ -153,13 +154,14 @@ func (s sightings) look() {
 // each example: the model gets the change, its plan is decided and runs, and the key is in the
 // environment and command line of no process but those of the job that asks the model.
 func TestE2EActReview(t *testing.T) {
+	t.Parallel()
 	for _, example := range []string{"review-any.yml", "review-claude.yml", "review-codex.yml"} {
 		t.Run(example, func(t *testing.T) {
 			m, s := newModel(t), newStage(t, true, nil, nil)
 			s.replaceReviewers(example, m.URL)
 			id := s.gh.AddComment(prNumber, "Codertocat", "/fumehood review")
 			stop := make(chan struct{})
-			watched := watch(stop)
+			watched := s.watch(stop)
 			r := s.play(example, "issue_comment", s.commentEvent(id), s.reviewEnv(m)...)
 			close(stop)
 			if r.code != 0 || len(m.keys) != 1 || m.keys[0] != reviewerKey || !strings.Contains(m.inputs[0], "+echo hello world") {
@@ -180,13 +182,14 @@ func TestE2EActReview(t *testing.T) {
 // The check of the key finds a leak: with the key in the environment of the job that runs code,
 // it fails for that job alone. The sandbox's processes do not have it even then.
 func TestE2EActReviewLeak(t *testing.T) {
+	t.Parallel()
 	const example = "review-any.yml"
 	m, s := newModel(t), newStage(t, true, nil, nil)
 	s.edit(example, "  run:\n    needs: [trigger, propose]\n", "  run:\n    needs: [trigger, propose]\n    env:\n      LEAKED: ${{ secrets.ANTHROPIC_API_KEY }}\n")
 	s.replaceReviewers(example, m.URL)
 	id := s.gh.AddComment(prNumber, "Codertocat", "/fumehood review")
 	stop := make(chan struct{})
-	watched := watch(stop)
+	watched := s.watch(stop)
 	r := s.play(example, "issue_comment", s.commentEvent(id), s.reviewEnv(m)...)
 	close(stop)
 	if problems := checkKey(<-watched, "propose", "run"); r.code != 0 || len(problems) != 1 || !strings.HasPrefix(problems[0], "job run: the key was in ") || strings.Contains(problems[0], "runsc") {

@@ -248,12 +248,12 @@ func (s *stage) checkReserved(limit int64) {
 // As a user who is not root and may use sudo, as on hosted runners: a good model's finding is
 // posted on its line.
 func TestNightlyActReviewLoopWithSudo(t *testing.T) {
-	nobodyMaySudo(t)
+	allowSudo(t)
 	m := modeltest.New(t, func(n int, _ modeltest.Asked) modeltest.Said {
 		return modeltest.Said{Text: modelAnswer(t, n == 2, []string{"sh greet.sh"}[:2-n], greeting)}
 	})
 	s := askingStage(t, m)
-	s.user = 65534
+	s.user = sudoUser
 	r, d := s.review()
 	if list := s.gh.ReviewComments(prNumber); r.code == 0 || !d.Reviewed || len(list) != 1 || list[0].Path != "greet.sh" {
 		t.Errorf("exit %d, comments %+v\n%s", r.code, list, r.log)

@@ -55,6 +55,7 @@ func (d desk) checkInterrupted(t *testing.T) {
 // Two concurrent runs on one workspace see only their own writes, and neither
 // changes the host's directory.
 func TestE2ESideBySide(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	d.write(t, "ws/given", "given\n")
 	before := traces()

@@ -12,6 +12,7 @@ const whole = true
 
 func TestNightlyActionForgedArtifact(t *testing.T) { TestActionForgedArtifact(t) }
 func TestNightlyActionNoisyFork(t *testing.T)      { TestActionNoisyFork(t) }
+func TestNightlyActBot(t *testing.T)               { TestE2EActBot(t) }
 func TestNightlyInstallRace(t *testing.T)          { TestE2EInstallRace(t) }
 func TestNightlyFirstDay(t *testing.T)             { TestE2EFirstDay(t) }
 func TestNightlyPlanted(t *testing.T)              { TestE2EPlanted(t) }
