@@ -76,6 +76,12 @@ func TestActionReporterIsGreen(t *testing.T) {
 		t.Errorf("a forged artifact: exit %d, outputs %q\n%s", r.code, r.outputs, r.log)
 	}
 	want(t, "comment", w.comment().Body, "report.malformed")
+	// A run that was started by a branch without a pull request is not reported, and nothing fails.
+	w.gh.Change(prNumber, func(pr *githubtest.PR) { pr.Head.Ref = "another-branch" })
+	before := w.comment().Body
+	if r := w.report(nil); r.code != exitOK || r.outputs["conclusion"] != "skipped" || w.comment().Body != before {
+		t.Errorf("no pull request: exit %d, outputs %q\n%s", r.code, r.outputs, r.log)
+	}
 }
 
 // THREATS 27: an artifact's statement about its own origin is never trusted, and an
@@ -123,22 +129,24 @@ func TestActionForgedArtifact(t *testing.T) {
 	}
 }
 
-// A plan with a deprecated field runs, and the job's log has a warning.
-func TestActionDeprecatedField(t *testing.T) {
+// The working directory of commands can be a directory of the repository. A plan with a
+// deprecated field runs, and the job's log has a warning.
+func TestActionWorkingDirectory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: a, run: ls, fresh: true}\n"
-	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+plan)
-	if s.code != exitOK {
-		t.Errorf("exit %d\n%s", s.code, s.log)
+	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: here, run: cat new.txt, fresh: true}\n"
+	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+plan, "INPUT_WORKING_DIRECTORY=notes")
+	if s.outputs["conclusion"] != "success" {
+		t.Errorf("outputs %q\n%s", s.outputs, s.log)
 	}
-	want(t, "log", s.log, `::warning::plan:3:22: proposals[0].fresh: field "fresh" is deprecated: use "new-sandbox"`)
+	want(t, "log", s.log, `::warning::plan:3:34: proposals[0].fresh: field "fresh" is deprecated: use "new-sandbox"`)
 }
 
-// git works in the sandbox, on both commits, without a remote and without a credential.
+// git works in the sandbox, on both commits, without a remote and without a credential. A missing
+// large file is named.
 func TestActionGitInside(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, false, nil, nil)
+	w := newWorld(t, false, nil, map[string]string{"big.bin": "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"})
 	plan := `schema: fumehood.plan/v1
 proposals:
   - {id: status, run: git status --short --branch}
@@ -150,7 +158,8 @@ proposals:
 	if s.outputs["conclusion"] != "success" {
 		t.Errorf("outputs %q\n%s", s.outputs, s.log)
 	}
-	want(t, "comment", w.comment().Body, "notes/new.txt", "greet.sh", "2 files changed", w.head[:7])
+	want(t, "comment", w.comment().Body, "notes/new.txt", "greet.sh", "3 files changed", w.head[:7])
+	want(t, "comment", w.comment().Body, "big.bin", "LFS", "<code>.github/fumehood.yml</code> of the default branch: <code>checkout: {lfs: true}</code>")
 	if strings.Contains(w.comment().Body, "extraheader") || strings.Contains(w.comment().Body, w.git.URL+"/"+hub+".git") {
 		t.Errorf("the repository inside names the remote:\n%s", w.comment().Body)
 	}
@@ -290,39 +299,6 @@ network contains {"rule": "house.hosts", "host": h} if {
 	w.upload(s, nil)
 	w.report(nil, "INPUT_NETWORK=policy")
 	want(t, "comment", w.comment().Body, "tried to reach hosts that are not allowed", "198.51.100.7:9", "egress.address")
-}
-
-// A missing submodule and a missing large file are named.
-func TestActionLeftOut(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, false, nil, map[string]string{"big.bin": "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"})
-	w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+lookPlan)
-	want(t, "comment", w.comment().Body, "big.bin", "LFS", "<code>.github/fumehood.yml</code> of the default branch: <code>checkout: {lfs: true}</code>")
-}
-
-// The working directory of commands can be a directory of the repository.
-func TestActionWorkingDirectory(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, false, nil, nil)
-	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: here, run: cat new.txt}\n"
-	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+plan, "INPUT_WORKING_DIRECTORY=notes")
-	if s.outputs["conclusion"] != "success" {
-		t.Errorf("outputs %q\n%s", s.outputs, s.log)
-	}
-}
-
-// A run whose pull request is gone, or that was started by a branch without a pull
-// request, is not reported, and nothing fails.
-func TestActionReportWithoutPullRequest(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, true, nil, nil)
-	s := w.act("pull_request", w.event("pull_request.opened.fork", nil), "INPUT_PLAN="+lookPlan)
-	w.upload(s, nil)
-	w.gh.Change(prNumber, func(pr *githubtest.PR) { pr.Head.Ref = "another-branch" })
-	r := w.report(nil)
-	if r.code != exitOK || r.outputs["conclusion"] != "skipped" || len(w.gh.Comments(prNumber)) != 0 {
-		t.Errorf("exit %d, outputs %q\n%s", r.code, r.outputs, r.log)
-	}
 }
 
 // However much commands print, the report can be read: their output is in a

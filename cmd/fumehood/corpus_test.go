@@ -56,7 +56,7 @@ var corpusFlags = []string{"--workspace", "ws", "--config", "none", "--policy", 
 // grants, whichever way it comes in.
 func TestCorpusEntrances(t *testing.T) {
 	long(t)
-	texts := oneIn(t, 200, 200, corpus(t))
+	texts := oneIn(t, 600, 600, corpus(t))
 	for part := range slices.Chunk(texts, plan.MaxProposals) { // how often a rule refused counts per plan, and per session
 		checkEntrances(t, part)
 	}

@@ -224,31 +224,6 @@ func TestDeciderStopped(t *testing.T) {
 	checkNothingRuns(t, r.dir)
 }
 
-// A program that was allowed for this command by a cacheable decision needs no
-// decider: it starts in the meantime, and is still in the log.
-func TestDeciderStoppedAfterItsAnswer(t *testing.T) {
-	t.Parallel()
-	r, from := stoppedEarly(t, "the-same", syscall.SIGSTOP)
-	before := len(r.marks.times())
-	wait(t, "programs that need no decider", func() bool { return len(r.marks.times()) > before+10 })
-	until := r.goOn(t)
-	code, report := r.end(t)
-	r.wantAll(t, code, report)
-	times, _, summary := r.asked(t)
-	marks := r.marks.times()
-	began := between(marks, from, until)
-	if began == 0 || len(times) < starts || summary.State != audit.Sealed {
-		t.Errorf("%d programs began meanwhile, the log has %d in all; %s", began, len(times), summary.State)
-	}
-	for i, mark := range marks { // a program opens its mark a while after the kernel has seen it start
-		if seen := between(times, time.Time{}, mark.Add(50*time.Millisecond)); seen <= i {
-			t.Fatalf("%d programs had left their mark when the log had %d", i+1, seen)
-		}
-	}
-	t.Logf("%d programs began meanwhile", began)
-	checkNothingRuns(t, r.dir)
-}
-
 // wantAll checks that every program started and nothing went wrong.
 func (r startingRun) wantAll(t *testing.T, code int, report proposal.Report) {
 	t.Helper()

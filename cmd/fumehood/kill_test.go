@@ -31,7 +31,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 	for lines := 1; lines <= killLines; lines++ {
 		steps = append(steps, lines)
 	}
-	for _, lines := range oneIn(t, 5, killLines, steps) {
+	for _, lines := range oneIn(t, 8, killLines, steps) {
 		t.Run(fmt.Sprint(lines), func(t *testing.T) {
 			t.Parallel()
 			k := startKilled(t, cache)

@@ -123,7 +123,7 @@ func callMain(ts *testscript.TestScript, neg bool, args []string) {
 	before := os.Environ()
 	dir, err := os.Getwd()
 	ts.Check(err)
-	percent := debug.SetGCPercent(200)
+	percent := debug.SetGCPercent(800)
 	defer func() {
 		debug.SetGCPercent(percent)
 		setEnvironment(before)
