@@ -16,8 +16,7 @@ import (
 	"testing"
 )
 
-// sudoUser is the id of the user bin, of whom allowSudo's rules are. The user nobody may not use sudo
-// in any test.
+// sudoUser is the id of the user bin, to whom allowSudo gives sudo. No test gives it to user 65534.
 const sudoUser = 2
 
 // allowSudo allows sudo without a password to sudoUser until the end of the test, as the user of a
