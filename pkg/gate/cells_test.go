@@ -140,7 +140,7 @@ func TestShellsHostileState(t *testing.T) {
 		{"script", "exec 255<evil", "exit code 0"},
 		{"script", "echo as decided", "exit code 0; as decided"},
 		{"script", "ls made-by-evil", "exit code 2"},
-		{"debug", "trap 'read -t 1 -N 40 -u 255 line' DEBUG", "exit code 0"},
+		{"debug", "trap 'read -t 0.2 -N 40 -u 255 line' DEBUG", "exit code 0"},
 		{"debug", "echo as decided", "exit code 0; as decided"},
 		{"closes", "exec 61>&- 10>&-", ""}, // the shell goes on or has ended
 		{"closes", "echo as decided", "exit code 0; as decided"},
@@ -167,7 +167,7 @@ func TestShellEnds(t *testing.T) {
 	t.Parallel()
 	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
 	short := func(p proposal.Proposal) proposal.Proposal {
-		p.Timeout = proposal.Duration(time.Second)
+		p.Timeout = proposal.Duration(500 * time.Millisecond)
 		return p
 	}
 	in := func(context, text string) proposal.Proposal {
@@ -195,11 +195,12 @@ func TestShellEnds(t *testing.T) {
 			t.Errorf("%q: %s, %+v; want %s, %s", step.p.Code, got, r.Result, step.want, step.detail)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	p := in("other", "y=1; sleep 100")
+	p := in("other", "y=1; echo up; sleep 100")
 	p.ID = "cancelled"
-	if r, err := s.Do(ctx, p); err != nil && !errors.Is(err, context.DeadlineExceeded) || r.Result == nil || !strings.Contains(r.Result.Detail, "interrupted") {
+	ctx = gate.WithOutput(ctx, func(proposal.Chunk) { cancel() })
+	if r, err := s.Do(ctx, p); err != nil && !errors.Is(err, context.Canceled) || r.Result == nil || !strings.Contains(r.Result.Detail, "interrupted") {
 		t.Errorf("%+v, %v", r.Result, err)
 	}
 	p = in("other", "echo ${y-unset} ${x-unset}")

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -86,7 +87,7 @@ func TestRunWithoutDifferences(t *testing.T) {
 		t.Errorf("%+v, %v", r.Differences, err)
 	}
 	plan := planOf(t, "echo x > first", "echo x > second", "echo x > third; sleep 60")
-	plan.Proposals[1].Fresh, plan.Proposals[2].Limits = true, &proposal.Limits{Wall: proposal.Duration(1e9)}
+	plan.Proposals[1].Fresh, plan.Proposals[2].Limits = true, &proposal.Limits{Wall: proposal.Duration(500 * time.Millisecond)}
 	r, err = g.Run(t.Context(), plan)
 	if err != nil || r.Records[2].Result.Status != proposal.TimedOut || r.Differences == nil || len(r.Differences.Files) != 2 || r.Differences.Files[0].Path != "second" {
 		t.Fatalf("%+v, %v", r.Differences, err)

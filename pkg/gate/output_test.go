@@ -68,11 +68,11 @@ func TestOutputComes(t *testing.T) {
 	defer s.Close()
 	ran(t, s, run("warm", "true"))
 	var shell arrivals
-	r, err := s.Do(shell.in(t.Context()), run("shell", "echo one; echo err >&2; sleep 1; echo two"))
+	r, err := s.Do(shell.in(t.Context()), run("shell", "echo one; echo err >&2; sleep 0.5; echo two"))
 	if err != nil || string(r.Result.Stdout.Head) != "one\ntwo\n" || shell.text("stdout") != "one\ntwo\n" || shell.text("stderr") != "err\n" {
 		t.Errorf("%v: %q, came %+v", err, r.Result.Stdout.Head, shell.list)
 	}
-	if first, last := shell.list[0].at, shell.list[len(shell.list)-1].at; last-first < 500*time.Millisecond {
+	if first, last := shell.list[0].at, shell.list[len(shell.list)-1].at; last-first < 250*time.Millisecond {
 		t.Errorf("all came at the end: %+v", shell.list)
 	}
 }
@@ -84,7 +84,7 @@ func TestOutputSlowSecret(t *testing.T) {
 	const secret = "hunter2-is-a-secret"
 	workspace := t.TempDir()
 	// The script has the secret in parts, as the workspace must not contain it.
-	writeFile(t, workspace, "slow.sh", "for end in '' '\\n'; do for c in h u n t e r 2 - i s - a - s e c r e t; do printf -- \"$c$end\"; sleep 0.05; done; echo; done; echo end\n")
+	writeFile(t, workspace, "slow.sh", "for end in '' '\\n'; do for c in h u n t e r 2 - i s - a - s e c r e t; do printf -- \"$c$end\"; sleep 0.02; done; echo; done; echo end\n")
 	s := open(t, newGate(t, gate.Options{Workspace: workspace, Masks: []redact.Mask{{Name: "PASSWORD", Value: secret}}}), gate.SessionOptions{})
 	defer s.Close()
 	ran(t, s, run("warm", "true"))
@@ -98,24 +98,27 @@ func TestOutputSlowSecret(t *testing.T) {
 	}
 }
 
-// A receiver that is slow, or never returns, does not hold up the command.
+// A receiver that does not return while the command runs does not hold it up.
 func TestOutputSlowReceiver(t *testing.T) {
 	t.Parallel()
 	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
 	defer s.Close()
 	ran(t, s, run("warm", "true"))
+	watcher, seen := startProcess(t, s, run("watcher", "echo up; until [ -e flooded ]; do sleep 0.05; done; echo flooded"))
 	var came arrivals
-	release := make(chan struct{})
-	defer close(release)
 	ctx := gate.WithOutput(t.Context(), func(c proposal.Chunk) {
 		came.take(c)
-		<-release
+		<-watcher.Done()
 	})
-	r, err := s.Do(ctx, run("flood", "yes | head -c 3000000"))
-	if err != nil || !r.Result.Succeeded() || r.Result.Stdout.Bytes != 3000000 || r.Result.WallMS > 9000 {
+	r, err := s.Do(ctx, run("flood", "yes | head -c 3000000; touch flooded"))
+	if err != nil || !r.Result.Succeeded() || r.Result.Stdout.Bytes != 3000000 {
 		t.Errorf("%v: %+v", err, r.Result)
 	}
-	if n := len(came.text("")); n == 0 || n > 1<<20 {
+	if got := seen.text(""); got != "up\nflooded\n" {
+		t.Errorf("the command did not end before its receiver returned: the watcher printed %q", got)
+	}
+	// What came before the receiver returned is bounded, and so is the rest of a pipe after it.
+	if n := len(came.text("")); n == 0 || n > 2<<20 {
 		t.Errorf("%d bytes came", n)
 	}
 }

@@ -185,7 +185,7 @@ func TestProcessEnds(t *testing.T) {
 	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
 	defer s.Close()
 	slow := run("slow", "echo up; sleep 100")
-	slow.Limits = &proposal.Limits{Wall: proposal.Duration(time.Second)}
+	slow.Limits = &proposal.Limits{Wall: proposal.Duration(300 * time.Millisecond)}
 	p, _ := startProcess(t, s, slow)
 	if r := wait(t, p); r.Result == nil || r.Result.Status != proposal.TimedOut {
 		t.Errorf("%+v, %+v", r.Decision, r.Result)

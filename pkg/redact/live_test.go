@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -101,6 +102,29 @@ func TestLiveSlow(t *testing.T) {
 	text, lost := r.text["stdout"], r.lost["stdout"]
 	if len(text) > maxQueued+len(line) || int(lost)+len(text) < total-total/10 || int(lost)+len(text) > total {
 		t.Errorf("%d bytes came, %d were dropped, of %d", len(text), lost, total)
+	}
+}
+
+// A receiver that does not return delays the end of the command only by the grace period, and
+// is not called after it.
+func TestLiveNeverReturns(t *testing.T) {
+	var came []string
+	called, release := make(chan struct{}, 2), make(chan struct{})
+	l := redactor(t, &asked{}).newLive(t.Context(), "c", func(c proposal.Chunk) {
+		came = append(came, string(c.Data))
+		called <- struct{}{}
+		<-release
+	})
+	l.grace = 10 * time.Millisecond
+	go l.run()
+	l.take(out("first\n"))
+	<-called
+	l.take(out("second\n"))
+	l.end()
+	close(release)
+	<-l.done
+	if diff := cmp.Diff([]string{"first\n"}, came); diff != "" {
+		t.Error(diff)
 	}
 }
 
