@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/fumehood/fumehood/internal/roottest"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
@@ -80,7 +82,8 @@ const closed = document + `
   - {id: host, run: cat /etc/shadow}
 `
 
-// Every default is closed, as the package comment promises for the zero Options.
+// Every default is closed, as the package comment promises for the zero Options, in a plan's run
+// and in a session.
 func TestClosed(t *testing.T) {
 	needSandbox(t)
 	t.Setenv("CANARY", "canary-0b5e77aa")
@@ -116,6 +119,32 @@ func TestClosed(t *testing.T) {
 		t.Errorf("%+v", run)
 	}
 	checkAudit(t, g, report)
+	t.Run("session", func(t *testing.T) { checkSessionIsRun(t, g, report) })
+}
+
+// checkSessionIsRun checks that a session has the same decisions, refusals and redactions as the
+// run of a plan with the same proposals.
+func checkSessionIsRun(t *testing.T, g *gate.Gate, report proposal.Report) {
+	t.Helper()
+	var want, got []string
+	s := open(t, g, gate.SessionOptions{})
+	for _, r := range report.Records {
+		want = append(want, outcome(r))
+	}
+	for _, p := range decode(t, closed).Proposals {
+		got = append(got, outcome(do(t, s, p)))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-plan +session:\n%s", diff)
+	}
+	sealed, err := s.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkLog(t, sealed, true)
+	if len(sealed.Records[3].Result.Stdout.Head) > 0 {
+		t.Error("a session's report has output in it")
+	}
 }
 
 // checkFetch checks that the programs of a command are recorded, and that the one

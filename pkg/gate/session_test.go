@@ -89,37 +89,6 @@ func outcome(r proposal.Record) string {
 	return text
 }
 
-// TestSessionIsRun: the same hostile proposals have the same decisions, refusals and
-// redactions in a session as in a plan, and all that is closed there is closed here.
-func TestSessionIsRun(t *testing.T) {
-	t.Parallel()
-	g := newGate(t, gate.Options{})
-	p := decode(t, closed)
-	report, err := g.Run(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want, got []string
-	for _, r := range report.Records {
-		want = append(want, outcome(r))
-	}
-	s := open(t, g, gate.SessionOptions{})
-	for _, one := range p.Proposals {
-		got = append(got, outcome(do(t, s, one)))
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-plan +session:\n%s", diff)
-	}
-	sealed, err := s.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkLog(t, sealed, true)
-	if len(sealed.Records[3].Result.Stdout.Head) > 0 {
-		t.Error("a session's report has output in it")
-	}
-}
-
 // checkLog verifies the log of a report.
 func checkLog(t *testing.T, r proposal.Report, complete bool) {
 	t.Helper()
