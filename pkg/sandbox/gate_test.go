@@ -6,6 +6,7 @@ package sandbox
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -96,13 +97,15 @@ func allow(proposal.Exec) proposal.ExecDecision {
 	return proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{}}
 }
 
-// programsDir returns a directory with the canary, the tricks and testprogram.
+// programsDir returns the directory with the canary, the tricks and testprogram.
 func programsDir(t testing.TB) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "bin")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
+	built.mu.Lock()
+	defer built.mu.Unlock()
+	if built.dir != "" {
+		return built.dir
 	}
+	dir := testDir(t)
 	for _, path := range []string{testprogram.Build(t, "testdata/canary"), testprogram.Build(t, "testdata/tricks"), testprogram.Path(t)} {
 		target := filepath.Join(dir, filepath.Base(path))
 		if os.Link(path, target) == nil {
@@ -112,6 +115,29 @@ func programsDir(t testing.TB) string {
 			t.Fatal(err)
 		}
 	}
+	built.dir = dir
+	return dir
+}
+
+// built is the directory of programsDir, once it is made.
+var built struct {
+	mu  sync.Mutex
+	dir string
+}
+
+// testFiles is the directory of what tests share.
+var testFiles string
+
+// testDir returns a new directory in testFiles.
+func testDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(testFiles, "")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	return dir
 }
 
@@ -120,7 +146,21 @@ func TestMain(m *testing.M) {
 	if os.Getenv("FUMEHOOD_TEST_IMAGES") != "" {
 		DefaultImageFrom = 1
 	}
-	roottest.Main(m)
+	roottest.Check()
+	var err error
+	if testFiles, err = os.MkdirTemp("", "fumehood-test-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	close(warmRunners)
+	for w := range warmRunners {
+		if err := w.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, "close:", err)
+			code = 1
+		}
+	}
+	os.RemoveAll(testFiles)
+	os.Exit(code)
 }
 
 // gatedOptions are testOptions with a gate and a monitor.
@@ -132,9 +172,51 @@ func gatedOptions(t testing.TB) (Options, *recorder) {
 	return o, rec
 }
 
+// A warmRunner has a sandbox in which commands of other tests have run.
+type warmRunner struct {
+	*Runner
+	rec *recorder
+}
+
+// warmRunners are those that no test uses.
+var warmRunners = make(chan warmRunner, 16)
+
+// gated returns a Runner with a gate and a monitor for a test that does not need a new sandbox:
+// other tests may have used it, and have left no files, processes or shells in it.
 func gated(t testing.TB) (*Runner, *recorder) {
+	t.Helper()
 	o, rec := gatedOptions(t)
-	return testRunner(t, o), rec
+	var w warmRunner
+	select {
+	case w = <-warmRunners:
+	default:
+		o.Workspace, o.Artifacts = testDir(t), ""
+		r, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w = warmRunner{r, rec}
+	}
+	t.Cleanup(func() { w.release(t) })
+	return w.Runner, w.rec
+}
+
+// release gives w to the next test, unless this one has failed or has left something in it.
+func (w warmRunner) release(t testing.TB) {
+	w.rec.reset(allow)
+	x := proposal.Execution{ID: "clean", Text: "shopt -s dotglob nullglob; rm -rf /workspace/* /tmp/* /dev/shm/* ~/*", Grant: proposal.Grant{Limits: testLimits()}}
+	result, err := w.Run(context.WithoutCancel(t.Context()), x)
+	if !t.Failed() && err == nil && result.Succeeded() && len(w.current.interpreters) == 0 {
+		w.rec.reset(deny)
+		select {
+		case warmRunners <- w:
+			return
+		default:
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
 }
 
 // play runs text and returns its output and result.
@@ -201,14 +283,22 @@ func checkLaunchers(t *testing.T, tests []launcherText) {
 			if !slices.Contains(rec.refused(), canary) {
 				t.Errorf("refused %q, output %q", rec.refused(), out)
 			}
-			rec.reset(allow)
-			if out, _ := play(t, r, test.text); !strings.Contains(out, "CANARY") {
-				t.Errorf("it does not run when it is allowed: %q", out)
-			}
-			if len(rec.refused()) > 0 {
-				t.Errorf("refused %q although all is allowed", rec.refused())
-			}
 		})
+	}
+	rec.reset(allow)
+	var all strings.Builder
+	for _, test := range tests {
+		fmt.Fprintf(&all, "( mkdir '/tmp/%s'; cd '/tmp/%[1]s'; %s )\necho '%[1]s ends'\n", test.name, test.text)
+	}
+	out, _ := play(t, r, all.String())
+	for _, test := range tests {
+		own, rest, _ := strings.Cut(out, test.name+" ends\n")
+		if out = rest; !strings.Contains(own, "CANARY") {
+			t.Errorf("%s: it does not run when it is allowed: %q", test.name, own)
+		}
+	}
+	if len(rec.refused()) > 0 {
+		t.Errorf("refused %q although all is allowed", rec.refused())
 	}
 }
 
@@ -411,8 +501,10 @@ func TestFirst(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			rec.reset(deny)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // for a canary that runs
+			defer cancel()
 			began := time.Now()
-			result, err := r.Run(t.Context(), proposal.Execution{ID: "x", Argv: test.argv, Grant: proposal.Grant{Limits: test.limits}})
+			result, err := r.Run(ctx, proposal.Execution{ID: "x", Argv: test.argv, Grant: proposal.Grant{Limits: test.limits}})
 			if err != nil || result.ExitCode != test.exit {
 				t.Fatalf("exit %d, %v; want %d; stderr %q", result.ExitCode, err, test.exit, result.Stderr.Head)
 			}

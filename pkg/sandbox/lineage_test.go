@@ -46,7 +46,7 @@ func TestLineage(t *testing.T) {
 	}{
 		{"a child", "id", 1},
 		{"subshells", "( ( ( id; true ); true ); true )", 1},
-		{"a process that was left to init", "( ( ( sleep 0.3; id; true ) & ) & ); sleep 1", 1},
+		{"a process that was left to init", "( ( ( sleep 0.3; id; touch asked ) & ) & ); until [ -e asked ]; do sleep 0.1; done", 1},
 		{"a pipe in the background", "true | id & wait", 1},
 		{"an inner shell", "sh -c 'id; true'", 1},
 		{"launchers", "echo | timeout 5 xargs env id", 1},

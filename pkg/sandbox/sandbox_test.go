@@ -137,7 +137,9 @@ func forks(n int) string { return fmt.Sprintf("sh -c 'for i in $(seq %d); do sle
 // Each way of ending must produce the same verdict, with its limit's name.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
-	r := testRunner(t, testOptions(t))
+	o := testOptions(t)
+	o.Limits.Pids = 40
+	r := testRunner(t, o)
 	for _, test := range []struct {
 		name, text string
 		change     func(*proposal.Limits)
@@ -155,7 +157,7 @@ func TestStatuses(t *testing.T) {
 		{name: "wall", text: "trap '' TERM INT HUP; while :; do :; done", change: func(l *proposal.Limits) { l.Wall = proposal.Duration(300 * time.Millisecond) },
 			want: proposal.TimedOut, exit: -1, limit: "wall 300ms"},
 		{name: "output", text: "yes", change: func(l *proposal.Limits) { l.Output = proposal.MiB }, want: proposal.OutputLimit, exit: -1, limit: "output 1 MiB"},
-		{name: "processes", text: forks(200), want: proposal.ProcessLimit, exit: -2, limit: "processes 128"},
+		{name: "processes", text: forks(60), want: proposal.ProcessLimit, exit: -2, limit: "processes 40"},
 		{name: "fewer processes", text: forks(40), change: func(l *proposal.Limits) { l.Pids = 20 },
 			want: proposal.ProcessLimit, exit: -2, limit: "processes 20"},
 		{name: "disk", text: "head -c 70000000 /dev/zero > big", want: proposal.DiskLimit, exit: 1, limit: "disk 64 MiB"},
@@ -163,11 +165,13 @@ func TestStatuses(t *testing.T) {
 		{name: "fork refused but succeeded", text: forks(40) + "; true", want: proposal.Exited, change: func(l *proposal.Limits) { l.Pids = 20 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			l := testLimits()
+			l := o.Limits
 			if test.change != nil {
 				test.change(&l)
 			}
-			result, err := r.Run(t.Context(), proposal.Execution{ID: test.name, Text: test.text, Grant: proposal.Grant{Limits: l}})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // for a limit that is ignored
+			defer cancel()
+			result, err := r.Run(ctx, proposal.Execution{ID: test.name, Text: test.text, Grant: proposal.Grant{Limits: l}})
 			if err != nil {
 				t.Fatal(err)
 			}
