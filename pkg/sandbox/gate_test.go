@@ -340,7 +340,7 @@ func TestTricks(t *testing.T) {
 		{name: "own mounts", text: "/opt/bin/tricks userns /opt/bin/canary /usr/bin/true", path: tricks, reason: "other"},
 		{name: "script", text: "printf '#!/bin/sh\\necho CANARY\\n' > s; chmod +x s; ./s", path: "/workspace/s", reason: "written"},
 		{name: "interpreter of a script of a script", text: "printf '#!/opt/bin/canary\\n' > i; printf '#!/workspace/i\\n' > s3; chmod +x i s3; ./s3", path: "/workspace/s3", reason: "written"},
-	}, 2, 2) {
+	}, 3, 3) {
 		t.Run(test.name, func(t *testing.T) {
 			rec.reset(deny)
 			out, _ := play(t, r, test.text)
