@@ -97,6 +97,17 @@ func allow(proposal.Exec) proposal.ExecDecision {
 	return proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{}}
 }
 
+// isEmpty reports whether no shell and no command in the background is left.
+func (w warmRunner) isEmpty() bool {
+	s := w.current
+	if s == nil {
+		return true
+	}
+	s.backgrounds.mu.Lock()
+	defer s.backgrounds.mu.Unlock()
+	return len(s.interpreters) == 0 && len(s.backgrounds.list) == 0
+}
+
 // programsDir returns the directory with the canary, the tricks and testprogram.
 func programsDir(t testing.TB) string {
 	t.Helper()
@@ -206,7 +217,7 @@ func (w warmRunner) release(t testing.TB) {
 	w.rec.reset(allow)
 	x := proposal.Execution{ID: "clean", Text: "shopt -s dotglob nullglob; rm -rf /workspace/* /tmp/* /dev/shm/* ~/*", Grant: proposal.Grant{Limits: testLimits()}}
 	result, err := w.Run(context.WithoutCancel(t.Context()), x)
-	if !t.Failed() && err == nil && result.Succeeded() && len(w.current.interpreters) == 0 {
+	if !t.Failed() && err == nil && result.Succeeded() && w.isEmpty() {
 		w.rec.reset(deny)
 		select {
 		case warmRunners <- w:
