@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // finders fill in the Registry of a preset.
@@ -38,7 +40,8 @@ func Named(granted []string) []string {
 // second.
 //
 // It returns an error and no registries if any preset cannot be determined: an
-// unknown name, a tool that does not answer, a configuration that names no host.
+// unknown name, a tool that is absent or does not answer, a configuration that names no host.
+// The last two are *proposal.StopError with the code network.registry.
 func Discover(ctx context.Context, names []string) ([]Registry, error) {
 	want := map[string]bool{}
 	for _, name := range names {
@@ -74,14 +77,19 @@ func (a *asker) findAll(ctx context.Context, list []Registry) error {
 		r := &list[i]
 		g.Go(func() error {
 			if err := finders[r.Name](ctx, a, r); err != nil {
-				return fmt.Errorf("cannot find registry %s: %w", r.Name, err)
+				return registryError(r.Name, err)
 			}
 			if len(r.Origins) == 0 {
-				return fmt.Errorf("cannot find registry %s: %s names no host", r.Name, r.Source)
+				return registryError(r.Name, fmt.Errorf("%s names no host", r.Source))
 			}
 			r.addNetrc(netrc)
 			return nil
 		})
 	}
 	return g.Wait()
+}
+
+func registryError(name string, err error) error {
+	return &proposal.StopError{Code: "network.registry", Message: "cannot find registry " + name,
+		Hint: "install and configure its package manager on this host, or remove registry:" + name + " from the network that is granted", Err: err}
 }

@@ -5,6 +5,7 @@ package registry
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // testdata is absolute, so that it is found from any directory that a test changes to.
@@ -171,7 +174,8 @@ func TestDiscoverPublic(t *testing.T) {
 	}
 	golden(t, "public.json", list)
 	for _, name := range []string{"go", "npm", "apt"} {
-		if _, err := Discover(t.Context(), []string{name}); err == nil || !strings.Contains(err.Error(), errAbsent.Error()) {
+		var stop *proposal.StopError
+		if _, err := Discover(t.Context(), []string{name}); !errors.As(err, &stop) || stop.Code != "network.registry" || !errors.Is(err, errAbsent) {
 			t.Errorf("%s: got %v, want that there is no such tool", name, err)
 		}
 	}
