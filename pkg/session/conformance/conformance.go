@@ -121,7 +121,8 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// Opener returns a new gate, which the suite closes.
+// Opener returns a new gate, which the suite closes. It calls t.Parallel if gates can run at the same
+// time.
 type Opener func(t *testing.T) Gate
 
 type subtest struct {
@@ -153,7 +154,6 @@ func run(t *testing.T, open Opener, tests []subtest) {
 			continue
 		}
 		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
 			g := open(t)
 			defer func() {
 				if err := g.Close(); err != nil {

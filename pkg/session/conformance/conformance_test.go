@@ -17,6 +17,7 @@ func TestMain(m *testing.M) { conformance.Main(m) }
 func TestLocal(t *testing.T) { conformance.Run(t, openLocal) }
 
 func openLocal(t *testing.T) conformance.Gate {
+	t.Parallel()
 	installtest.Runsc(t)
 	g, err := gate.New(t.Context(), gate.Options{Workspace: t.TempDir(), Policies: []gate.Policy{{Layer: conformance.Policy()}}})
 	if err != nil {

@@ -162,6 +162,7 @@ func (c *cluster) gate() *pods.Gate {
 func TestConformance(t *testing.T) { conformance.RunTransport(t, openPod) }
 
 func openPod(t *testing.T) conformance.Gate {
+	t.Parallel()
 	c := newCluster(t)
 	t.Cleanup(func() {
 		if now, ever := c.claimed(); now != 0 || ever == 0 {

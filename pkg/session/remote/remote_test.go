@@ -96,6 +96,7 @@ func (n *node) connect(t testing.TB, config *tls.Config) *remote.Client {
 func TestConformance(t *testing.T) { conformance.RunTransport(t, openRemote) }
 
 func openRemote(t *testing.T) conformance.Gate {
+	t.Parallel()
 	n := newNode(t)
 	return conformance.Of(n.connect(t, client(t, n.Authority, "serve")))
 }
