@@ -32,24 +32,18 @@ const (
 // most for ten seconds; then to is not called again. It must be called once, after the last
 // take has returned.
 func (u *Redactor) Live(ctx context.Context, id string, to func(proposal.Chunk)) (take func(proposal.Chunk), end func()) {
-	l := u.newLive(ctx, id, to)
+	l := &live{u: u, ctx: context.WithoutCancel(ctx), id: id, to: to, wake: make(chan struct{}, 1), over: make(chan struct{}), done: make(chan struct{}),
+		lost: map[string]int64{}, streams: map[string]*liveStream{}}
 	go l.run()
 	return l.take, l.end
 }
 
-func (u *Redactor) newLive(ctx context.Context, id string, to func(proposal.Chunk)) *live {
-	return &live{u: u, ctx: context.WithoutCancel(ctx), id: id, to: to, grace: lastGrace,
-		wake: make(chan struct{}, 1), over: make(chan struct{}), done: make(chan struct{}),
-		lost: map[string]int64{}, streams: map[string]*liveStream{}}
-}
-
 // A live is the queue of one command.
 type live struct {
-	u     *Redactor
-	ctx   context.Context
-	id    string
-	to    func(proposal.Chunk)
-	grace time.Duration // lastGrace, except in tests
+	u   *Redactor
+	ctx context.Context
+	id  string
+	to  func(proposal.Chunk)
 
 	mu    sync.Mutex
 	queue []proposal.Chunk
@@ -229,7 +223,7 @@ func (l *live) send(c proposal.Chunk) {
 
 func (l *live) end() {
 	close(l.over)
-	timeout := time.NewTimer(l.grace)
+	timeout := time.NewTimer(lastGrace)
 	defer timeout.Stop()
 	select {
 	case <-l.done:

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -108,24 +109,27 @@ func TestLiveSlow(t *testing.T) {
 // A receiver that does not return delays the end of the command only by the grace period, and
 // is not called after it.
 func TestLiveNeverReturns(t *testing.T) {
-	var came []string
-	called, release := make(chan struct{}, 2), make(chan struct{})
-	l := redactor(t, &asked{}).newLive(t.Context(), "c", func(c proposal.Chunk) {
-		came = append(came, string(c.Data))
-		called <- struct{}{}
-		<-release
+	synctest.Test(t, func(t *testing.T) {
+		var came []string
+		release := make(chan struct{})
+		take, end := redactor(t, &asked{}).Live(t.Context(), "c", func(c proposal.Chunk) {
+			came = append(came, string(c.Data))
+			<-release
+		})
+		take(out("first\n"))
+		synctest.Wait()
+		take(out("second\n"))
+		began := time.Now()
+		end()
+		if waited := time.Since(began); waited != lastGrace {
+			t.Errorf("the end waited %v", waited)
+		}
+		close(release)
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"first\n"}, came); diff != "" {
+			t.Error(diff)
+		}
 	})
-	l.grace = 10 * time.Millisecond
-	go l.run()
-	l.take(out("first\n"))
-	<-called
-	l.take(out("second\n"))
-	l.end()
-	close(release)
-	<-l.done
-	if diff := cmp.Diff([]string{"first\n"}, came); diff != "" {
-		t.Error(diff)
-	}
 }
 
 // After a gap the text goes on, without the second part of a secret.

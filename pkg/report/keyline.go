@@ -123,16 +123,6 @@ var causes = []*pattern.Pattern{
 	pattern.New(`(?i)\berrors?\b|\bfail(?:ed|ure)?\b|\bcannot\b|\bnot ok\b|\bnot found\b`),
 }
 
-// causeWords are those of which one is in each line that causes match, except for "E ".
-var causeWords = []string{"assert", "expected", "panic", "error", "exception", "fatal", "segmentation fault", "fail", "cannot", "not ok", "not found"}
-
-// mayNameCause reports whether one of causes may match. It is much faster than they are on output
-// that names no cause.
-func mayNameCause(line string) bool {
-	folded := strings.ToLower(strings.ToUpper(line)) // as (?i) does, also for ſ and the Kelvin sign
-	return strings.HasPrefix(folded, "e") || slices.ContainsFunc(causeWords, func(word string) bool { return strings.Contains(folded, word) })
-}
-
 // lastWords returns the first line of a failed command's output that names a cause, or else
 // its last line.
 func lastWords(r *proposal.Result) string {
@@ -146,10 +136,9 @@ func lastWords(r *proposal.Result) string {
 			}
 		}
 	}
-	likely := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return !mayNameCause(line) })
 	for _, words := range causes {
-		if i := slices.IndexFunc(likely, words.MatchString); i >= 0 {
-			return likely[i]
+		if i := slices.IndexFunc(lines, words.MatchString); i >= 0 {
+			return lines[i]
 		}
 	}
 	if len(lines) == 0 {

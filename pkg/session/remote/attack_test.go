@@ -251,9 +251,8 @@ func newRelay(t *testing.T, to string) relay {
 // A connection that breaks is known at both ends: the command and then the session end, and the log
 // is sealed where it was written.
 func TestCut(t *testing.T) {
-	var o remote.Options
-	o.EndSoon()
-	n := newNodeWith(t, o)
+	t.Parallel()
+	n := newNode(t)
 	r := newRelay(t, n.address)
 	n.address = r.address
 	c := n.connect(t, client(t, n.Authority, "serve"))

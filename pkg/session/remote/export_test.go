@@ -6,8 +6,5 @@ package remote
 
 import "time"
 
-// EndSoon makes a server not wait for a client that has been here and is gone.
-func (o *Options) EndSoon() { o.gone = time.Millisecond }
-
 // RetrySoon makes c not pause between its tries to reach a server that it has lost.
 func (c *Client) RetrySoon() { c.bounds.retry = time.Millisecond }

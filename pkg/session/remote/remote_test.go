@@ -57,12 +57,6 @@ func newGate(t testing.TB) *gate.Gate {
 
 func newNode(t testing.TB) *node {
 	t.Helper()
-	return newNodeWith(t, remote.Options{Absent: 5 * time.Second})
-}
-
-// newNodeWith starts a node with options, of which it sets those that are required.
-func newNodeWith(t testing.TB, o remote.Options) *node {
-	t.Helper()
 	g := newGate(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -71,8 +65,10 @@ func newNodeWith(t testing.TB, o remote.Options) *node {
 	n := &node{Authority: certtest.NewAuthority(t), address: l.Addr().String(), served: make(chan error, 1), reports: make(chan proposal.Report, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.stop = cancel
-	o.Gate, o.TLS, o.Ended = g, server(t, n.Authority), func(r proposal.Report, _ error) { n.reports <- r }
-	go func() { n.served <- remote.Serve(ctx, l, o) }()
+	config := server(t, n.Authority)
+	go func() {
+		n.served <- remote.Serve(ctx, l, remote.Options{Gate: g, TLS: config, Absent: 5 * time.Second, Ended: func(r proposal.Report, _ error) { n.reports <- r }})
+	}()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-n.served; err != nil {

@@ -35,8 +35,6 @@ type Options struct {
 	// Absent is how long the client may be away before the session ends, and how long it may
 	// take, after the session has ended, until it fetches the log; DefaultAbsent if 0.
 	Absent time.Duration
-
-	gone time.Duration // replaces Absent for a client that has been here, if not 0
 }
 
 // Bounds of what clients use.
@@ -61,7 +59,6 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 		return err
 	}
 	o.Absent = cmp.Or(o.Absent, DefaultAbsent)
-	o.gone = cmp.Or(o.gone, o.Absent)
 	s := newServer(ctx, o)
 	h := &http.Server{Handler: s.routes(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0)}
 	failed := make(chan error, 1)

@@ -194,7 +194,7 @@ func (s *server) exit() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.present--; s.present == 0 {
-		s.absent.Reset(s.o.gone)
+		s.absent.Reset(s.o.Absent)
 	}
 }
 
@@ -226,9 +226,9 @@ func (s *server) linger(ctx context.Context) {
 	if s.session == nil {
 		return
 	}
-	late := time.NewTimer(s.o.gone)
+	late := time.NewTimer(s.o.Absent)
 	defer late.Stop()
-	defer context.AfterFunc(ctx, func() { late.Reset(min(shortLinger, s.o.gone)) })()
+	defer context.AfterFunc(ctx, func() { late.Reset(min(shortLinger, s.o.Absent)) })()
 	select {
 	case <-s.fetched:
 	case <-late.C:
