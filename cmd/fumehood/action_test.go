@@ -17,6 +17,9 @@ import (
 
 // The one-job form: a pull request of the same repository, from event to comment.
 func TestActionSameRepository(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts sandboxes; run without -short")
+	}
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	s := w.act("pull_request", w.event("pull_request.opened", nil))

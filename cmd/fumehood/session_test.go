@@ -78,6 +78,9 @@ func TestSessionInterrupt(t *testing.T) {
 // TestSessionTogether: of several starts with one name, one succeeds; commands of several
 // clients at once have their turns.
 func TestSessionTogether(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts sandboxes; run without -short")
+	}
 	t.Parallel()
 	d := newMCPDesk(t)
 	starts := make(chan error, 4)

@@ -338,6 +338,9 @@ func rogue(f func(*control)) {
 }
 
 func TestRogues(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for servers; run without -short")
+	}
 	want := map[string]string{"crash": "gateway.gone", "fault": "gateway.gone", "empty": "gateway.gone", "flood": "gateway.flood", "deaf": "gateway.slow", "early": "gateway.start"}
 	for _, name := range sample.Keys(t, rogues, 1, 4) {
 		t.Run(name, func(t *testing.T) {

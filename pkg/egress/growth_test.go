@@ -34,6 +34,9 @@ func settled(t *testing.T, g *Gateway) (peak float64) {
 // The gateway bounds what it buffers for unread connections: half of them carry endless
 // data from the server, half from the program.
 func TestUnread(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for readers; run without -short")
+	}
 	t.Parallel()
 	n := unreads(t)
 	_, g, _ := open(t, nil)

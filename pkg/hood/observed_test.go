@@ -291,6 +291,9 @@ func TestCompareNetwork(t *testing.T) {
 
 // Events that the log only counts are compared by their counts.
 func TestCompareCounted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compares often; run without -short")
+	}
 	t.Parallel()
 	const files, lookups, refused = 20_700, 10_500, 10_300
 	h, k := watching(t, &world{}, whole())

@@ -78,6 +78,9 @@ func wants(t *testing.T, what string, err error, code string) {
 }
 
 func TestLedger(t *testing.T) {
+	if testing.Short() {
+		t.Skip("tries every size; run without -short")
+	}
 	const n = full + 9
 	signer := newSigner(t, "ledger.example")
 	dir := filepath.Join(t.TempDir(), "new", "ledger")
@@ -112,6 +115,9 @@ func TestLedger(t *testing.T) {
 
 // Whatever is changed, removed or cut off is noticed, and nothing is added to it.
 func TestChanged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("changes every byte; run without -short")
+	}
 	signer := newSigner(t, "ledger.example")
 	for _, spoil := range []struct {
 		name string
@@ -182,6 +188,9 @@ func TestForked(t *testing.T) {
 }
 
 func TestProofs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("tries every size; run without -short")
+	}
 	signer := newSigner(t, "ledger.example")
 	l, _ := filled(t, signer, t.TempDir(), 11)
 	proof, err := l.Prove(leafOf(5))

@@ -42,6 +42,9 @@ var dialUses = []string{
 // TestDials tries every target with every carrier, each in one use. It reaps every
 // child, so it must not run in parallel with other tests.
 func TestDials(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs bash often; run without -short")
+	}
 	l := newLab(t)
 	port, dialed := listen(t)
 	var texts []string

@@ -44,6 +44,9 @@ var readers = []string{
 // TestEvaluationAgainstBash tries every reader with every carrier, for every name
 // that makes a difference. Analyze must refuse what bash evaluates implicitly.
 func TestEvaluationAgainstBash(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs bash often; run without -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	var texts []string

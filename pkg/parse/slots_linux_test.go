@@ -130,6 +130,9 @@ func bashPrints(t *testing.T, text string) []string {
 
 // TestSlots tries the slots in both shells.
 func TestSlots(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs bash often; run without -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	for group, texts := range slotTexts(t) {
@@ -151,6 +154,9 @@ func TestSlots(t *testing.T) {
 // TestSlotsAreDangerous shows that the canaries work: for many refused texts, bash
 // really runs the hidden program.
 func TestSlotsAreDangerous(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs bash often; run without -short")
+	}
 	t.Parallel()
 	l := newLab(t)
 	random := rand.New(rand.NewPCG(7, 8))

@@ -29,6 +29,9 @@ func TestCorpusHostileIsNeverAllowed(t *testing.T) {
 }
 
 func TestCorpusBenignIsSeldomRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("asks the corpus; run without -short")
+	}
 	e := shipped(t)
 	texts := readCorpus(t, "benign.txt")
 	if len(texts) < 300 {

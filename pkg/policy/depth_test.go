@@ -15,6 +15,9 @@ import (
 // TestNestedPolicies holds that no nesting takes the process down or holds it up: a Go
 // stack that overflows cannot be caught.
 func TestNestedPolicies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles deep policies; run without -short")
+	}
 	most := sample.Rounds(t, 250<<10, 20<<10, 10<<10) // bytes
 	fill := func(opening, middle, closing string) string {
 		n := most / (len(opening) + len(closing))

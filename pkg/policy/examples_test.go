@@ -26,6 +26,9 @@ import (
 // by the runner that authors have. None must be forgotten: each point has as many rules
 // with examples as it had, and rules about what is no command have both kinds.
 func TestShippedPolicyPassesItsTests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("tries 1,200 examples; run without -short")
+	}
 	layer, err := policy.Shipped()
 	if err != nil {
 		t.Fatal(err)

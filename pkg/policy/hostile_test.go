@@ -68,6 +68,9 @@ var trials = []proposal.Proposal{
 
 // TestHostilePolicies holds that none of the attempts loosens anything.
 func TestHostilePolicies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles many policies; run without -short")
+	}
 	plain := shipped(t)
 	for name, a := range attempts {
 		t.Run(name, func(t *testing.T) {
@@ -129,6 +132,9 @@ func more(before, after proposal.Grant) string {
 
 // TestPolicyFoldersAreBounded holds that reading a directory stops before it fills memory.
 func TestPolicyFoldersAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads large folders; run without -short")
+	}
 	many := t.TempDir()
 	for i := range 1_001 {
 		if err := os.WriteFile(filepath.Join(many, fmt.Sprintf("%d.rego", i)), []byte("package fumehood.lib\n"), 0o600); err != nil {

@@ -90,6 +90,9 @@ func answer(t testing.TB, q rego.PreparedEvalQuery, document ast.Value) any {
 // TestIndexChangesNoAnswer holds that each rule of the shipped policy says the same of
 // every text of the corpus, whether it is compiled with our index or by OPA alone.
 func TestIndexChangesNoAnswer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("asks the corpus twice; run without -short")
+	}
 	e, err := New(t.Context(), Options{})
 	if err != nil {
 		t.Fatal(err)

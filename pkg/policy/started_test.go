@@ -57,6 +57,9 @@ func argv(t *testing.T, list string) []string {
 // TestStartedProgramsAreDecided holds that a word that only run time knows does not
 // refuse a text, and that the options it may become are refused when the program starts.
 func TestStartedProgramsAreDecided(t *testing.T) {
+	if testing.Short() {
+		t.Skip("asks about every program; run without -short")
+	}
 	e := shipped(t)
 	denied := 0
 	for _, s := range readStarted(t) {

@@ -106,6 +106,9 @@ func TestFine(t *testing.T) {
 // A report that only the pull request's own run vouches for has no mark of success, and nothing
 // in it is stated as known.
 func TestForeignClaims(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes every report three times; run without -short")
+	}
 	for name, r := range cases() {
 		p := Page{Parts: []Part{{Report: r, Foreign: true, Audit: "sealed and complete: 24 entries"}}}
 		for _, s := range []string{p.Body(), p.Summary(), p.Check().Title + p.Check().Summary} {
@@ -124,6 +127,9 @@ func TestForeignClaims(t *testing.T) {
 
 // Detail and length shorten what is shown, and never what a person is asked to approve.
 func TestSized(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes large reports; run without -short")
+	}
 	base := Page{Parts: []Part{{Report: mixed()}}}
 	for detail, want := range map[string][2]bool{config.DetailQuiet: {false, false}, config.DetailNormal: {true, false}, config.DetailFull: {true, true}, "": {true, false}} {
 		body := base.Sized(config.Comment{Detail: detail}).Body()

@@ -185,6 +185,9 @@ func TestBodyIsTheRest(t *testing.T) {
 
 // TestSummary: the step summary has the same content with more room, counted in bytes.
 func TestSummary(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes summaries of every size; run without -short")
+	}
 	big := huge(40, 40<<10)
 	for i := range big.Records {
 		s := &big.Records[i].Result.Stdout

@@ -29,6 +29,9 @@ func document(t testing.TB, r proposal.Report) []byte {
 }
 
 func TestReadWhatWeWrite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads every report; run without -short")
+	}
 	all := cases()
 	for _, name := range written {
 		r := all[name]

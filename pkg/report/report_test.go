@@ -55,6 +55,9 @@ func decode(t *testing.T, data []byte) proposal.Report {
 }
 
 func TestAttacksEverywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes every report with every attack; run without -short")
+	}
 	t.Parallel()
 	for _, a := range sample.Of(t, append([]string{strings.Join(attacks, "\n"), strings.Join(attacks, " ")}, attacks...), 3, 5) {
 		r := everywhere(a)
@@ -73,6 +76,9 @@ func TestAttacksEverywhere(t *testing.T) {
 
 // TestEveryLimit renders with limits that force each level of detail.
 func TestEveryLimit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes reports of every size; run without -short")
+	}
 	t.Parallel()
 	for name, r := range cases() {
 		for _, limit := range sample.Of(t, []int{4000, 6000, 9000, 13000, 20000, 30000, 45000, MaxComment}, 3, 7) {

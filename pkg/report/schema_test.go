@@ -54,6 +54,9 @@ func TestSchema(t *testing.T) {
 
 // TestReportsFollowSchema validates every report that this package writes.
 func TestReportsFollowSchema(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads every report with the schema; run without -short")
+	}
 	resolved, err := schema(t).Resolve(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -238,6 +238,9 @@ func TestReadRefusesObservations(t *testing.T) {
 // Whatever 200 commands do, and whatever names they use, the comment has the
 // important facts and keeps to its limit.
 func TestManyObservations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes large reports; run without -short")
+	}
 	t.Parallel()
 	for name, s := range map[string]string{"long": strings.Repeat("w&rd ", 200), "attack": strings.Join(attacks, " ")} {
 		var records []proposal.Record

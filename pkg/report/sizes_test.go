@@ -41,6 +41,9 @@ func loud(n int, letter string) proposal.Report {
 
 // Whatever a run printed, each way to show it keeps GitHub's limit for that place.
 func TestSizes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes reports of megabytes; run without -short")
+	}
 	t.Parallel()
 	letters := []string{"👩‍👩‍👧", "&", "\u202e", "x", "`", "é", "漢", "\xff", "@a "}
 	sizes := map[int][]string{1: sample.Of(t, letters, 4, 9), 50: letters[:1]}

@@ -172,6 +172,9 @@ func TestConfined(t *testing.T) {
 
 // A process that takes all memory it can get ends itself and does not harm the host.
 func TestMemoryLimit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fills memory; run without -short")
+	}
 	if got := try(t, "memory limit", ""); strings.HasPrefix(got, "exit status 0") {
 		t.Error(got)
 	}

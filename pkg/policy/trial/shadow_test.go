@@ -66,6 +66,9 @@ func TestShadows(t *testing.T) {
 // TestShadowsOfShipped: the tests, the corpora and generated inputs leave few rules of the
 // shipped policy without an effect.
 func TestShadowsOfShipped(t *testing.T) {
+	if testing.Short() {
+		t.Skip("asks the corpus; run without -short")
+	}
 	l, err := policy.Shipped()
 	if err != nil {
 		t.Fatal(err)

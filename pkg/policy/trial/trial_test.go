@@ -185,6 +185,9 @@ test_error_twice if fumehood.parse("x", {"run": "y"}) != {}
 // A test file that does not compile is reported with its line, and the layer's other kinds
 // of tests still run.
 func TestBrokenTestFile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles ten policies; run without -short")
+	}
 	for name, c := range map[string]struct{ rego, says string }{
 		"syntax":           {"package x\n\ntest_x if {", "unexpected"},
 		"undefined":        {"package fumehood.command\n\ntest_x if denny[1]", "denny"},
@@ -212,6 +215,9 @@ func TestBrokenTestFile(t *testing.T) {
 
 // What loops or eats memory is named, and what comes after it still runs.
 func TestTestsAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs tests without end; run without -short")
+	}
 	const rego = `package fumehood.command
 
 test_a_loop if {

@@ -187,6 +187,9 @@ func randomText(r *rand.Rand, from []string) string {
 // Of a pull request with 3,100 files, and one whose diff GitHub does not show, the positions that
 // GitHub knows nothing about are left to the summary.
 func TestHugePositions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads large patches; run without -short")
+	}
 	before, after := map[string]string{"a-big": "1\n"}, map[string]string{"a-big": strings.Repeat("long line\n", 60_000)}
 	var findings []proposal.ReviewFinding
 	for i := range 3100 {

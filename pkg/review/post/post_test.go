@@ -308,6 +308,9 @@ func TestRefusedPosition(t *testing.T) {
 // Whatever happens to one request, at most one review is created, and after another run each
 // finding has one comment.
 func TestMisbehaviour(t *testing.T) {
+	if testing.Short() {
+		t.Skip("tries fifty faults; run without -short")
+	}
 	for _, f := range []githubtest.Fault{
 		{Kind: githubtest.ResetAfter}, {Kind: githubtest.ResetBefore}, {Kind: githubtest.AnswerAfter}, {Kind: githubtest.Answer}, {Kind: githubtest.Truncate},
 		{Kind: githubtest.Cut}, {Kind: githubtest.SecondaryLimit, Delay: time.Second}, {Kind: githubtest.PrimaryLimit, Delay: 10 * time.Second},
@@ -346,6 +349,9 @@ func TestMisbehaviour(t *testing.T) {
 // A job that is killed before or after any of its requests leaves a whole review or none, and the
 // next run completes it.
 func TestKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("stops at each request; run without -short")
+	}
 	for after := range 10 {
 		for _, done := range []bool{false, true} {
 			w := small(t)
@@ -390,6 +396,9 @@ func (k *killer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // Jobs that post at the same time leave one comment for each finding, and its thread resolved.
 func TestTogether(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for other jobs; run without -short")
+	}
 	for range 5 {
 		w := small(t)
 		w.mayResolve()

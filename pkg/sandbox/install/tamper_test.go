@@ -139,6 +139,9 @@ func TestTamperedLater(t *testing.T) { tamperLater(t, "", func() {}) }
 
 // So does one that another has left the digests to.
 func TestTamperedAfterOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("installs often; run without -short")
+	}
 	known := filepath.Join(t.TempDir(), "known")
 	tamperLater(t, known, install.Forget)
 	if kept, err := os.ReadDir(known); len(kept) == 0 || err != nil {

@@ -251,6 +251,9 @@ func newRelay(t *testing.T, to string) relay {
 // A connection that breaks is known at both ends: the command and then the session end, and the log
 // is sealed where it was written.
 func TestCut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits ten seconds for a client; run without -short")
+	}
 	t.Parallel()
 	n := newNode(t)
 	r := newRelay(t, n.address)
