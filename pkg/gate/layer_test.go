@@ -255,45 +255,6 @@ func TestPrivateLayer(t *testing.T) {
 	}
 }
 
-// THREATS 81: the runs of one Gate share the layer if they are to, even one that a run may not
-// keep, and another Gate does not.
-func TestPrivateLayerRepeated(t *testing.T) {
-	o := withSetUp(t)
-	cache := privateCache(t, &o)
-	o.Repeated = true
-	g := newGate(t, o)
-	plan := lookingOnce()
-	var runs []proposal.Report
-	for range 2 {
-		r, err := g.Run(t.Context(), plan)
-		if err != nil || string(r.Records[1].Result.Stdout.Head) != "one\ntwo\n" {
-			t.Fatalf("%+v, %v", r.Records[1].Result, err)
-		}
-		checkLog(t, r, true)
-		runs = append(runs, r)
-	}
-	again := runs[1].Records[0].Result
-	if l := again.Layer; l == nil || !again.FromLayer() || !l.Private || l.Run != runs[0].Run.ID || l.Digest != runs[0].Records[0].Result.Layer.Digest {
-		t.Errorf("%+v", l)
-	}
-	if r, err := newGate(t, o).Run(t.Context(), plan); err != nil || r.Records[0].Result.FromLayer() {
-		t.Errorf("another gate has the layer: %+v, %v", r.Records[0].Result, err)
-	}
-	// Another workspace is another key.
-	if err := os.WriteFile(filepath.Join(o.Workspace, "new"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if r, err := g.Run(t.Context(), plan); err != nil || r.Records[0].Result.FromLayer() {
-		t.Errorf("another workspace has the layer: %+v, %v", r.Records[0].Result, err)
-	}
-	if err := g.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if left := ofRuns(t, cache); len(left) > 1 { // the other gate's
-		t.Errorf("left %q", left)
-	}
-}
-
 // THREATS 81: a private layer that was changed is not used, and what set-up left is not made one
 // where it could hide files: the commands then run without it.
 func TestPrivateLayerRefused(t *testing.T) {

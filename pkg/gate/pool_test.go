@@ -5,11 +5,9 @@
 package gate_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -19,7 +17,6 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -153,46 +150,6 @@ func pooledProcess(dir string) int {
 	fmt.Println("ran")
 	time.Sleep(time.Hour)
 	return 0
-}
-
-// THREATS 30 and 70: a process that is killed leaves no waiting sandbox, and the next run removes
-// their files.
-func TestPoolKilled(t *testing.T) {
-	needSandbox(t)
-	tmp := t.TempDir()
-	for i, at := range sample.Of(t, []struct {
-		line string
-		then time.Duration
-	}{{"prepared\n", 0}, {"prepared\n", 50 * time.Millisecond}, {"ran\n", 0}, {"ran\n", 600 * time.Millisecond}}, 2, 4) {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			dir := t.TempDir()
-			if err := os.Mkdir(filepath.Join(dir, "ws"), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			out, err := os.Create(filepath.Join(dir, "said"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer out.Close()
-			cmd := exec.Command("/proc/self/exe")
-			cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), poolIn+"="+dir, "TMPDIR="+tmp), out, out
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
-				if said, _ := os.ReadFile(out.Name()); bytes.HasSuffix(said, []byte(at.line)) {
-					break
-				}
-			}
-			time.Sleep(at.then)
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-			if said, _ := os.ReadFile(out.Name()); !slices.Contains([]string{"prepared\n", "prepared\nran\n"}, string(said)) {
-				t.Errorf("%s", said)
-			}
-		})
-	}
-	checkSwept(t, tmp)
 }
 
 // BenchmarkOpen measures, in turn, what a server's session takes from the client's request to a

@@ -70,42 +70,6 @@ func TestSessionResults(t *testing.T) {
 	}
 }
 
-// THREATS 69: a run of a pull request does not use what is in an exchange, which its own workflow
-// may have left there, and leaves nothing in it.
-func TestResultsExchange(t *testing.T) {
-	t.Parallel()
-	workspace, exchange := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(workspace, "a.go"), []byte("package a\nvar x  int\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, step := range []struct {
-		name    string
-		subject gate.Subject
-		mode    results.Mode
-		want    bool // from the cache
-		left    int
-	}{
-		{"pull request", gate.Subject{PR: 7}, results.Write, false, 0},
-		{"read", gate.Subject{}, results.Read, false, 0},
-		{"write", gate.Subject{}, results.Write, false, 1},
-		{"read again", gate.Subject{}, results.Read, true, 1},
-		{"pull request again", gate.Subject{PR: 7}, results.Read, false, 1},
-		{"fork", gate.Subject{Fork: "someone/else"}, results.Write, false, 1},
-	} {
-		g := newGate(t, gate.Options{Workspace: workspace, Results: step.mode, ResultsDir: filepath.Join(t.TempDir(), "none"), ResultsExchange: exchange, Subject: step.subject})
-		report, err := g.Run(t.Context(), proposal.Plan{Schema: proposal.PlanSchema, Proposals: []proposal.Proposal{{ID: "fmt", Run: "gofmt -l .", Cache: true}}})
-		if err != nil {
-			t.Fatalf("%s: %v", step.name, err)
-		}
-		checkLog(t, report, true)
-		left, err := os.ReadDir(exchange)
-		if r := report.Records[0].Result; err != nil || (r.Cached != nil) != step.want || r.CacheKey == "" || len(left) != step.left || len(g.Warnings()) > 0 {
-			t.Errorf("%s: cached %v, left %v, %v, %q", step.name, r.Cached, left, err, g.Warnings())
-		}
-		g.Close()
-	}
-}
-
 // What a command in a new sandbox finds of set-up is an input of its result: a kept layer by its
 // digest, and with a private one nothing is kept.
 func TestResultsOfLayers(t *testing.T) {

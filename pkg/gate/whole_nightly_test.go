@@ -7,10 +7,10 @@ package gate_test
 import "testing"
 
 // All cases of a sampled test: see package sample.
-func TestNightlySessionKilled(t *testing.T)     { TestSessionKilled(t) }
+func TestNightlySessionKilled(t *testing.T)     { TestE2ESessionKilled(t) }
 func TestNightlySessionMany(t *testing.T)       { TestSessionMany(t) }
 func TestNightlySessionEndsAtOnce(t *testing.T) { TestSessionEndsAtOnce(t) }
-func TestNightlyImageFrom(t *testing.T)         { TestImageFrom(t) }
+func TestNightlyImageFrom(t *testing.T)         { TestE2EImageFrom(t) }
 func TestNightlyHostileLayers(t *testing.T)     { TestHostileLayers(t) }
 func TestNightlyEarly(t *testing.T)             { TestEarly(t) }
-func TestNightlyPoolKilled(t *testing.T)        { TestPoolKilled(t) }
+func TestNightlyPoolKilled(t *testing.T)        { TestE2EPoolKilled(t) }

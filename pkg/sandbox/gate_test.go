@@ -387,40 +387,6 @@ func readFile(t testing.TB, name string) []byte {
 	return b
 }
 
-// A thread that changes what a name refers to never gets the refused program to run:
-// the decision is about the file that was opened. Where a command can change the
-// content itself, the location is refused.
-func TestSwap(t *testing.T) {
-	t.Parallel()
-	attempts := sample.Rounds(t, 300, 30, 30)
-	o, rec := gatedOptions(t)
-	if err := os.WriteFile(filepath.Join(o.Workspace, "script"), []byte("#!/tmp/swapped\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	r := testRunner(t, o)
-	for _, test := range []struct{ name, text string }{
-		{"link", "/opt/bin/tricks swaplink %d /usr/bin/true /opt/bin/canary"},
-		{"interpreter", "/opt/bin/tricks swaplink %d /usr/bin/true /opt/bin/canary /workspace/script"},
-		{"file", "/opt/bin/tricks swapfile %d /usr/bin/true /opt/bin/canary"},
-		{"script", "/opt/bin/tricks swapscript %d /usr/bin/true /opt/bin/canary"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			rec.reset(deny)
-			out, _ := play(t, r, fmt.Sprintf(test.text, attempts))
-			if strings.Contains(out, "CANARY") {
-				t.Error("the refused program ran")
-			}
-			if len(rec.refused()) == 0 {
-				t.Error("nothing was refused")
-			}
-			rec.reset(allow)
-			if out, _ := play(t, r, fmt.Sprintf(test.text, 1)); !strings.Contains(out, "CANARY") {
-				t.Error("it does not run when it is allowed")
-			}
-		})
-	}
-}
-
 // Arguments are sent in part, and the digest covers all of them; of variables only
 // names are sent.
 func TestArguments(t *testing.T) {
