@@ -402,10 +402,11 @@ func (h *Hood) run(ctx context.Context, runner Runner, r proposal.Record, deadli
 	return result, errors.Join(err, outErr)
 }
 
-// execution returns what was decided for r, within the time that is left until deadline.
+// execution returns what was decided for r, within the time that is left until deadline. Some is
+// always left: writing to the log can outlast the deadline, and no limit means none to a sandbox.
 func (h *Hood) execution(r proposal.Record, deadline time.Time) proposal.Execution {
 	x := executionOf(r)
-	if left := deadline.Sub(h.p.Now()); left < x.Grant.Limits.Wall.Std() {
+	if left := max(deadline.Sub(h.p.Now()), time.Millisecond); left < x.Grant.Limits.Wall.Std() {
 		x.Grant.Limits.Wall = proposal.Duration(left)
 	}
 	return x

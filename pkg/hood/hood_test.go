@@ -23,6 +23,7 @@ type world struct {
 	fail    map[string]error // by call, "log start a", "run a", "decide a"
 	now     time.Time
 	took    time.Duration // of each command
+	slow    time.Duration // of the log entry "start"
 	cancel  func()        // called when a command runs
 	during  func(context.Context)
 }
@@ -49,6 +50,7 @@ func (w *world) Append(kind string, v any) (int64, error) {
 		id = " " + e.ID
 	case journal.Start:
 		id = " " + e.ID
+		w.now = w.now.Add(w.slow)
 	case journal.Result:
 		id = " " + e.ID
 	}
@@ -62,6 +64,9 @@ func (w *world) Start(ctx context.Context, x proposal.Execution) (proposal.Proce
 }
 
 func (w *world) Run(ctx context.Context, x proposal.Execution) (proposal.Result, error) {
+	if x.Grant.Limits.Wall <= 0 {
+		return proposal.Result{}, errors.New("no time limit") // as the real one
+	}
 	w.now = w.now.Add(w.took)
 	if w.cancel != nil {
 		w.cancel()
@@ -240,6 +245,20 @@ func TestBudget(t *testing.T) {
 	want := map[string]string{"a": "exited ", "b": "not run the run's time budget of 1m0s is used up"}
 	if diff := cmp.Diff(want, statuses(report)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A log that outlasts the time for all commands leaves the command some time, not none.
+func TestBudgetEndsWhileTheLogIsWritten(t *testing.T) {
+	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow}, slow: 2 * time.Minute, results: map[string]proposal.Result{"a": {Status: proposal.TimedOut}}}
+	h := w.hood()
+	h.p.Budget = time.Minute
+	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := report.Records[0].Result.Ended(); got != "budget" {
+		t.Errorf("ended by %s", got)
 	}
 }
 
