@@ -80,6 +80,7 @@ const closed = document + `
   - {id: network, run: cat /proc/net/route}
   - {id: hooks, run: git config --get core.hooksPath}
   - {id: host, run: cat /etc/shadow}
+  - {id: local, run: getent ahosts api.localhost | grep -cw 127.0.0.1}
 `
 
 // Every default is closed, as the package comment promises for the zero Options, in a plan's run
@@ -107,7 +108,7 @@ func TestClosed(t *testing.T) {
 	}
 	checkFetch(t, records["fetch"].Result)
 	checkLeak(t, report, records["leak"].Result)
-	for id, want := range map[string]string{"environment": "0\n", "hooks": "/dev/null\n"} {
+	for id, want := range map[string]string{"environment": "0\n", "hooks": "/dev/null\n", "local": "3\n"} {
 		if r := records[id].Result; r == nil || string(r.Stdout.Head) != want {
 			t.Errorf("%s: %+v, want %q", id, r, want)
 		}

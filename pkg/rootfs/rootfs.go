@@ -162,7 +162,7 @@ func generated() map[string][]byte {
 		"/etc/group":         []byte("root:x:0:\nfumehood:x:{gid}:\nnogroup:x:65534:\n"),
 		"/etc/hosts":         []byte("127.0.0.1 localhost fumehood\n::1 localhost\n"),
 		"/etc/hostname":      []byte("fumehood\n"),
-		"/etc/resolv.conf":   []byte("# no name server: this sandbox has no network\n"),
+		"/etc/resolv.conf":   []byte("# this sandbox has no network: only localhost has an address\nnameserver 127.0.0.53\n"),
 		"/etc/nsswitch.conf": []byte("passwd: files\ngroup: files\nhosts: files dns\n"),
 		// Debian's start script of Chromium reads every file here and fails without one.
 		"/etc/chromium.d/fumehood": []byte("# there is no message bus\nexport DBUS_SYSTEM_BUS_ADDRESS=disabled: DBUS_SESSION_BUS_ADDRESS=disabled:\n"),

@@ -105,7 +105,7 @@ func (l layout) services() string {
 }
 
 func (l layout) guestConfig() guest.Config {
-	c := guest.Config{UID: l.UID, GID: l.GID, Service: l.service(), Home: l.Home, Layer: l.Layer != ""}
+	c := guest.Config{UID: l.UID, GID: l.GID, Service: l.service(), Home: l.Home, Lookups: l.Netns == "", Layer: l.Layer != ""}
 	for i, t := range l.Trees {
 		c.Overlays = append(c.Overlays, guest.Overlay{Lower: guest.Lower + "/" + strconv.Itoa(i), Target: t.Target})
 	}

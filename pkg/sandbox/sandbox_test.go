@@ -18,6 +18,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/monitor"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox/control"
+	"github.com/fumehood/fumehood/pkg/sandbox/guest"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
@@ -36,6 +37,7 @@ func testOptions(t testing.TB) Options {
 		Verify: runsc.Unchanged, Runsc: runsc.Path, Init: runsc.Init,
 		Binds:     []Bind{{"/usr", "/usr"}, {"/etc/alternatives", "/etc/alternatives"}, {programsDir(t), "/opt/bin"}},
 		Links:     map[string]string{"/bin": "usr/bin", "/sbin": "usr/sbin", "/lib": "usr/lib", "/lib64": "usr/lib64"},
+		Files:     map[string][]byte{"/etc/resolv.conf": []byte("nameserver " + guest.Resolver + "\n")},
 		Path:      "/usr/bin:/bin",
 		Workspace: t.TempDir(), Artifacts: t.TempDir(), Limits: testLimits(), UnwatchedUnsafe: true,
 	}
@@ -448,6 +450,24 @@ func BenchmarkNext(b *testing.B) {
 	for b.Loop() {
 		if _, err := r.Run(b.Context(), x); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// Without a network, a name does not exist, and names below localhost are this machine. An answer
+// that no server was reached would make programs try again.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	r, rec := gated(t)
+	rec.reset(allow)
+	for name, want := range map[string]string{
+		"x.invalid:80":       "lookup x.invalid on " + guest.Resolver + ":53: no such host",
+		"api.localhost:9":    "connect: connection refused",
+		guest.Resolver + ":9": "connect: connection refused",
+	} {
+		out, result := play(t, r, "/opt/bin/testprogram connect "+name)
+		if result.ExitCode != 1 || !strings.Contains(out, want) {
+			t.Errorf("%s: exit %d, %q; want %q", name, result.ExitCode, out, want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -74,7 +75,8 @@ func NewServer(o Options) (*Server, error) {
 // was asked.
 //
 // A refused name does not exist for the program (NXDOMAIN): this makes most programs
-// stop at once with a clear error. Types other than A and AAAA have no data.
+// stop at once with a clear error. Types other than A and AAAA have no data. localhost and the names
+// below it are the sandbox's own loopback addresses: policy is not asked, and they are not reported.
 func (s *Server) Query(ctx context.Context, message []byte) []byte {
 	start := time.Now()
 	q, code, answer, err := readQuery(message)
@@ -89,6 +91,9 @@ func (s *Server) Query(ctx context.Context, message []byte) []byte {
 
 	var body dnsmessage.ResourceBody
 	note := ""
+	if err == nil && isLocal(q.question.Name.String()) {
+		return q.answer(dnsmessage.RCodeSuccess, localBody(q.question.Type), "")
+	}
 	if err != nil {
 		flow.Code = CodeProtocol
 	} else {
@@ -100,6 +105,19 @@ func (s *Server) Query(ctx context.Context, message []byte) []byte {
 		return nil
 	}
 	return q.answer(code, body, note)
+}
+
+// isLocal reports whether name is localhost or below it, which is the sandbox itself: RFC 6761 §6.3.
+func isLocal(name string) bool {
+	name = strings.TrimSuffix(lower(name), ".")
+	return name == "localhost" || strings.HasSuffix(name, ".localhost")
+}
+
+func localBody(t dnsmessage.Type) dnsmessage.ResourceBody {
+	if t != dnsmessage.TypeA && t != dnsmessage.TypeAAAA {
+		return nil
+	}
+	return addressBody(t, netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback())
 }
 
 // admit reserves a slot for one more message, or returns false if all are in use.

@@ -2,8 +2,8 @@
 
 //go:build linux
 
-// Package guest is the sandbox's process 1: it prepares the writable layers, reaps orphans, and
-// answers a few requests of the host.
+// Package guest is the sandbox's process 1: it prepares the writable layers, reaps orphans, answers
+// the lookups of a sandbox without a network, and a few requests of the host.
 //
 // It runs inside the sandbox as the guest's root. It is not part of the boundary: the boundary is
 // gVisor's kernel, and the host treats every answer as text that an attacker may have written (see
@@ -81,6 +81,8 @@ type Config struct {
 	Binds []Bind `json:"binds,omitempty"`
 	// Home are files to create for the commands' user, by path relative to Home.
 	Home map[string]string `json:"home,omitempty"`
+	// Lookups means that init answers lookups at Resolver: the sandbox has no network.
+	Lookups bool `json:"lookups,omitempty"`
 	// Layer means that Layer is between what commands write and the trees below.
 	Layer bool `json:"layer,omitempty"`
 }
@@ -111,6 +113,11 @@ func Main(args []string, in io.Reader, out io.Writer) error {
 	ignoreChildren()
 	if err := prepare(c); err != nil {
 		return err
+	}
+	if c.Lookups {
+		if err := answerLookups(); err != nil {
+			return err
+		}
 	}
 	s, err := newServer(c)
 	if err != nil {
