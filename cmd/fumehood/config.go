@@ -6,13 +6,13 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/rootfs"
 	"github.com/fumehood/fumehood/pkg/starter"
 )
 
@@ -58,7 +58,7 @@ func (c *invocation) showConfig(s *configFlags, args []string) int {
 	if err != nil {
 		return c.Stop(err)
 	}
-	before, err := gate.FindSetup(found.Config, dir, os.Getenv("PATH"))
+	before, err := gate.FindSetup(found.Config, dir, rootfs.CallerPath())
 	if err != nil {
 		return c.Stop(err)
 	}

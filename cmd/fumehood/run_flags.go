@@ -151,7 +151,7 @@ func (s *runFlags) defineReport(f *pflag.FlagSet) {
 
 func (s *runFlags) defineSandbox(f *pflag.FlagSet) {
 	f.StringVar(&s.rootfs, "rootfs", "host", "`ROOT` root file system inside: host, dir:PATH, image:REPOSITORY@sha256:…, oci:DIR, oci-archive:FILE, or devcontainer:FILE")
-	f.StringVar(&s.tools, "tools", os.Getenv("PATH"), "`DIR:DIR` host directories with tools to show inside (default: your PATH)")
+	f.StringVar(&s.tools, "tools", rootfs.CallerPath(), "`DIR:DIR` host directories with tools to show inside (default: your PATH, also with sudo)")
 	f.Var((*cli.List)(&s.settings.Mounts), "mount", "`SRC[:DST]` host directory to show inside, such as a module cache; writes to it are discarded; may be repeated")
 	f.Var((*cli.List)(&s.settings.Resolvers), "resolver", "`ADDRESS` name server for hosts that policy grants (default: the host's); may be repeated")
 	f.Var((*cli.List)(&s.settings.Credentials), "credential", "`NAME@HOST` send the value of the variable NAME to a host that policy grants: NAME@HOST[/PATH][;header=X-Api-Key|;query=key]; inside, the variable has a placeholder, which is replaced in this header (default Authorization); may be repeated")

@@ -66,7 +66,7 @@ func Write(w io.Writer, checks []Check) error {
 // fumehood-runsc, "" for the installed one; notice is called with a line about work that
 // takes long.
 func Examine(ctx context.Context, path string, notice func(string)) []Check {
-	checks := append([]Check{checkSystem(), checkRoot(), checkCgroup(), checkNetwork()}, checkTools(ctx, os.Getenv("PATH"))...)
+	checks := append([]Check{checkSystem(), checkRoot(), checkCgroup(), checkNetwork()}, checkTools(ctx, rootfs.CallerPath())...)
 	if !Ready(checks) {
 		return checks // building runsc would take a minute or two, and nothing could run in it
 	}
@@ -212,7 +212,7 @@ func checkMachine(seen string, limits proposal.Limits) Check {
 func tryCommand(ctx context.Context, r install.Runsc, text string) (proposal.Result, proposal.Limits, error) {
 	limits := proposal.Limits{Wall: proposal.Duration(time.Minute), CPUs: 1, Memory: 512 * proposal.MiB,
 		Pids: 64, Disk: 64 * proposal.MiB, Files: 256, Output: proposal.MiB}
-	root, err := rootfs.Open("host", os.Getenv("PATH"))
+	root, err := rootfs.Open("host", rootfs.CallerPath())
 	if err != nil {
 		return proposal.Result{}, limits, err
 	}
