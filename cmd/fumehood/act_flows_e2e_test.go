@@ -109,17 +109,17 @@ func TestE2EActBot(t *testing.T) {
 	}
 	r := s.asks("Codertocat", "/fumehood run\n\n```fumehood\n"+askPlan+"```\n")
 	body := s.comment().Body
-	want(t, "comment", body, "cat README.md", "house.sort", "/fumehood approve "+s.head[:12])
+	want(t, "comment", body, "cat README.md", "house.sort")
 	if strings.Contains(body, "Self-reported") {
 		t.Errorf("a run of the bot's own workflow is no self-report\n%s", r.log)
 	}
 	for _, login := range others {
 		s.later()
-		s.asks(login, "/fumehood approve "+s.head[:12])
+		s.asks(login, s.approveCommand())
 		want(t, "comment", s.comment().Body, "house.sort", "1 waiting")
 	}
 	s.later()
-	r = s.asks("Codertocat", "/fumehood approve "+s.head[:12])
+	r = s.asks("Codertocat", s.approveCommand())
 	want(t, "comment after "+r.log, s.comment().Body, "approved by", "2 succeeded")
 }
 

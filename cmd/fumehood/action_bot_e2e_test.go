@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -323,23 +324,27 @@ func TestE2EBotApprove(t *testing.T) {
 		t.Fatalf("exit %d, outputs %q\n%s", s.code, s.outputs, s.log)
 	}
 	w.upload(s, nil)
-	want(t, "comment", w.comment().Body, "/fumehood approve "+w.head[:12], "house.sort")
-	w.later()
+	want(t, "comment", w.comment().Body, "house.sort")
+	command := w.approveCommand()
 
-	s = w.ask("octocat", "/fumehood approve "+w.head[:12])
+	s = w.ask("octocat", command)
 	if s.outputs["allowed"] != "0" {
 		t.Errorf("the author approved: %q\n%s", s.outputs, s.log)
 	}
-	want(t, "comment", w.comment().Body, "trigger.", "/fumehood approve "+w.head[:12])
-	w.later()
+	want(t, "comment", w.comment().Body, "trigger.", command)
 
-	s = w.ask("Codertocat", "/fumehood approve "+strings.Repeat("0", 12))
-	if s.outputs["allowed"] != "0" {
-		t.Errorf("another commit was approved: %q\n%s", s.outputs, s.log)
+	for body, answer := range map[string]string{
+		"/fumehood approve": "requires the digits", "/fumehood approve " + w.head[:12]: "other commands wait",
+	} {
+		w.later()
+		if s = w.ask("Codertocat", body); s.outputs["allowed"] != "0" {
+			t.Errorf("%q approved: %q\n%s", body, s.outputs, s.log)
+		}
+		want(t, "comment", w.notice(), answer, "`"+command+"`")
 	}
 	w.later()
 
-	s = w.ask("Codertocat", "/fumehood approve "+w.head[:12])
+	s = w.ask("Codertocat", command)
 	if s.outputs["allowed"] != "2" || s.outputs["conclusion"] != "success" {
 		t.Fatalf("outputs %q\n%s", s.outputs, s.log)
 	}
@@ -358,11 +363,75 @@ func TestE2EBotApproveVoid(t *testing.T) {
 	w.gitIn(repo, "update-ref", fmt.Sprintf("refs/pull/%d/head", prNumber), w.head)
 	w.gh.Move(prNumber, w.head)
 	w.later()
-	s = w.ask("Codertocat", "/fumehood approve "+old[:12])
+	s = w.ask("Codertocat", w.approveCommand())
 	if s.outputs["allowed"] != "0" {
 		t.Errorf("outputs %q\n%s", s.outputs, s.log)
 	}
-	want(t, "comment", w.comment().Body, "newer commit")
+	want(t, "comment", w.notice(), "the commit has changed (shown `"+old[:12]+"`, now `"+w.head[:12]+"`)", "`/fumehood rerun`")
+
+	w.later()
+	s = w.ask("Codertocat", "/fumehood rerun") // shows what waits now
+	if s.outputs["allowed"] != "1" {
+		t.Errorf("outputs %q\n%s", s.outputs, s.log)
+	}
+	w.upload(s, nil)
+	w.later()
+	if s = w.ask("Codertocat", w.approveCommand()); s.outputs["allowed"] != "2" {
+		t.Errorf("outputs %q\n%s", s.outputs, s.log)
+	}
+}
+
+// THREATS 9: while a maintainer reads the plan that waits, a second run of the pull request
+// replaces it, in the comment and in the artifact. What they write approves nothing, and the answer
+// has the command for what waits now.
+func TestE2EBotApproveReplacedWhileReading(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, askRule, nil)
+	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule}))
+	w.report(nil)
+	read := w.approveCommand() // what the maintainer reads, and writes below
+	want(t, "comment", w.comment().Body, "sort notes/new.txt")
+
+	w.runID += 10
+	w.plant("fumehood", w.forge(forgery{plan: strings.ReplaceAll(askPlan, "notes/new.txt", "greet.sh"), rules: askRule}))
+	w.report(nil)
+	want(t, "comment", w.comment().Body, "sort greet.sh")
+	w.later()
+	w.runID += 10
+	s := w.ask("Codertocat", read, "INPUT_PHASE=trigger")
+	if s.outputs["run"] != "false" {
+		t.Errorf("outputs %q\n%s", s.outputs, s.log)
+	}
+	now := w.approveCommand()
+	if now == read {
+		t.Errorf("both plans have the command %q", now)
+	}
+	want(t, "comment", w.notice(), "other commands wait", "`"+now+"`")
+	w.later()
+	s = w.ask("Codertocat", now, "INPUT_PHASE=trigger")
+	if s.outputs["run"] != "true" || !strings.Contains(s.outputs["request"], "greet.sh") {
+		t.Errorf("outputs %q\n%s", s.outputs, s.log)
+	}
+}
+
+// approveCommand returns the command that the comment shows for what waits.
+func (w *world) approveCommand() string {
+	w.t.Helper()
+	_, results, _ := strings.Cut(w.comment().Body, "<!-- fumehood:results -->")
+	command := approveForm.FindString(results)
+	if command == "" {
+		w.t.Fatalf("the comment asks for no approval:\n%s", results)
+	}
+	return command
+}
+
+var approveForm = regexp.MustCompile(`/fumehood approve [0-9a-f]{8}\b`)
+
+// notice is the bot's last answer, without the results.
+func (w *world) notice() string {
+	w.t.Helper()
+	notice, _, _ := strings.Cut(w.comment().Body, "<!-- fumehood:results -->")
+	return notice
 }
 
 // A fork's code never runs in a job that can write: the trigger job checks the
@@ -476,7 +545,7 @@ func TestE2EBotApprovalOfAnOldBase(t *testing.T) {
 	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
 	w.upload(s, nil)
 	w.later()
-	id := w.gh.AddComment(prNumber, "Codertocat", "/fumehood approve "+w.head[:12])
+	id := w.gh.AddComment(prNumber, "Codertocat", w.approveCommand())
 	payload := w.commentEvent(id)
 	trigger := w.act("issue_comment", payload, "INPUT_PHASE=trigger")
 	if trigger.outputs["run"] != "true" {

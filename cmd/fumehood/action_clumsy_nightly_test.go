@@ -259,7 +259,7 @@ func TestNightlyActionNoMistake(t *testing.T) {
 func TestNightlyBotClumsy(t *testing.T) {
 	t.Parallel()
 	broken := rego("package fumehood.command\n\ndeny contains x if { foo( }\n")
-	usage := "/fumehood approve <sha>"
+	usage := "/fumehood approve <digits>"
 	tests := []struct {
 		name, body string
 		base       map[string]string
@@ -270,8 +270,8 @@ func TestNightlyBotClumsy(t *testing.T) {
 	}{
 		{name: "a command that is none", body: "/fumehood rum ls", answer: []string{"unknown command", usage}},
 		{name: "no command", body: "/fumehood", answer: []string{"requires a command", usage}},
-		{name: "approve without a commit", body: "/fumehood approve", answer: []string{"12 to 64", usage}},
-		{name: "approve with a short commit", body: "/fumehood approve abc1234", answer: []string{"12 to 64", "abc1234"}},
+		{name: "approve without digits", body: "/fumehood approve", answer: []string{"nothing has run", usage}},
+		{name: "approve with too few digits", body: "/fumehood approve abc1234", answer: []string{"8 to 64", "abc1234"}},
 		{name: "approve before anything ran", body: "/fumehood approve 0123456789ab", answer: []string{"nothing has run"}},
 		{name: "rerun before anything ran", body: "/fumehood rerun", answer: []string{"nothing has run"}},
 		{name: "explain before anything ran", body: "/fumehood explain unit", answer: []string{"nothing has run"}},

@@ -7,6 +7,7 @@ package main
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -254,7 +255,7 @@ func TestE2EBotExplainsInItsOwnWords(t *testing.T) {
 	notice, _, _ := strings.Cut(w.comment().Body, "<!-- fumehood:results -->")
 	mustNot(t, "notice", notice, "Reviewed by the maintainers", "please merge")
 	w.later()
-	s := w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_PHASE=trigger")
+	s := w.ask("Codertocat", "/fumehood approve 3fa2b91c", "INPUT_PHASE=trigger")
 	if s.outputs["run"] != "false" {
 		t.Errorf("outputs %q\n%s", s.outputs, s.log)
 	}
@@ -304,14 +305,15 @@ func TestE2EActionAsksOnlyWhatItShowsWhole(t *testing.T) {
 				t.Fatalf("outputs %q\n%s", s.outputs, s.log)
 			}
 			body := w.comment().Body
-			offered := strings.Contains(body, "/fumehood approve "+w.head[:12])
+			command := approveForm.FindString(body)
+			offered := command != ""
 			if offered != (test.shown != nil) {
 				t.Errorf("offered %t", offered)
 			}
 			want(t, "the comment that asks to approve", body, test.shown...)
 			w.upload(s, nil)
 			w.later()
-			a := w.ask("Codertocat", "/fumehood approve "+w.head[:12])
+			a := w.ask("Codertocat", cmp.Or(command, "/fumehood approve 3fa2b91c"))
 			if ran := a.outputs["allowed"] != "0"; ran != offered {
 				t.Errorf("ran %t, though it was offered %t\n%s", ran, offered, a.log)
 			}
@@ -579,7 +581,7 @@ func TestE2EBotForgedApprovalInARequest(t *testing.T) {
 		"a prefix":       {func(a *proposal.Approval) { a.PlanDigest = a.PlanDigest[:20] }, false},
 		"nothing in it":  {func(a *proposal.Approval) { a.PlanDigest, a.Policy, a.HeadSHA = "", "", "" }, false},
 	}
-	id := w.gh.AddComment(prNumber, "Codertocat", "/fumehood approve "+w.head[:12])
+	id := w.gh.AddComment(prNumber, "Codertocat", "/fumehood approve 3fa2b91c")
 	payload := w.commentEvent(id)
 	w.permit("contents:read", "pull_requests:read")
 	for name, test := range tests {
@@ -613,7 +615,7 @@ func TestE2EBotApproveAfterThePolicyChanged(t *testing.T) {
 	rules := map[string]string{".github/fumehood/ask.rego": askRule[".github/fumehood/ask.rego"] + "\n# stricter\n"}
 	w.push("master", rules)
 	w.later()
-	a := w.ask("Codertocat", "/fumehood approve "+w.head[:12])
+	a := w.ask("Codertocat", w.approveCommand())
 	if a.outputs["allowed"] != "0" {
 		t.Errorf("outputs %q\n%s", a.outputs, a.log)
 	}
@@ -621,7 +623,7 @@ func TestE2EBotApproveAfterThePolicyChanged(t *testing.T) {
 
 	// An approval requested in enforce mode is not valid for observe mode.
 	w.later()
-	a = w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_MODE=observe")
+	a = w.ask("Codertocat", w.approveCommand(), "INPUT_MODE=observe")
 	if a.outputs["allowed"] != "0" {
 		t.Errorf("outputs %q\n%s", a.outputs, a.log)
 	}
@@ -634,16 +636,15 @@ func TestE2EBotApproveAfterTheArtifactWasReplaced(t *testing.T) {
 	w := newWorld(t, true, askRule, nil)
 	w.plant("fumehood", w.forge(forgery{plan: askPlan, rules: askRule}))
 	w.report(nil)
-	want(t, "comment", w.comment().Body, "/fumehood approve "+w.head[:12])
-	shown := w.runID
+	command, shown := w.approveCommand(), w.runID
 	w.gh.AddArtifact(githubtest.Artifact{Run: shown, Name: "fumehood", Data: zipped(t, w.forge(forgery{plan: askPlan, rules: askRule, nth: 2}))})
 	w.later()
 	w.runID += 10
-	s := w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_PHASE=trigger")
+	s := w.ask("Codertocat", command, "INPUT_PHASE=trigger")
 	if s.outputs["run"] != "false" {
 		t.Errorf("outputs %q\n%s", s.outputs, s.log)
 	}
-	want(t, "comment", w.comment().Body, "replaced")
+	want(t, "comment", w.notice(), "replaced", "`/fumehood rerun`")
 }
 
 // THREATS 9: a command that was shown with one directory is not approved for another.
@@ -654,7 +655,7 @@ func TestE2EBotApproveInTheFolderThatWasShown(t *testing.T) {
 	w.report(nil)
 	w.later()
 	w.runID += 10
-	s := w.ask("Codertocat", "/fumehood approve "+w.head[:12], "INPUT_PHASE=trigger")
+	s := w.ask("Codertocat", w.approveCommand(), "INPUT_PHASE=trigger")
 	if s.outputs["run"] != "false" {
 		t.Errorf("outputs %q\n%s", s.outputs, s.log)
 	}
@@ -669,7 +670,7 @@ func TestE2EBotImpostors(t *testing.T) {
 	s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PLAN="+askPlan)
 	w.upload(s, nil)
 	w.later()
-	approve := "/fumehood approve " + w.head[:12]
+	approve := w.approveCommand()
 	comment := func(body string, change func(user map[string]any)) step {
 		payload := w.commentEvent(w.gh.AddComment(prNumber, "Codertocat", body))
 		var p map[string]any
@@ -700,10 +701,10 @@ func TestE2EBotImpostors(t *testing.T) {
 		"hidden":                   {"<!--\n" + approve + "\n-->", nil},
 		"with more below":          {approve + "\n\nor better not", nil},
 		"with hidden letters":      {approve + "\u200b", nil},
-		"with another capital":     {"/Fumehood approve " + w.head[:12], nil},
-		"too short a commit":       {"/fumehood approve " + w.head[:11], nil},
-		"capital digits":           {"/fumehood approve " + strings.ToUpper(w.head), nil},
-		"two commits":              {approve + " " + w.base[:12], nil},
+		"with another capital":     {strings.Replace(approve, "f", "F", 1), nil},
+		"too few digits":           {approve[:len(approve)-1], nil},
+		"capital digits":           {"/fumehood approve " + strings.ToUpper(strings.TrimPrefix(approve, "/fumehood approve ")) + "A", nil},
+		"two approvals":            {approve + " " + w.base[:12], nil},
 	}
 	for _, name := range keysOneIn(t, 3, len(tests), tests) {
 		test := tests[name]
@@ -781,10 +782,10 @@ func TestE2EBotApprovesTwoPlans(t *testing.T) {
 	w.plant("fumehood-a", w.forge(forgery{plan: askPlan, rules: askRule}))
 	w.plant("fumehood-b", w.forge(forgery{plan: other, rules: askRule}))
 	w.report(nil)
-	want(t, "comment", w.comment().Body, "sort notes/new.txt", "sort README.md", "/fumehood approve "+w.head[:12])
+	want(t, "comment", w.comment().Body, "sort notes/new.txt", "sort README.md")
 	w.later()
 	w.runID += 10
-	payload := w.commentEvent(w.gh.AddComment(prNumber, "Codertocat", "/fumehood approve "+w.head[:12]))
+	payload := w.commentEvent(w.gh.AddComment(prNumber, "Codertocat", w.approveCommand()))
 	trigger := w.act("issue_comment", payload, "INPUT_PHASE=trigger")
 	w.permit("contents:read", "pull_requests:read")
 	w.runID--
@@ -1352,11 +1353,11 @@ func TestE2EBotStrangersKeepNobodyFromApproving(t *testing.T) {
 	w.upload(s, nil)
 	before := w.comment().Body
 	w.later()
-	approval := w.gh.AddComment(prNumber, "Codertocat", "/fumehood approve "+w.head[:12])
+	approval := w.gh.AddComment(prNumber, "Codertocat", w.approveCommand())
 	payload := w.commentEvent(approval)
 	w.later()
 	w.gh.Permit("hubot", "read")
-	for _, body := range []string{"/fumehood run id", "/fumehood approve " + w.head[:12], "/fumehood help", "/fumehood nonsense"} {
+	for _, body := range []string{"/fumehood run id", w.approveCommand(), "/fumehood approve", "/fumehood help", "/fumehood nonsense"} {
 		s := w.ask("hubot", body)
 		if s.outputs["allowed"] != "0" || s.code != exitOK {
 			t.Errorf("%s: exit %d, outputs %q\n%s", body, s.code, s.outputs, s.log)

@@ -22,7 +22,7 @@ const usage = "````text\n" +
 	"  - id: unit\n" +
 	"    run: go test ./...\n" +
 	"```\n" +
-	"/fumehood approve <sha>         approve waiting commands for this commit (at least 12 digits)\n" +
+	"/fumehood approve <digits>      approve waiting commands: the digits are shown beside them\n" +
 	"/fumehood rerun                 run the last plan again\n" +
 	"/fumehood review                let the workflow's AI reviewer propose a plan, and run it\n" +
 	"/fumehood explain <id>          show why a command was allowed, denied or held for approval\n" +
@@ -49,6 +49,9 @@ func (p *Problem) Markdown() string {
 		b.WriteString(": " + code(p.Text, shortText))
 	}
 	b.WriteString("\n")
+	if p.Write != "" {
+		fmt.Fprintf(&b, "\n%s, write in a new comment: %s\n", p.Purpose, code(p.Write, shortText))
+	}
 	if p.Usage {
 		b.WriteString("\n" + usage)
 	}

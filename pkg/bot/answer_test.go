@@ -57,10 +57,13 @@ func TestAnswers(t *testing.T) {
 	asked.Decision.Effect, asked.Decision.Reasons[0].Observed, asked.Decision.Reasons[0].Effect, asked.Result = proposal.Ask, false, proposal.Ask, nil
 	approved := asked
 	approved.Approval = &proposal.Approval{By: "mona"}
-	run := proposal.Run{HeadSHA: other, PlanDigest: planDigest, Policy: policyDigest}
+	changed := shown()
+	changed.HeadSHA = other
+	_, void := bot.Approve(shown(), changed, bot.Command{Name: "approve", Digits: shown().Digits()}, approver())
+	_, bare := bot.Approve(shown(), shown(), bot.Command{Name: "approve"}, approver())
 	for name, got := range map[string]string{
 		"help": bot.Help(), "problem": problem.Markdown(), "denied": bot.Denied(writer(), denied),
-		"void":      bot.Void(proposal.Approval{HeadSHA: sha, PlanDigest: planDigest, Policy: policyDigest}, run).Markdown(),
+		"void": void.Markdown(), "bare": bare.Markdown(),
 		"stopped":   bot.Stopped(&proposal.Failure{Code: "policy.deadline", Message: "the decision took longer than 250ms", Hint: "find the rule that loops"}),
 		"explain":   bot.Explain([]proposal.Record{record(), asked, approved}, "unit"),
 		"explain-0": bot.Explain([]proposal.Record{record()}, "lint"),

@@ -3,7 +3,10 @@
 package bot
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,22 +14,59 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-var fullSHA = pattern.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+// ShownDigits is how many digits of an Asked's digest a comment shows, and the fewest that
+// approve takes.
+const ShownDigits = 8
 
-// Match reports whether prefix, in the form that approve accepts, is a prefix of
-// head, which must be a full SHA-1 or SHA-256. Anything else does not match.
-func Match(prefix, head string) bool {
-	return commit.MatchString(prefix) && fullSHA.MatchString(head) && strings.HasPrefix(head, prefix)
-}
-
-// An Asked is a set of commands waiting for approval: what the comment showed, and
-// since when.
+// An Asked is what a person is asked to approve: the plans of one commit that a comment shows as
+// waiting, and the policy that asks.
 type Asked struct {
-	HeadSHA    string    `json:"head_sha"`
-	PlanDigest string    `json:"plan_digest"`
-	Policy     string    `json:"policy_digest"`
-	Since      time.Time `json:"since"` // when the comment that shows it was last written
+	// Nonce is random, and chosen when the plans are shown. Without it, the author of two plans
+	// could choose them so that their digests begin with the same digits, and replace the one
+	// that a person read by the other.
+	Nonce   string      `json:"nonce"`
+	HeadSHA string      `json:"head_sha"`
+	Plans   []AskedPlan `json:"plans"` // in the order in which they are shown
 }
+
+// An AskedPlan is one plan of an Asked.
+type AskedPlan struct {
+	Name       string `json:"name"` // "" for the only one
+	PlanDigest string `json:"plan_digest"`
+	Policy     string `json:"policy_digest"`
+}
+
+// Digest returns 64 hex digits that identify a. It returns "" if nothing waits or if a part is
+// unknown: then there is nothing that an approval could name.
+func (a Asked) Digest() string {
+	if a.Nonce == "" || a.HeadSHA == "" || len(a.Plans) == 0 {
+		return ""
+	}
+	for _, p := range a.Plans {
+		if p.PlanDigest == "" || p.Policy == "" {
+			return ""
+		}
+	}
+	data, err := json.Marshal(a)
+	if err != nil {
+		panic("bot: internal error: an Asked has no JSON: " + err.Error())
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(append([]byte("fumehood.approval/v1\n"), data...)))
+}
+
+// Digits returns the digits that a comment shows, or "" if a has no digest.
+func (a Asked) Digits() string {
+	if d := a.Digest(); d != "" {
+		return d[:ShownDigits]
+	}
+	return ""
+}
+
+// ApproveCommand is the command that approves what the digits identify.
+func ApproveCommand(digits string) string { return word + " approve " + digits }
+
+// rerunCommand decides the plan again, so that a comment shows what waits now.
+const rerunCommand = word + " rerun"
 
 // An Approver is the person who approves, and the comment with the approval.
 type Approver struct {
@@ -36,52 +76,70 @@ type Approver struct {
 	Created time.Time // from the API
 }
 
-// Approve makes the Approval that c, which was read from by's comment, gives to
-// asked. head is the pull request's current commit, from the API.
+// Approve makes the Approvals that c, which was read from by's comment, gives to the plans of
+// shown, in their order. shown is what the comment shows, and now what would run: the pull
+// request's commit and the policy from the API, and the plans that were uploaded.
 //
-// It refuses if the named commit is not the one that waits or is no longer the
-// head. It also refuses if the comment that asks was written or changed after the
-// approving comment, or in the same second: a person must not approve what they
-// have not seen. Policy decides whether by may approve.
-func Approve(asked Asked, c Command, by Approver, head string) (proposal.Approval, *Problem) {
+// It refuses unless the command has the first digits of shown's digest and now is the same as
+// shown: a person approves what they have seen. The Problem has the command to write. Policy
+// decides whether by may approve.
+func Approve(shown, now Asked, c Command, by Approver) ([]proposal.Approval, *Problem) {
+	want := shown.Digest()
 	switch {
 	case c.Name != "approve":
-		return proposal.Approval{}, &Problem{Message: "the comment is not an approval"}
-	case asked.HeadSHA == "" || asked.PlanDigest == "" || asked.Policy == "" || asked.Since.IsZero():
-		return proposal.Approval{}, &Problem{Message: "nothing is waiting for approval"}
-	case !Match(c.SHA, asked.HeadSHA):
-		return proposal.Approval{}, &Problem{Message: "the commands that wait for approval are for another commit: " + short(asked.HeadSHA), Text: c.SHA}
-	case head != asked.HeadSHA:
-		return proposal.Approval{}, &Problem{Message: "the pull request has a newer commit: " + short(head), Text: c.SHA}
+		return nil, &Problem{Message: "the comment is not an approval"}
+	case want == "":
+		return nil, &Problem{Message: "nothing is waiting for approval"}
+	case !approvalDigits.MatchString(c.Digits):
+		return nil, shown.problem("approve requires the digits that are shown beside the commands", "")
+	case !strings.HasPrefix(want, c.Digits):
+		return nil, shown.problem("other commands wait for approval now than those with these digits", c.Digits)
 	case by.ID <= 0 || by.Created.IsZero():
-		return proposal.Approval{}, &Problem{Message: "the author or the time of the approval is unknown"}
-	case !asked.Since.Truncate(time.Second).Before(by.Created):
-		return proposal.Approval{}, &Problem{Message: "the commands that wait for approval have changed; review them and approve again"}
+		return nil, &Problem{Message: "the author or the time of the approval is unknown"}
 	}
-	return proposal.Approval{
-		By: by.Login, ByID: by.ID, URL: by.URL, Time: by.Created,
-		HeadSHA: asked.HeadSHA, PlanDigest: asked.PlanDigest, Policy: asked.Policy,
-	}, nil
+	if p := void(shown, now); p != nil {
+		return nil, p
+	}
+	var approvals []proposal.Approval
+	for _, p := range shown.Plans {
+		approvals = append(approvals, proposal.Approval{By: by.Login, ByID: by.ID, URL: by.URL, Time: by.Created,
+			HeadSHA: shown.HeadSHA, PlanDigest: p.PlanDigest, Policy: p.Policy})
+	}
+	return approvals, nil
 }
 
-// Void returns which of commit, plan and policy differs from the approved one. It
-// returns nil if and only if a.Covers(run).
-func Void(a proposal.Approval, run proposal.Run) *Problem {
-	if a.Covers(run) {
+// problem is about an approval that does not name a. Its author has to read what waits now.
+func (a Asked) problem(message, untrusted string) *Problem {
+	return &Problem{Message: message, Text: untrusted, Purpose: "Review the commands that wait now. To approve them", Write: ApproveCommand(a.Digits())}
+}
+
+// void returns a Problem unless now is exactly what was shown. It names what has changed.
+func void(shown, now Asked) *Problem {
+	if now.Digest() == shown.Digest() {
 		return nil
 	}
 	var changed []string
-	for _, part := range []struct{ name, approved, present string }{
-		{"commit", a.HeadSHA, run.HeadSHA}, {"plan", a.PlanDigest, run.PlanDigest}, {"policy", a.Policy, run.Policy},
-	} {
-		switch {
-		case part.approved == "" || part.present == "":
-			changed = append(changed, fmt.Sprintf("the %s is unknown", part.name))
-		case part.approved != part.present:
-			changed = append(changed, fmt.Sprintf("the %s has changed (approved %s, now %s)", part.name, short(part.approved), short(part.present)))
+	compare := func(name, shown, now string) {
+		words := fmt.Sprintf("the %s has changed (shown %s, now %s)", name, short(shown), short(now))
+		if shown != now && !slices.Contains(changed, words) {
+			changed = append(changed, words)
 		}
 	}
-	return &Problem{Message: "the approval is no longer valid: " + strings.Join(changed, "; ")}
+	compare("commit", shown.HeadSHA, now.HeadSHA)
+	for i, p := range shown.Plans[:min(len(shown.Plans), len(now.Plans))] {
+		compare("plan", p.PlanDigest, now.Plans[i].PlanDigest)
+		compare("policy", p.Policy, now.Plans[i].Policy)
+	}
+	if len(changed) == 0 {
+		changed = []string{"the plans have changed"}
+	}
+	return Changed(strings.Join(changed, "; "))
+}
+
+// Changed returns the Problem that an approval is void, because of what has changed since the
+// comment was written.
+func Changed(what string) *Problem {
+	return &Problem{Message: "the approval is void: " + what, Purpose: "To decide the plan again and see what waits then", Write: rerunCommand}
 }
 
 var digest = pattern.New(`^(sha256:)?[0-9a-f]{12,64}$`)

@@ -3,6 +3,7 @@
 package bot_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -19,125 +20,131 @@ const (
 	other        = "ffffffffffffffffffffffffffffffffffffffff"
 )
 
-func TestMatch(t *testing.T) {
-	long := strings.Repeat("ab", 32)
-	for name, c := range map[string]struct {
-		prefix, head string
-		want         bool
-	}{
-		"whole":         {sha, sha, true},
-		"twelve":        {sha[:12], sha, true},
-		"SHA-256":       {long[:20], long, true},
-		"eleven":        {sha[:11], sha, false},
-		"nothing":       {"", sha, false},
-		"another":       {other, sha, false},
-		"no head":       {sha, "", false},
-		"both empty":    {"", "", false},
-		"a short head":  {sha[:12], sha[:12], false},
-		"a longer one":  {sha + "00", sha, false},
-		"capitals":      {"ABCDEFABCDEF", "abcdefabcdef" + sha[:28], false},
-		"head capitals": {sha[:12], strings.ToUpper(sha), false},
-		"the middle":    {sha[4:20], sha, false},
-		"a pattern":     {"............", sha, false},
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func shown() bot.Asked {
+	return bot.Asked{Nonce: "N", HeadSHA: sha, Plans: []bot.AskedPlan{
+		{Name: "unit", PlanDigest: planDigest, Policy: policyDigest}, {Name: "lint", PlanDigest: policyDigest, Policy: policyDigest},
+	}}
+}
+
+func approver() bot.Approver {
+	return bot.Approver{Login: "mona", ID: 9, URL: "https://github.example/x/1", Created: noon}
+}
+
+// The digits depend on everything that a person is asked about, and on the nonce.
+func TestAskedDigest(t *testing.T) {
+	if d := shown().Digest(); len(d) != 64 || shown().Digits() != d[:8] || d != shown().Digest() {
+		t.Errorf("digest %q, digits %q", d, shown().Digits())
+	}
+	seen := map[string]string{shown().Digest(): "as shown"}
+	for name, change := range map[string]func(*bot.Asked){
+		"nonce":     func(a *bot.Asked) { a.Nonce = "O" },
+		"commit":    func(a *bot.Asked) { a.HeadSHA = other },
+		"name":      func(a *bot.Asked) { a.Plans[0].Name = "unit2" },
+		"plan":      func(a *bot.Asked) { a.Plans[0].PlanDigest = policyDigest },
+		"last plan": func(a *bot.Asked) { a.Plans[1].PlanDigest = planDigest },
+		"policy":    func(a *bot.Asked) { a.Plans[1].Policy = planDigest },
+		"order":     func(a *bot.Asked) { a.Plans[0], a.Plans[1] = a.Plans[1], a.Plans[0] },
+		"fewer":     func(a *bot.Asked) { a.Plans = a.Plans[:1] },
+		"more":      func(a *bot.Asked) { a.Plans = append(a.Plans, a.Plans[0]) },
 	} {
-		if got := bot.Match(c.prefix, c.head); got != c.want {
-			t.Errorf("%s: %v", name, got)
+		a := shown()
+		change(&a)
+		if before, there := seen[a.Digest()]; there || a.Digest() == "" {
+			t.Errorf("%s: the digest %q is that of %s", name, a.Digest(), before)
+		}
+		seen[a.Digest()] = name
+	}
+	for name, change := range map[string]func(*bot.Asked){
+		"no nonce":  func(a *bot.Asked) { a.Nonce = "" },
+		"no commit": func(a *bot.Asked) { a.HeadSHA = "" },
+		"no plans":  func(a *bot.Asked) { a.Plans = nil },
+		"no plan":   func(a *bot.Asked) { a.Plans[1].PlanDigest = "" },
+		"no policy": func(a *bot.Asked) { a.Plans[1].Policy = "" },
+	} {
+		a := shown()
+		change(&a)
+		if a.Digest() != "" || a.Digits() != "" {
+			t.Errorf("%s: digest %q", name, a.Digest())
 		}
 	}
 }
 
-var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-
-func question() bot.Asked {
-	return bot.Asked{HeadSHA: sha, PlanDigest: planDigest, Policy: policyDigest, Since: noon}
-}
-
-func voice() bot.Approver {
-	return bot.Approver{Login: "mona", ID: 9, URL: "https://github.example/x/1", Created: noon.Add(time.Minute)}
+// Two plans whose digests begin with the same digits are easily found. With the nonce of a later
+// question, they differ.
+func TestAskedDigestOfChosenPlans(t *testing.T) {
+	plans := map[string]string{}
+	for i := range 1 << 20 {
+		a := shown()
+		a.Plans = []bot.AskedPlan{{PlanDigest: fmt.Sprint("sha256:", i), Policy: policyDigest}}
+		first, found := plans[a.Digits()]
+		if plans[a.Digits()] = a.Plans[0].PlanDigest; !found {
+			continue
+		}
+		b := a
+		b.Nonce, b.Plans = "O", []bot.AskedPlan{{PlanDigest: first, Policy: policyDigest}}
+		if a.Digits() == b.Digits() {
+			t.Errorf("%q and %q have the same digits with another nonce", first, a.Plans[0].PlanDigest)
+		}
+		return
+	}
+	t.Error("no two plans have the same digits")
 }
 
 func TestApprove(t *testing.T) {
-	command, _, p := bot.Read("/fumehood approve " + sha[:12])
-	if p != nil {
-		t.Fatal(p)
-	}
-	got, p := bot.Approve(question(), command, voice(), sha)
-	want := proposal.Approval{By: "mona", ByID: 9, URL: "https://github.example/x/1", Time: noon.Add(time.Minute),
-		HeadSHA: sha, PlanDigest: planDigest, Policy: policyDigest}
-	if diff := cmp.Diff(want, got); diff != "" || p != nil {
-		t.Fatalf("%+v %s", p, diff)
-	}
-	if !got.Covers(proposal.Run{HeadSHA: sha, PlanDigest: planDigest, Policy: policyDigest}) {
-		t.Error("the approval does not cover what was asked")
+	for _, digits := range []string{shown().Digits(), shown().Digest()[:20], shown().Digest()} {
+		command, _, p := bot.Read("/fumehood approve " + digits)
+		if p != nil {
+			t.Fatal(p)
+		}
+		got, p := bot.Approve(shown(), shown(), command, approver())
+		one := proposal.Approval{By: "mona", ByID: 9, URL: "https://github.example/x/1", Time: noon, HeadSHA: sha, PlanDigest: planDigest, Policy: policyDigest}
+		two := one
+		two.PlanDigest = policyDigest
+		if diff := cmp.Diff([]proposal.Approval{one, two}, got); diff != "" || p != nil {
+			t.Fatalf("%+v %s", p, diff)
+		}
+		if !got[0].Covers(proposal.Run{HeadSHA: sha, PlanDigest: planDigest, Policy: policyDigest}) {
+			t.Error("the approval does not cover what was asked")
+		}
 	}
 }
 
+// Whatever has changed since a person read it, nothing is approved, and the answer has the
+// command to write.
 func TestApproveRefuses(t *testing.T) {
-	approve := bot.Command{Name: "approve", SHA: sha}
+	ask := bot.ApproveCommand(shown().Digits())
 	for name, c := range map[string]struct {
-		change func(*bot.Asked, *bot.Command, *bot.Approver, *string)
-		says   string
+		change      func(shown, now *bot.Asked, c *bot.Command, by *bot.Approver)
+		says, write string
 	}{
-		"another command":   {func(_ *bot.Asked, c *bot.Command, _ *bot.Approver, _ *string) { c.Name = "run" }, "not an approval"},
-		"nothing asked":     {func(a *bot.Asked, _ *bot.Command, _ *bot.Approver, _ *string) { *a = bot.Asked{} }, "nothing is waiting"},
-		"no plan asked":     {func(a *bot.Asked, _ *bot.Command, _ *bot.Approver, _ *string) { a.PlanDigest = "" }, "nothing is waiting"},
-		"no policy asked":   {func(a *bot.Asked, _ *bot.Command, _ *bot.Approver, _ *string) { a.Policy = "" }, "nothing is waiting"},
-		"no time":           {func(a *bot.Asked, _ *bot.Command, _ *bot.Approver, _ *string) { a.Since = time.Time{} }, "nothing is waiting"},
-		"an older commit":   {func(_ *bot.Asked, c *bot.Command, _ *bot.Approver, _ *string) { c.SHA = other }, "another commit: 0123456789ab"},
-		"a push":            {func(_ *bot.Asked, _ *bot.Command, _ *bot.Approver, head *string) { *head = other }, "newer commit: ffffffffffff"},
-		"a push named":      {func(_ *bot.Asked, c *bot.Command, _ *bot.Approver, head *string) { c.SHA, *head = other, other }, "another commit"},
-		"no head":           {func(_ *bot.Asked, _ *bot.Command, _ *bot.Approver, head *string) { *head = "" }, "newer commit"},
-		"no person":         {func(_ *bot.Asked, _ *bot.Command, v *bot.Approver, _ *string) { v.ID = 0 }, "the author or the time"},
-		"at no time":        {func(_ *bot.Asked, _ *bot.Command, v *bot.Approver, _ *string) { v.Created = time.Time{} }, "the time of the approval"},
-		"before it was put": {func(_ *bot.Asked, _ *bot.Command, v *bot.Approver, _ *string) { v.Created = noon.Add(-time.Second) }, "have changed"},
-		"in the same second": {func(a *bot.Asked, _ *bot.Command, v *bot.Approver, _ *string) {
-			a.Since, v.Created = noon.Add(900*time.Millisecond), noon
-		}, "have changed"},
-		"at the same time": {func(_ *bot.Asked, _ *bot.Command, v *bot.Approver, _ *string) { v.Created = noon }, "have changed"},
+		"another command":     {func(_, _ *bot.Asked, c *bot.Command, _ *bot.Approver) { c.Name = "run" }, "not an approval", ""},
+		"nothing asked":       {func(s, _ *bot.Asked, _ *bot.Command, _ *bot.Approver) { *s = bot.Asked{} }, "nothing is waiting", ""},
+		"nothing at all":      {func(s, n *bot.Asked, _ *bot.Command, _ *bot.Approver) { *s, *n = bot.Asked{}, bot.Asked{} }, "nothing is waiting", ""},
+		"an older release's":  {func(s, _ *bot.Asked, _ *bot.Command, _ *bot.Approver) { s.Nonce = "" }, "nothing is waiting", ""},
+		"no digits":           {func(_, _ *bot.Asked, c *bot.Command, _ *bot.Approver) { c.Digits = "" }, "requires the digits", ask},
+		"too few digits":      {func(_, _ *bot.Asked, c *bot.Command, _ *bot.Approver) { c.Digits = c.Digits[:7] }, "requires the digits", ask},
+		"the commit's digits": {func(_, _ *bot.Asked, c *bot.Command, _ *bot.Approver) { c.Digits = sha[:12] }, "other commands wait for approval now", ask},
+		"another's digits":    {func(_, _ *bot.Asked, c *bot.Command, _ *bot.Approver) { c.Digits = shown().Digest()[8:16] }, "other commands wait for approval now", ask},
+		"more digits":         {func(_, _ *bot.Asked, c *bot.Command, _ *bot.Approver) { c.Digits += "0123" }, "other commands wait", ask},
+		"a push":              {func(_, n *bot.Asked, _ *bot.Command, _ *bot.Approver) { n.HeadSHA = other }, "the commit has changed (shown 0123456789ab, now ffffffffffff)", "/fumehood rerun"},
+		"no head":             {func(_, n *bot.Asked, _ *bot.Command, _ *bot.Approver) { n.HeadSHA = "" }, "now unknown", "/fumehood rerun"},
+		"another plan":        {func(_, n *bot.Asked, _ *bot.Command, _ *bot.Approver) { n.Plans[1].PlanDigest = planDigest }, "the plan has changed (shown 222222222222, now 111111111111)", "/fumehood rerun"},
+		"a plan unread":       {func(_, n *bot.Asked, _ *bot.Command, _ *bot.Approver) { n.Plans[1].PlanDigest = "" }, "the plan has changed", "/fumehood rerun"},
+		"another policy":      {func(_, n *bot.Asked, _ *bot.Command, _ *bot.Approver) { n.Plans[0].Policy = planDigest }, "the policy has changed", "/fumehood rerun"},
+		"fewer plans":         {func(_, n *bot.Asked, _ *bot.Command, _ *bot.Approver) { n.Plans = n.Plans[:1] }, "the plans have changed", "/fumehood rerun"},
+		"more plans":          {func(_, n *bot.Asked, _ *bot.Command, _ *bot.Approver) { n.Plans = append(n.Plans, n.Plans[0]) }, "the plans have changed", "/fumehood rerun"},
+		"nothing now":         {func(_, n *bot.Asked, _ *bot.Command, _ *bot.Approver) { *n = bot.Asked{} }, "the commit has changed", "/fumehood rerun"},
+		"no person":           {func(_, _ *bot.Asked, _ *bot.Command, by *bot.Approver) { by.ID = 0 }, "the author or the time", ""},
+		"at no time":          {func(_, _ *bot.Asked, _ *bot.Command, by *bot.Approver) { by.Created = time.Time{} }, "the time of the approval", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, command, v, head := question(), approve, voice(), sha
-			c.change(&a, &command, &v, &head)
-			got, p := bot.Approve(a, command, v, head)
-			if p == nil || !cmp.Equal(got, proposal.Approval{}) || !strings.Contains(p.Message, c.says) {
-				t.Errorf("%+v, %+v; want %q", got, p, c.says)
-			}
-		})
-	}
-}
-
-func TestVoid(t *testing.T) {
-	approval := proposal.Approval{HeadSHA: sha, PlanDigest: planDigest, Policy: policyDigest}
-	run := proposal.Run{HeadSHA: sha, PlanDigest: planDigest, Policy: policyDigest}
-	for name, c := range map[string]struct {
-		change func(*proposal.Approval, *proposal.Run)
-		says   []string
-	}{
-		"the same": {func(*proposal.Approval, *proposal.Run) {}, nil},
-		"a push":   {func(_ *proposal.Approval, r *proposal.Run) { r.HeadSHA = other }, []string{"the commit has changed (approved 0123456789ab, now ffffffffffff)"}},
-		"a plan":   {func(_ *proposal.Approval, r *proposal.Run) { r.PlanDigest = policyDigest }, []string{"the plan has changed"}},
-		"a policy": {func(_ *proposal.Approval, r *proposal.Run) { r.Policy = planDigest }, []string{"the policy has changed (approved 222222222222, now 111111111111)"}},
-		"all": {func(_ *proposal.Approval, r *proposal.Run) {
-			*r = proposal.Run{HeadSHA: other, PlanDigest: "x", Policy: "y"}
-		}, []string{"commit", "plan", "policy", "now unknown"}},
-		"a zero run":  {func(_ *proposal.Approval, r *proposal.Run) { *r = proposal.Run{} }, []string{"the commit is unknown", "the plan is unknown", "the policy is unknown"}},
-		"a zero word": {func(a *proposal.Approval, _ *proposal.Run) { *a = proposal.Approval{} }, []string{"the commit is unknown"}},
-		"both zero": {func(a *proposal.Approval, r *proposal.Run) {
-			*a, *r = proposal.Approval{}, proposal.Run{}
-		}, []string{"the commit is unknown"}},
-		"an empty plan on both": {func(a *proposal.Approval, r *proposal.Run) { a.PlanDigest, r.PlanDigest = "", "" }, []string{"valid: the plan is unknown"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a, r := approval, run
-			c.change(&a, &r)
-			p := bot.Void(a, r)
-			if (p == nil) != a.Covers(r) || (p == nil) != (c.says == nil) {
-				t.Fatalf("%+v, and it covers: %v", p, a.Covers(r))
-			}
-			for _, says := range c.says {
-				if !strings.Contains(p.Message, says) {
-					t.Errorf("%q does not say %q", p.Message, says)
-				}
+			s, n, command, by := shown(), shown(), bot.Command{Name: "approve", Digits: shown().Digits()}, approver()
+			c.change(&s, &n, &command, &by)
+			got, p := bot.Approve(s, n, command, by)
+			if p == nil || got != nil || !strings.Contains(p.Message, c.says) || p.Write != c.write || !strings.Contains(p.Markdown(), c.write) {
+				t.Errorf("%+v, %+v; want %q and the command %q", got, p, c.says, c.write)
 			}
 		})
 	}

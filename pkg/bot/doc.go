@@ -7,15 +7,15 @@
 // column, with /fumehood. It then contains one command and nothing else:
 //
 //	/fumehood run go test ./pkg/parse -run TestHeredoc
-//	/fumehood approve 0123456789ab
+//	/fumehood approve 3fa2b91c
 //	/fumehood rerun
 //	/fumehood review
 //	/fumehood explain unit
 //	/fumehood help
 //
 // or /fumehood run alone on its line, followed by a plan in one fenced block whose
-// info string is fumehood. approve takes 12 to 64 digits of the commit, lower-case;
-// explain takes the id of a proposal. Lines end in LF or in CR LF, as GitHub sends
+// info string is fumehood. approve takes the first 8 to 64 digits of an Asked's digest, lower-case;
+// without any, Approve answers with the command to write. explain takes the id of a proposal. Lines end in LF or in CR LF, as GitHub sends
 // them. Anything else that begins with /fumehood is a Problem: nothing is guessed
 // and no extra text is ignored.
 //
@@ -51,8 +51,9 @@ type Command struct {
 	// plan with the single proposal LineID. It is not decoded or checked. Any proposer
 	// in it must not be trusted: set the plan's proposer from the comment's author.
 	Plan []byte
-	// SHA is approve's commit: 12 to 64 lower-case hex digits; see Match.
-	SHA string
+	// Digits are approve's: the first 8 to 64 digits of an Asked's digest, or "", which approves
+	// nothing.
+	Digits string
 	// ID is the proposal to explain.
 	ID string
 }
@@ -70,6 +71,8 @@ type Problem struct {
 	Message string // trusted
 	Text    string // the text that it is about; untrusted, may be ""
 	Line    int    // in the comment, from 1; 0 if it is not about a line
+	Write   string // the command to write instead, may be ""; trusted, as is Purpose, which says what for
+	Purpose string
 	// Usage says that the answer should list the commands.
 	Usage bool
 }

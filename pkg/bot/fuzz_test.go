@@ -64,7 +64,7 @@ func written(c bot.Command) string {
 	if c.Name == "run" && c.Line == "" {
 		return "/fumehood run\n" + wrapped(c.Plan)
 	}
-	return strings.TrimRight("/fumehood "+c.Name+" "+c.Line+c.SHA+c.ID, " ")
+	return strings.TrimRight("/fumehood "+c.Name+" "+c.Line+c.Digits+c.ID, " ")
 }
 
 func wrapped(document []byte) string {

@@ -20,8 +20,8 @@ const (
 )
 
 var (
-	commit     = pattern.New(`^[0-9a-f]{12,64}$`)
-	proposalID = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	approvalDigits = pattern.New(`^[0-9a-f]{8,64}$`)
+	proposalID     = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 )
 
 // Read parses the command in body. It returns false, and no Problem, if the comment
@@ -78,9 +78,9 @@ func (c *Command) argument(rest string, at int) *Problem {
 	case "run":
 		return c.commandLine(rest, at)
 	case "approve":
-		c.SHA = rest
-		if !commit.MatchString(rest) {
-			return wrong(at, rest, "approve requires the commit to approve (12 to 64 lowercase hex digits) and nothing else")
+		c.Digits = rest
+		if rest != "" && !approvalDigits.MatchString(rest) {
+			return wrong(at, rest, "approve requires the digits that are shown beside the commands (8 to 64 lowercase hex digits) and nothing else")
 		}
 	case "explain":
 		c.ID = rest

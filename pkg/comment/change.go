@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/github"
@@ -28,8 +29,8 @@ type Notice struct {
 // Results are the results of one run.
 type Results struct {
 	Result // totals above 100,000 are stored as 100,000
-	// Pending are kept up to MaxPending. Entries that are out of bounds are dropped
-	// and so cannot be approved; Outcome.State has those that are kept.
+	// Pending are approved together. If one is out of bounds, or if there are more than
+	// MaxPending, none is kept, and so none can be approved.
 	Pending []Pending
 	// Body renders the results. It must not contain a line of the comment's own
 	// format; such a line is escaped.
@@ -124,13 +125,11 @@ func (r Results) bounded() Results {
 	for _, n := range []*int{&t.Proposed, &t.Allowed, &t.Denied, &t.Asked, &t.Succeeded, &t.Failed} {
 		*n = min(*n, maxCount)
 	}
-	var kept []Pending
-	for _, p := range r.Pending {
-		if p.check() == nil && len(kept) < MaxPending {
-			kept = append(kept, p)
-		}
+	bad := func(p Pending) bool { return p.check() != nil }
+	if len(r.Pending) > MaxPending || slices.ContainsFunc(r.Pending, bad) {
+		r.Pending = nil
 	}
-	r.Pending, r.Body = kept, cached(r.Body)
+	r.Body = cached(r.Body)
 	return r
 }
 

@@ -99,8 +99,8 @@ func (p Pending) check() error {
 		return fmt.Errorf("invalid digest of a waiting plan")
 	case !id(p.RunID) || p.ArtifactID != 0 && !id(p.ArtifactID):
 		return fmt.Errorf("invalid run or artifact of a waiting plan")
-	case !name(p.Name) || !name(p.Artifact):
-		return fmt.Errorf("invalid name of a plan or artifact: want at most %d printable characters", maxName)
+	case !name(p.Name) || !name(p.Artifact) || !name(p.Nonce):
+		return fmt.Errorf("invalid name of a plan or artifact, or nonce: want at most %d printable characters", maxName)
 	}
 	return nil
 }

@@ -51,6 +51,9 @@ type Pending struct {
 	RunID      int64  `json:"run"`         // the run that uploaded the artifact with the plan
 	Artifact   string `json:"artifact"`    // its name
 	ArtifactID int64  `json:"artifact_id"` // 0 when not known
+	// Nonce is random, and the same for all that are shown together: see bot.Asked. Without it
+	// the plan cannot be approved.
+	Nonce string `json:"nonce,omitempty"`
 }
 
 // A Start is one run that was started at a user's request.

@@ -5,6 +5,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -23,44 +24,87 @@ type current struct {
 	cwd      string // where commands start, "" for the repository's top
 }
 
-// waiting finds which of the questions in s the run l is about: the one with its plan,
-// else the only one that its artifact held, so that a replaced plan is
-// noticed.
-func waiting(s comment.State, l PlanRun) (comment.Pending, bool) {
-	var there []comment.Pending
-	for _, p := range s.Pending {
-		if p.Artifact == l.artifact.name && p.RunID == l.artifact.run {
-			there = append(there, p)
+// findWaiting returns, for each plan that waits, the number of its run in runs, or -1: the run with
+// its plan, or the only one of its artifact, so that a replaced plan is noticed. No two plans have
+// the same run: the same plan can wait twice.
+func findWaiting(waits []comment.Pending, runs []PlanRun) []int {
+	var found []int
+	free := func(p comment.Pending, is func(PlanRun) bool) int {
+		for i, l := range runs {
+			if p.Artifact == l.artifact.name && p.RunID == l.artifact.run && !slices.Contains(found, i) && is(l) {
+				return i
+			}
 		}
+		return -1
 	}
-	i := slices.IndexFunc(there, func(p comment.Pending) bool { return p.PlanDigest == l.Report.Run.PlanDigest })
-	switch {
-	case i >= 0:
-		return there[i], true
-	case len(there) == 1 && l.artifact.dir == "":
-		return there[0], true
+	for _, p := range waits {
+		i := free(p, func(l PlanRun) bool { return l.Report.Run.PlanDigest == p.PlanDigest })
+		if i < 0 {
+			i = free(p, func(l PlanRun) bool { return l.artifact.dir == "" })
+		}
+		found = append(found, i)
 	}
-	return comment.Pending{}, false
+	return found
 }
 
-// approve binds an approval to what the comment s showed as waiting. It refuses when the
-// artifact, its plan, the working directory, the commit or the policy has changed.
-func approve(c bot.Command, s comment.Current, waits comment.Pending, l PlanRun, now current) (proposal.Approval, *bot.Problem) {
-	asked := bot.Asked{HeadSHA: s.State.Result.Head, PlanDigest: waits.PlanDigest, Policy: waits.Policy, Since: s.Since}
-	approval, problem := bot.Approve(asked, c, now.approver, now.head)
+// askedOf is what the state of a comment shows as waiting. Approvals of plans that were shown
+// together are given together, so that one nonce is that of all.
+func askedOf(head string, waits []comment.Pending) bot.Asked {
+	asked := bot.Asked{HeadSHA: head}
+	for _, p := range waits {
+		if asked.Nonce == "" {
+			asked.Nonce = p.Nonce
+		}
+		if p.Nonce != asked.Nonce {
+			return bot.Asked{}
+		}
+		asked.Plans = append(asked.Plans, bot.AskedPlan{Name: p.Name, PlanDigest: p.PlanDigest, Policy: p.Policy})
+	}
+	return asked
+}
+
+// approve plans all that the comment s shows as waiting, each with the approval that c gives to
+// it. It refuses if the commit, policy, working directory, artifact or plan of any has changed
+// since.
+func approve(c bot.Command, s comment.State, runs []PlanRun, now current) ([]Planned, *bot.Problem) {
+	shown := askedOf(s.Result.Head, s.Pending)
+	present := bot.Asked{Nonce: shown.Nonce, HeadSHA: now.head}
+	var plans []Planned
+	var replaced *bot.Problem
+	for n, i := range findWaiting(s.Pending, runs) {
+		waits := s.Pending[n]
+		asked := bot.AskedPlan{Name: waits.Name, Policy: now.policy}
+		if i >= 0 {
+			// The digest of a plan that cannot be read is "", which no approval covers.
+			p, _ := plan.Decode(runs[i].document, planName)
+			asked.PlanDigest = p.Digest
+			plans = append(plans, Planned{Name: waits.Name, Document: string(runs[i].document), File: planName})
+			replaced = cmp.Or(replaced, checkReplaced(waits, runs[i], now))
+		}
+		present.Plans = append(present.Plans, asked)
+	}
+	approvals, problem := bot.Approve(shown, present, c, now.approver)
 	switch {
 	case problem != nil:
-		return approval, problem
+		return nil, problem
+	case replaced != nil:
+		return nil, replaced
+	}
+	for i := range plans {
+		plans[i].Approval = &approvals[i]
+	}
+	return plans, nil
+}
+
+// checkReplaced refuses a plan whose artifact or working directory has changed since it was shown.
+func checkReplaced(waits comment.Pending, l PlanRun, now current) *bot.Problem {
+	switch {
 	case waits.ArtifactID != 0 && waits.ArtifactID != l.artifact.id:
-		return approval, &bot.Problem{Message: "the artifact has been replaced since it was shown"}
+		return bot.Changed("the artifact has been replaced since it was shown")
 	case l.Report.Run.Cwd != now.cwd:
-		return approval, &bot.Problem{Message: "the working directory has changed since it was shown", Text: l.Report.Run.Cwd}
+		return bot.Changed("the working directory has changed since it was shown")
 	}
-	p, problems := plan.Decode(l.document, planName)
-	if len(problems) > 0 {
-		return approval, &bot.Problem{Message: "the plan that was shown can no longer be read"}
-	}
-	return approval, bot.Void(approval, proposal.Run{HeadSHA: now.head, PlanDigest: p.Digest, Policy: now.policy})
+	return nil
 }
 
 // approves reports whether a is one of r's approvals. A run that a pull request started

@@ -5,6 +5,8 @@
 package job
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,92 +33,152 @@ var (
 
 // A given is an approval with everything that it is bound to.
 type given struct {
-	command  bot.Command
-	standing comment.Current
-	waits    comment.Pending
-	run      PlanRun
-	now      current
+	command bot.Command
+	state   comment.State
+	runs    []PlanRun
+	now     current
 }
 
-func validApproval(t *testing.T) given {
+func (g *given) approve() ([]Planned, *bot.Problem) {
+	return approve(g.command, g.state, g.runs, g.now)
+}
+
+// lintPlan is a second plan that waits.
+const lintPlan = "schema: fumehood.plan/v1\nproposals:\n  - {id: lint, run: make lint}\n"
+
+// swappedPlan replaces a plan that waits.
+const swappedPlan = "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat /etc/passwd}\n"
+
+func digestOf(t *testing.T, document string) string {
 	t.Helper()
 	p, problems := plan.Decode([]byte(document), planName)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	result := &comment.Result{Stamp: comment.Stamp{Head: sha, RunID: 7, Attempt: 1}}
-	return given{
-		command:  bot.Command{Name: "approve", SHA: sha[:12]},
-		standing: comment.Current{State: comment.State{Result: result}, Since: noon},
-		waits:    comment.Pending{PlanDigest: p.Digest, Policy: policyDigest, RunID: 7, Artifact: "fumehood", ArtifactID: 5},
-		run: PlanRun{document: []byte(document), artifact: artifactRef{run: 7, id: 5, name: "fumehood"},
-			Report: proposal.Report{Run: proposal.Run{PlanDigest: p.Digest, Cwd: "service"}}},
+	return p.Digest
+}
+
+func validApproval(t *testing.T) given {
+	t.Helper()
+	g := given{
+		state: comment.State{Result: &comment.Result{Stamp: comment.Stamp{Head: sha, RunID: 7, Attempt: 1}}},
 		now: current{head: sha, policy: policyDigest, cwd: "service",
-			approver: bot.Approver{Login: "mona", ID: 9, URL: "https://github.example/1", Created: noon.Add(time.Minute)}},
+			approver: bot.Approver{Login: "mona", ID: 9, URL: "https://github.example/1", Created: noon}},
+	}
+	g.show(t, "NONCE", 5, document, lintPlan)
+	g.command = bot.Command{Name: "approve", Digits: askedOf(sha, g.state.Pending).Digits()}
+	return g
+}
+
+// show replaces what the comment shows as waiting, and its artifacts, of which the first has an id.
+func (g *given) show(t *testing.T, nonce string, id int64, documents ...string) {
+	t.Helper()
+	g.state.Pending, g.runs = nil, nil
+	for i, text := range documents {
+		name, digest := fmt.Sprint("fumehood-", i), digestOf(t, text)
+		g.state.Pending = append(g.state.Pending, comment.Pending{Name: fmt.Sprint(i), PlanDigest: digest, Policy: policyDigest, RunID: 7, Artifact: name, ArtifactID: id + int64(i), Nonce: nonce})
+		g.runs = append(g.runs, PlanRun{document: []byte(text), artifact: artifactRef{run: 7, id: id + int64(i), name: name},
+			Report: proposal.Report{Run: proposal.Run{PlanDigest: digest, Cwd: "service"}}})
 	}
 }
 
-// An approval holds for the commit, plan, policy, directory and artifact that the comment
+// An approval holds for the commit, plans, policy, directory and artifacts that the comment
 // showed, and for nothing else.
 func TestApprove(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*given)
 		want   string // a piece of the problem; "" when the approval holds
 	}{
-		"as shown":                 {func(*given) {}, ""},
-		"an artifact without id":   {func(g *given) { g.waits.ArtifactID = 0 }, ""},
-		"another commit named":     {func(g *given) { g.command.SHA = otherSHA[:12] }, "another commit"},
-		"the head moved":           {func(g *given) { g.now.head = otherSHA }, "newer commit"},
-		"the comment changed":      {func(g *given) { g.standing.Since = noon.Add(time.Minute) }, "have changed"},
-		"an unknown approver":      {func(g *given) { g.now.approver.ID = 0 }, "the author or the time of the approval"},
-		"the artifact replaced":    {func(g *given) { g.run.artifact.id = 6 }, "the artifact has been replaced"},
-		"another directory":        {func(g *given) { g.now.cwd = "" }, "working directory has changed"},
-		"another plan":             {func(g *given) { g.run.document = []byte(document + "# more\n") }, "the plan has changed"},
-		"no plan":                  {func(g *given) { g.run.document = nil }, "can no longer be read"},
-		"another policy":           {func(g *given) { g.now.policy = "sha256:" + strings.Repeat("2", 64) }, "the policy has changed"},
-		"a policy that is unknown": {func(g *given) { g.now.policy = "" }, "the policy is unknown"},
+		"as shown":                  {func(*given) {}, ""},
+		"an artifact without id":    {func(g *given) { g.state.Pending[0].ArtifactID = 0 }, ""},
+		"the runs in another order": {func(g *given) { g.runs[0], g.runs[1] = g.runs[1], g.runs[0] }, ""},
+		"another run beside":        {func(g *given) { g.runs = append(g.runs, PlanRun{document: []byte(document)}) }, ""},
+		"no digits":                 {func(g *given) { g.command.Digits = "" }, "requires the digits"},
+		"the commit's digits":       {func(g *given) { g.command.Digits = sha[:12] }, "other commands wait"},
+		"the head moved":            {func(g *given) { g.now.head = otherSHA }, "the commit has changed"},
+		"an unknown approver":       {func(g *given) { g.now.approver.ID = 0 }, "the author or the time of the approval"},
+		"the artifact replaced":     {func(g *given) { g.runs[0].artifact.id = 6 }, "the artifact has been replaced"},
+		"another directory":         {func(g *given) { g.now.cwd = "" }, "working directory has changed"},
+		"another plan":              {func(g *given) { g.runs[1].document = []byte(document + "# more\n") }, "the plan has changed"},
+		"another plan, reported":    {func(g *given) { g.runs[0].document, g.runs[0].Report.Run.PlanDigest = []byte(swappedPlan), "sha256:x" }, "the plan has changed"},
+		"no plan":                   {func(g *given) { g.runs[0].document = nil }, "the plan has changed"},
+		"an artifact is gone":       {func(g *given) { g.runs = g.runs[:1] }, "the plan has changed"},
+		"another policy":            {func(g *given) { g.now.policy = "sha256:" + strings.Repeat("2", 64) }, "the policy has changed"},
+		"a policy that is unknown":  {func(g *given) { g.now.policy = "" }, "the policy has changed"},
+		"nothing waits":             {func(g *given) { g.state.Pending = nil }, "nothing is waiting"},
+		"an older release's":        {func(g *given) { g.state.Pending[0].Nonce, g.state.Pending[1].Nonce = "", "" }, "nothing is waiting"},
+		"two questions":             {func(g *given) { g.state.Pending[1].Nonce = "OTHER" }, "nothing is waiting"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := validApproval(t)
 			test.change(&g)
-			approval, problem := approve(g.command, g.standing, g.waits, g.run, g.now)
+			plans, problem := g.approve()
 			if test.want != "" {
-				if problem == nil || !strings.Contains(problem.Message, test.want) {
-					t.Errorf("got %+v, want a problem with %q", problem, test.want)
+				if problem == nil || plans != nil || !strings.Contains(problem.Message, test.want) {
+					t.Errorf("got %+v, %+v, want a problem with %q", plans, problem, test.want)
 				}
 				return
 			}
-			want := proposal.Approval{By: "mona", ByID: 9, URL: "https://github.example/1", Time: noon.Add(time.Minute),
-				HeadSHA: sha, PlanDigest: g.waits.PlanDigest, Policy: policyDigest}
-			if diff := cmp.Diff(want, approval); problem != nil || diff != "" {
+			want := proposal.Approval{By: "mona", ByID: 9, URL: "https://github.example/1", Time: noon,
+				HeadSHA: sha, PlanDigest: digestOf(t, document), Policy: policyDigest}
+			lint := want
+			lint.PlanDigest = digestOf(t, lintPlan)
+			if diff := cmp.Diff([]Planned{{"0", document, planName, &want}, {"1", lintPlan, planName, &lint}}, plans); problem != nil || diff != "" {
 				t.Errorf("%+v\n%s", problem, diff)
 			}
 		})
 	}
 }
 
-// An approval goes to the question about the same plan of the same artifact.
-func TestWaiting(t *testing.T) {
-	state := comment.State{Pending: []comment.Pending{
-		{Name: "a", PlanDigest: "1", Artifact: "x", RunID: 7}, {Name: "b", PlanDigest: "2", Artifact: "x", RunID: 7},
-		{Name: "c", PlanDigest: "3", Artifact: "y", RunID: 7}, {Name: "d", PlanDigest: "1", Artifact: "z", RunID: 8},
-	}}
-	for name, test := range map[string]struct {
-		at     artifactRef
-		digest string
-		want   string
-	}{
-		"the first":                   {artifactRef{run: 7, name: "x", dir: "0"}, "1", "a"},
-		"the second":                  {artifactRef{run: 7, name: "x", dir: "1"}, "2", "b"},
-		"another plan of several":     {artifactRef{run: 7, name: "x", dir: "1"}, "9", ""},
-		"another plan in the one's":   {artifactRef{run: 7, name: "y"}, "9", "c"}, // whose digest then differs
-		"in a directory of the one's": {artifactRef{run: 7, name: "y", dir: "0"}, "9", ""},
-		"another run":                 {artifactRef{run: 8, name: "x"}, "1", ""},
-		"another artifact":            {artifactRef{run: 7, name: "fumehood"}, "1", ""},
+// The attack: the plan that waits is replaced while a maintainer reads it, in the comment too.
+// The maintainer's digits are those of the plan that they read, and the answer has the ones of
+// the plan that waits now.
+func TestApproveReplacedWhileReading(t *testing.T) {
+	for name, replace := range map[string]func(t *testing.T, g *given){
+		"another plan":            func(t *testing.T, g *given) { g.show(t, "NONCE2", 8, swappedPlan, lintPlan) },
+		"the other plans only":    func(t *testing.T, g *given) { g.show(t, "NONCE2", 8, lintPlan) },
+		"one plan more":           func(t *testing.T, g *given) { g.show(t, "NONCE2", 8, document, lintPlan, swappedPlan) },
+		"with the nonce replayed": func(t *testing.T, g *given) { g.show(t, "NONCE", 5, swappedPlan, lintPlan) },
+		"the same plan":           func(t *testing.T, g *given) { g.show(t, "NONCE2", 5, document, lintPlan) },
 	} {
-		got, found := waiting(state, PlanRun{artifact: test.at, Report: proposal.Report{Run: proposal.Run{PlanDigest: test.digest}}})
-		if got.Name != test.want || found != (test.want != "") {
-			t.Errorf("%s: %+v, %t", name, got, found)
+		t.Run(name, func(t *testing.T) {
+			g := validApproval(t)
+			replace(t, &g)
+			plans, problem := g.approve()
+			next := bot.ApproveCommand(askedOf(sha, g.state.Pending).Digits())
+			if plans != nil || problem == nil || problem.Write != next || strings.Contains(next, g.command.Digits) || !strings.Contains(problem.Message, "other commands wait") {
+				t.Fatalf("%+v, %+v; want the command %q", plans, problem, next)
+			}
+			g.command, _, _ = bot.Read(problem.Write)
+			if plans, problem := g.approve(); problem != nil || len(plans) != len(g.state.Pending) {
+				t.Errorf("the command that was shown approves nothing: %+v, %+v", plans, problem)
+			}
+		})
+	}
+}
+
+// Each plan that waits has the run with the same plan of the same artifact.
+func TestFindWaiting(t *testing.T) {
+	at := func(run int64, artifact, dir, digest string) PlanRun {
+		return PlanRun{artifact: artifactRef{run: run, name: artifact, dir: dir}, Report: proposal.Report{Run: proposal.Run{PlanDigest: digest}}}
+	}
+	waits := []comment.Pending{
+		{PlanDigest: "1", Artifact: "x", RunID: 7}, {PlanDigest: "2", Artifact: "x", RunID: 7}, {PlanDigest: "1", Artifact: "x", RunID: 7},
+		{PlanDigest: "3", Artifact: "y", RunID: 7}, {PlanDigest: "1", Artifact: "z", RunID: 8},
+	}
+	for name, test := range map[string]struct {
+		runs []PlanRun
+		want []int
+	}{
+		"nothing":                       {nil, []int{-1, -1, -1, -1, -1}},
+		"each":                          {[]PlanRun{at(8, "z", "", "1"), at(7, "y", "", "3"), at(7, "x", "2", "1"), at(7, "x", "1", "2"), at(7, "x", "0", "1")}, []int{2, 3, 4, 1, 0}},
+		"another plan in the one's":     {[]PlanRun{at(7, "y", "", "9")}, []int{-1, -1, -1, 0, -1}}, // whose digest then differs
+		"another plan of several":       {[]PlanRun{at(7, "x", "1", "9")}, []int{-1, -1, -1, -1, -1}},
+		"in a directory of the one's":   {[]PlanRun{at(7, "y", "0", "9")}, []int{-1, -1, -1, -1, -1}},
+		"another run, another artifact": {[]PlanRun{at(8, "x", "", "1"), at(7, "z", "", "1"), at(7, "fumehood", "", "1")}, []int{-1, -1, -1, -1, -1}},
+	} {
+		if got := findWaiting(waits, test.runs); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
 }

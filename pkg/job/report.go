@@ -7,6 +7,7 @@ package job
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
@@ -37,6 +38,7 @@ type Report struct {
 	SummaryOnly bool
 
 	files changedFiles
+	nonce string // of what waits for approval
 }
 
 // Do shows the Outcome and returns it as Summarized. A job that is cancelled meanwhile
@@ -48,6 +50,7 @@ func (r Report) Do(ctx context.Context) (Outcome, error) {
 		defer done()
 	}
 	r.Outcome.Summarized = true
+	r.nonce = rand.Text()
 	reviewErr := r.showReview(ctx)
 	if len(r.Outcome.Runs) == 0 {
 		return r.Outcome, reviewErr
@@ -285,7 +288,7 @@ func (r Report) page() report.Page {
 	}
 	switch {
 	case len(r.pending()) > 0:
-		p.Pending = &report.Pending{Head: r.Outcome.Request.Head}
+		p.Pending = &report.Pending{Command: bot.ApproveCommand(askedOf(r.Outcome.Request.Head, r.pending()).Digits())}
 	case len(r.waiting()) > 0:
 		p.Notices = append(p.Notices, report.Unaskable())
 	}
@@ -372,7 +375,7 @@ func (r Report) waiting() []comment.Pending {
 			name = r.Job.artifactName()
 		}
 		list = append(list, comment.Pending{Name: l.Name, PlanDigest: l.Report.Run.PlanDigest, Policy: l.Report.Run.Policy,
-			RunID: r.Job.runID(), Artifact: name, ArtifactID: l.artifact.id})
+			RunID: r.Job.runID(), Artifact: name, ArtifactID: l.artifact.id, Nonce: r.nonce})
 	}
 	return list
 }

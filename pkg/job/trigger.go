@@ -93,8 +93,7 @@ func (t Trigger) request(command string) Request {
 }
 
 // refuse answers what policy does not allow. A bot gets no text, which it could answer;
-// an author without permissions gets only a reaction: text changes the one comment, and a
-// comment that has just changed cannot be approved.
+// an author without permissions gets only a reaction: text would replace the answer to others.
 func (t Trigger) refuse(ctx context.Context, facts proposal.Trigger, d proposal.Decision) error {
 	switch {
 	case facts.Actor.Type == "Bot":
@@ -278,33 +277,24 @@ func nothingValid(p proposal.Plan) bool {
 // approval for what policy asks about.
 func (t Trigger) repeat(ctx context.Context, engine *policy.Engine, c bot.Command) ([]Planned, *bot.Problem, error) {
 	s, runs, problem, err := t.last(ctx, engine)
+	if problem != nil {
+		problem.Usage = c.Name == "approve" && c.Digits == ""
+	}
 	if problem != nil || err != nil {
 		return nil, problem, err
 	}
-	now := current{approver: t.approver(), head: t.Task.PR.Head.SHA, policy: engine.Digest(), cwd: t.Job.cwd()}
+	if c.Name == "approve" {
+		now := current{approver: t.approver(), head: t.Task.PR.Head.SHA, policy: engine.Digest(), cwd: t.Job.cwd()}
+		plans, problem := approve(c, s, runs, now)
+		return plans, problem, nil
+	}
 	var plans []Planned
 	for _, l := range runs {
-		if t.Job.check.ID != 0 && l.Report.Run.PlanDigest != t.Job.rerun.plan {
-			continue
+		if t.Job.check.ID == 0 || l.Report.Run.PlanDigest == t.Job.rerun.plan {
+			plans = append(plans, Planned{Name: l.Name, Document: string(l.document), File: planName})
 		}
-		p := Planned{Name: l.Name, Document: string(l.document), File: planName}
-		if c.Name == "approve" {
-			waits, found := waiting(s.State, l)
-			if !found {
-				continue
-			}
-			approval, problem := approve(c, s, waits, l, now)
-			if problem != nil {
-				return nil, problem, nil
-			}
-			p.Name, p.Approval = waits.Name, &approval
-		}
-		plans = append(plans, p)
 	}
-	switch {
-	case len(plans) == 0 && c.Name == "approve":
-		return nil, &bot.Problem{Message: "nothing is waiting for approval"}, nil
-	case len(plans) == 0:
+	if len(plans) == 0 {
 		return nil, &bot.Problem{Message: "the last run has another plan than this check run; request the plan in a comment"}, nil
 	}
 	return plans, nil, nil
@@ -316,19 +306,19 @@ func (t Trigger) approver() bot.Approver {
 }
 
 // last reads the runs that the comment on this pull request shows.
-func (t Trigger) last(ctx context.Context, engine *policy.Engine) (comment.Current, []PlanRun, *bot.Problem, error) {
+func (t Trigger) last(ctx context.Context, engine *policy.Engine) (comment.State, []PlanRun, *bot.Problem, error) {
 	k, err := t.conversation().keeper(ctx)
 	if err != nil {
-		return comment.Current{}, nil, nil, err
+		return comment.State{}, nil, nil, err
 	}
-	s, err := k.Current(ctx)
+	s, err := k.Read(ctx)
 	if err != nil {
 		return s, nil, nil, err
 	}
-	if s.State.Result == nil {
+	if s.Result == nil {
 		return s, nil, &bot.Problem{Message: "nothing has run on this pull request yet"}, nil
 	}
-	runs, err := t.readRuns(ctx, engine, s.State.Result.Stamp)
+	runs, err := t.readRuns(ctx, engine, s.Result.Stamp)
 	if err == nil && len(runs) == 0 {
 		return s, nil, &bot.Problem{Message: "the artifacts of the last run were deleted or refused; start a new run"}, nil
 	}

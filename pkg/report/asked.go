@@ -84,4 +84,7 @@ func (p Page) question(d *doc, r proposal.Record, l level) {
 	if also := beside(r.Proposal); also != "" {
 		d.block(fence("text", text.Excerpt([]byte(also), nil, int64(len(also)), room).Text))
 	}
+	if p.Pending != nil {
+		d.block("<p>✋ " + p.approve(countKinds(p.records())[asked]) + "</p>")
+	}
 }

@@ -147,7 +147,7 @@ func TestSized(t *testing.T) {
 		}
 	}
 	parts := askedFor(15, nil)
-	asking := Page{Parts: parts, Pending: &Pending{Head: sha}}
+	asking := Page{Parts: parts, Pending: &Pending{Command: "/fumehood approve 3fa2b91c"}}
 	for _, detail := range config.Details {
 		body := asking.Sized(config.Comment{Detail: detail, Length: config.MinComment}).Body()
 		if n := strings.Count(body, "sort a\n"); n != 15 {

@@ -85,9 +85,9 @@ func (p Page) Sized(c config.Comment) Page {
 	return p
 }
 
-// A Pending identifies the commit that an approval is for.
+// A Pending identifies everything on the page that waits for approval.
 type Pending struct {
-	Head string // full SHA
+	Command string // that approves it, as a person writes it
 }
 
 // An Earlier is an older result, shown folded.

@@ -79,7 +79,7 @@ func pages() map[string]Page {
 			Touches([]string{".github/workflows/ci.yml"}),
 			{Level: "note", Text: "the approval of commit `0a0a0a0a0a0a` is void: the plan is another one"},
 		},
-		Pending: &Pending{Head: sha},
+		Pending: &Pending{Command: "/fumehood approve 3fa2b91c"},
 		Earlier: []Earlier{
 			{Head: strings.Repeat("0a", 20), Words: "3 succeeded, 1 failed", URL: "https://github.example/octo/demo/actions/runs/807"},
 			{Head: strings.Repeat("1b", 20), Words: "cancelled", URL: "https://evil.example/octo/demo/actions/runs/1"},
@@ -141,7 +141,7 @@ func hostilePage(s string) Page {
 	return Page{
 		Parts:   []Part{{Name: s, Report: everywhere(s), Audit: s, Doubt: []string{s}, Cosigned: &Cosigned{Key: s, File: s, Artifact: s}}, {Name: s + "2", Report: everywhere(s + "2")}},
 		Notices: []Notice{{"warning", s}, {"note", s}, Moved(s), SelfReported(s), Touches([]string{s, s})},
-		Pending: &Pending{Head: s}, Earlier: []Earlier{{s, s, s}, {s, s, ownRun + s}},
+		Pending: &Pending{Command: s}, Earlier: []Earlier{{s, s, s}, {s, s, ownRun + s}},
 		Repository: ownRepository, RunURL: ownRun, Artifact: s,
 	}
 }

@@ -225,13 +225,9 @@ func firstParagraph(hint string) string {
 	return strings.TrimSuffix(prose, ":") + " (YAML in the job's log)"
 }
 
-// approve returns how a person can approve n waiting commands. p.Pending is not nil.
+// approve returns how a person can approve the n waiting commands. p.Pending is not nil.
 func (p Page) approve(n int) string {
-	head := p.Pending.Head
-	if fullSHA.MatchString(head) {
-		head = head[:12]
-	}
-	return "To approve " + itThem(n) + ", comment " + code("/fumehood approve "+head, 100) + "."
+	return "To approve " + itThem(n) + ", comment " + code(p.Pending.Command, 100) + "."
 }
 
 func commands(n int) string {
