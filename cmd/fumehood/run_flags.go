@@ -158,14 +158,15 @@ func (s *runFlags) defineSandbox(f *pflag.FlagSet) {
 	f.StringVar(&s.runsc, "runsc", "", "`FILE` use this fumehood-runsc")
 }
 
-// readPlan reads the plan and prints its problems, redacted by u, which may be nil.
+// readPlan reads the plan and prints why it is rejected, redacted by u, which may be nil. The
+// decisions say why a proposal is refused.
 func (c *invocation) readPlan(path string, u *redact.Redactor) (proposal.Plan, int, bool) {
 	data, name, err := plan.ReadFile(path, c.Stdin)
 	if err != nil {
 		return proposal.Plan{}, c.Misuse(fmt.Sprintf("cannot read plan: %v", err)), false
 	}
 	p, problems := plan.Decode(data, name)
-	for _, problem := range append(problems, p.Refused()...) {
+	for _, problem := range problems {
 		fmt.Fprintf(c.Stderr, "fumehood: %s\n", u.Text(plan.Describe(name, problem)))
 	}
 	if len(problems) > 0 {

@@ -118,10 +118,7 @@ const planExample = `with:
 // invalidPlan reports the first problem of a plan, and how many more there are.
 func invalidPlan(document []byte, file string, problems []proposal.Problem) error {
 	hint := "fix the plan at this position; the whole plan was rejected and nothing ran"
-	switch {
-	case bytes.Contains(document, []byte("```")) && !bytes.HasPrefix(bytes.TrimSpace(document), []byte("{")):
-		hint = "give only the text between the lines of backticks. An AI reviewer omits them if it is given a schema for its answer"
-	case !bytes.Contains(document, []byte("fumehood.plan/v1")):
+	if !bytes.Contains(document, []byte("fumehood.plan/v1")) {
 		hint = "write a plan like this:\n\n" + planExample
 	}
 	return &proposal.StopError{Code: "plan.invalid", Message: firstProblem(file, problems), Hint: hint}

@@ -45,25 +45,31 @@ var proposalShape = shape{Kind: object, Want: "a proposal: an object with an id 
 	document.Required("id", document.ID("A name for this proposal, unique in the plan.")),
 	document.Optional("run", document.ShellText("Shell text.")),
 	document.Optional("argv", document.Argv("A program and its arguments, started without a shell. At most 131072 bytes together.")),
-	document.Optional("code", &shape{Kind: text, Max: document.MaxCode, Lines: true, Doc: "A snippet in the given language."}),
+	document.Optional("code", &shape{Kind: text, Max: document.MaxCode, Lines: true, Verbatim: true, Doc: "A snippet in the given language."}),
 	document.Optional("language", &shape{Kind: text, Max: 64, Choice: []string{"python", "javascript", "bash", "sh"},
 		Want: `one of "python", "javascript", "bash" and "sh"`, Doc: "The language of code."}),
 	blank("why", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "Why it should run, for people."}),
 	blank("cwd", document.Inside("The working directory, relative to the workspace.")),
 	blank("env", document.Env("Requested environment variables.")),
-	blank("stdin", &shape{Kind: text, Max: maxStdin, Lines: true, Doc: "The command's standard input."}),
+	blank("stdin", &shape{Kind: text, Max: maxStdin, Lines: true, Verbatim: true, Doc: "The command's standard input."}),
 	blank("timeout", document.Duration("The requested time limit.")),
 	blank("limits", blankLimits()),
-	blank("network", document.Network("Requested hosts: a name, \"*.\" and a name for all names below it, either with \":\" and a port; an address, or an address and port; or \"registry:\" and one of "+strings.Join(document.Registries, ", ")+".")),
+	blank("network", document.OneOrMore(document.Network("Requested hosts: a name, \"*.\" and a name for all names below it, either with \":\" and a port; an address, or an address and port; or \"registry:\" and one of "+strings.Join(document.Registries, ", ")+"."))),
 	blank("phase", &shape{Kind: text, Max: 64, Choice: []string{proposal.PhaseSetup, proposal.PhaseRun}, Want: `"setup" or "run"`,
 		Doc: "The phase; run if omitted. All proposals of setup run before the first of run."}),
-	blank("outputs", document.ListOf(document.Inside(""), "Files to export: paths or globs, relative to the workspace.")),
-	blank("needs", document.ListOf(document.ID(""), "Ids of proposals that run earlier and must succeed first.")),
+	blank("outputs", document.OneOrMore(document.ListOf(document.Inside(""), "Files to export: paths or globs, relative to the workspace."))),
+	blank("needs", document.OneOrMore(document.ListOf(neededID(), "Ids of proposals that run earlier and must succeed first."))),
 	blank("expect", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "The expected outcome, shown next to the actual one."}),
 	blank(fieldSandbox, &shape{Kind: boolean, Doc: "Request a new sandbox."}),
 	blank("cache", &shape{Kind: boolean, Doc: "Request the result of an earlier run with the same inputs, if policy calls the command deterministic and results are kept."}),
 	document.Deprecated(fieldFresh, fieldSandbox, &shape{Kind: boolean, Doc: "Deprecated: use new-sandbox."}),
 }}
+
+func neededID() *shape {
+	s := document.ID("")
+	s.Want = `an id, or a list of ids such as ["build", "unit"]`
+	return s
+}
 
 // envelope is planShape without its proposals, each of which is checked on its own.
 var envelope = loose(planShape, "proposals")

@@ -21,9 +21,12 @@
 // included: no unknown or repeated field, no YAML word that another
 // parser takes for a boolean or a number, no anchor, alias, tag or second
 // document, only valid UTF-8, no control character except newline and tab, and no
-// character that hides or reorders its neighbors. Every size is bounded before the
-// content is read. Nothing in a rejected plan may be run, and nothing of a proposal that
-// is Invalid.
+// character that hides or reorders its neighbors. A command is the text that its author
+// wrote: a proposal is Invalid if YAML drops or joins a part of it. Every size is bounded
+// before the content is read. Nothing in a rejected plan may be run, and nothing of a
+// proposal that is Invalid.
+//
+// testdata/models.txtar shows what happens to plans as models write them.
 //
 // An optional field of a proposal may be null or empty, which means that it is left out:
 // models whose answer must fit a strict schema give every field.
@@ -55,8 +58,8 @@ const (
 // document as a whole is accepted only if no Problem is returned. Otherwise the Plan holds
 // only the document's Digest, and the Problems, at most MaxProblems, are in document order.
 // That is for what makes the rest doubtful: a document that is not one JSON or YAML value
-// in UTF-8, is too large or too deep, has hidden characters, anchors, aliases or tags, or
-// is wrong outside its proposals.
+// in UTF-8, is too large, or is wrong outside its proposals. YAML that is invalid only
+// inside a proposal in block style is a mistake of that proposal.
 //
 // The proposals of set-up come first, otherwise in document order. Columns count
 // characters from 1. Messages and paths quote what they repeat of the document, so they

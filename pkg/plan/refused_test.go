@@ -49,6 +49,10 @@ func TestRefusedAlone(t *testing.T) {
 		"set-up needs a run":  {[]string{good, `{"id":"s","run":"ls","phase":"setup","needs":["good"]}`}, "s: proposals[1].needs[0], good"},
 		"needs later set-up":  {[]string{`{"id":"b","run":"ls","needs":["s"]}`, `{"id":"s","run":"ls","phase":"setup"}`}, "s, b"},
 		"refused set-up":      {[]string{good, `{"id":"s","run":5,"phase":"setup"}`}, "s: proposals[1].run, good"},
+		"too deep":            {[]string{good, strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth)}, "good, refused-2: proposals[1]"},
+		"bidirectional":       {[]string{good, "{\"id\":\"a\",\"run\":\"ls \u202e\"}"}, "good, a: proposals[1].run"},
+		"invisible name":      {[]string{good, "{\"id\":\"a\",\"run\":\"ls\", \"ti\u200bmeout\": \"5s\"}"}, "good, a: proposals[1][\"ti\ufffdmeout\"]"},
+		"needs a text":        {[]string{good, `{"id":"b","run":"ls","needs":"good"}`, `{"id":"c","run":"ls","needs":"goood"}`}, "good, b, c: proposals[2].needs"},
 		"left-out fields":     {[]string{`{"id":"a","run":"ls","why":null,"expect":"","needs":[],"network":[],"env":{},"limits":{"memory":null},"timeout":"","phase":null,"outputs":null,"cwd":"","stdin":"","new-sandbox":null}`}, "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,21 +98,20 @@ func TestLeftOut(t *testing.T) {
 func TestRejectedWhole(t *testing.T) {
 	const good = `{"id":"good","run":"ls"}`
 	for name, doc := range map[string]string{
-		"no JSON":              planWith(good) + "x",
-		"no schema":            `{"proposals":[` + good + `]}`,
-		"another schema":       strings.Replace(planWith(good), "plan/v1", "plan/v2", 1),
-		"proposals twice":      `{"schema":"fumehood.plan/v1","proposals":[` + good + `],"proposals":[` + good + `]}`,
-		"no proposals":         planWith(),
-		"null proposals":       `{"schema":"fumehood.plan/v1","proposals":null}`,
-		"unknown field":        `{"schema":"fumehood.plan/v1","x":1,"proposals":[` + good + `]}`,
-		"too many":             planWith(many(MaxProposals + 1)...),
-		"too large":            planWith(good, `{"id":"a","run":"ls","why":"`+strings.Repeat("x", MaxDocument)+`"}`),
-		"too deep":             planWith(good, strings.Repeat("[", MaxDepth)+strings.Repeat("]", MaxDepth)),
-		"bidirectional":        planWith(good, "{\"id\":\"a\",\"run\":\"ls \u202e\"}"),
-		"alias, as YAML":       "schema: fumehood.plan/v1\nproposals:\n- &a {id: good, run: ls}\n- *a\n",
-		"two documents":        "schema: fumehood.plan/v1\nproposals: [{id: a, run: ls}]\n---\nschema: fumehood.plan/v1\nproposals: [{id: a, run: ls}]\n",
-		"not valid as UTF-8":   planWith(good, "{\"id\":\"a\",\"run\":\"\xff\"}"),
-		"wrong in and outside": `{"schema":"fumehood.plan/v1","x":1,"proposals":[{"id":"a","run":5}]}`,
+		"no JSON":                          planWith(good) + "x",
+		"no schema":                        `{"proposals":[` + good + `]}`,
+		"another schema":                   strings.Replace(planWith(good), "plan/v1", "plan/v2", 1),
+		"proposals twice":                  `{"schema":"fumehood.plan/v1","proposals":[` + good + `],"proposals":[` + good + `]}`,
+		"no proposals":                     planWith(),
+		"null proposals":                   `{"schema":"fumehood.plan/v1","proposals":null}`,
+		"unknown field":                    `{"schema":"fumehood.plan/v1","x":1,"proposals":[` + good + `]}`,
+		"too many":                         planWith(many(MaxProposals + 1)...),
+		"too large":                        planWith(good, `{"id":"a","run":"ls","why":"`+strings.Repeat("x", MaxDocument)+`"}`),
+		"bidirectional":                    "schema: fumehood.plan/v1 # \u202e\nproposals: [" + good + "]",
+		"bidirectional, outside of values": "{\u202e" + planWith(good)[1:],
+		"two documents":                    "schema: fumehood.plan/v1\nproposals: [{id: a, run: ls}]\n---\nschema: fumehood.plan/v1\nproposals: [{id: a, run: ls}]\n",
+		"not valid as UTF-8":               planWith(good, "{\"id\":\"a\",\"run\":\"\xff\"}"),
+		"wrong in and outside":             `{"schema":"fumehood.plan/v1","x":1,"proposals":[{"id":"a","run":5}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, problems := Decode([]byte(doc), "")

@@ -83,6 +83,7 @@ func complaints(problems []proposal.Problem) map[string]int {
 	counts := map[string]int{}
 	for _, p := range problems {
 		message, _, _ := strings.Cut(p.Message, " in line ")
+		message, _, _ = strings.Cut(message, "; if it is a text") // in brackets of YAML
 		counts[p.Path+": "+message]++
 	}
 	return counts

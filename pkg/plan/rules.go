@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -64,18 +65,25 @@ func idsOf(p *node) (ids []string) {
 			ids = append(ids, m.Value.Value)
 		}
 	}
+	if m := idField.FindStringSubmatch(p.Value); p.Kind == document.Unreadable && len(p.Members) == 0 && m != nil {
+		ids = append(ids, m[1]) // of an item that is not valid YAML
+	}
 	return ids
 }
 
-var idShape = document.ID("")
+var (
+	idShape   = document.ID("")
+	idPattern = idShape.Pattern
+	idField   = pattern.New(`(?:^|[\s{,])["']?id["']?:\s*["']?([A-Za-z0-9][A-Za-z0-9._-]{0,63})["']?(?:$|[\s,}])`)
+)
 
 // nameOf returns the id of proposal i in the report, which is valid and unique: its own if
 // no earlier proposal has it, or a new one.
 func (c *checker) nameOf(i int) string {
-	var ps problems
-	if id := c.items[i].Get("id"); id != nil && id.Kind == text && c.with[id.Value][0] == i {
-		if document.Check(id, idShape, "", &ps); len(ps.List) == 0 {
-			return id.Value
+	if ids := idsOf(c.items[i]); len(ids) > 0 && c.with[ids[0]][0] == i {
+		var ps problems
+		if document.Check(&node{Kind: text, Value: ids[0]}, idShape, "", &ps); len(ps.List) == 0 {
+			return ids[0]
 		}
 	}
 	for n := i + 1; ; n += len(c.items) { // no other proposal tries the same
@@ -90,7 +98,9 @@ func (c *checker) check(i int) *problems {
 	ps, path := &problems{About: "plan"}, document.JoinIndex("proposals", i)
 	document.Check(c.items[i], &proposalShape, path, ps)
 	if p := c.pruned(i); p.Kind == object {
-		checkForm(p, path, ps)
+		if !slices.ContainsFunc(p.Members, func(m member) bool { return m.Value.Kind == document.Unreadable }) {
+			checkForm(p, path, ps) // what cannot be read may be the form
+		}
 		c.checkID(i, path, "proposals", ps)
 		c.checkNeeds(i, path, ps)
 		checkSandbox(p, path, ps)
@@ -175,18 +185,27 @@ func (c *checker) checkID(i int, path, list string, ps *problems) {
 // checkNeeds allows a proposal to need only those that run before it.
 func (c *checker) checkNeeds(i int, path string, ps *problems) {
 	needs := c.items[i].Get("needs")
-	if needs == nil || needs.Kind != list || len(needs.Items) > document.MaxListed {
+	path = document.JoinName(path, "needs")
+	switch {
+	case needs == nil || len(needs.Items) > document.MaxListed:
+	case needs.Kind == text && idPattern.MatchString(needs.Value):
+		c.checkNeed(i, needs, path, ps)
+	case needs.Kind == list:
+		for k, need := range needs.Items {
+			c.checkNeed(i, need, document.JoinIndex(path, k), ps)
+		}
+	}
+}
+
+func (c *checker) checkNeed(i int, need *node, path string, ps *problems) {
+	if need.Kind != text {
 		return
 	}
-	for k, need := range needs.Items {
-		if need.Kind == text {
-			if why := c.cannotNeed(i, need.Value); why != "" {
-				if c.with[need.Value] == nil {
-					why += c.suggestID(need.Value)
-				}
-				ps.Add(need.At, document.JoinIndex(document.JoinName(path, "needs"), k), "%s", why)
-			}
+	if why := c.cannotNeed(i, need.Value); why != "" {
+		if c.with[need.Value] == nil {
+			why += c.suggestID(need.Value)
 		}
+		ps.Add(need.At, path, "%s", why)
 	}
 }
 

@@ -5,12 +5,19 @@
 // positions; a Shape defines what the tree may contain, and the JSON Schema of a format
 // is generated from the same Shape.
 //
-// The reader promises that an accepted document means the same to every reader, people
+// The reader promises that an accepted value means the same to every reader, people
 // included: no unknown or repeated field, no null, no YAML word that another parser takes
 // for a boolean or a number, no anchor, alias, tag or second document, only valid UTF-8,
 // no control character except newline and tab, and no character that hides or reorders its
-// neighbors. Every size is bounded before the content is read. Messages and paths quote
-// what they repeat of the document, so they are safe to print.
+// neighbors. A command is the text that its author wrote: a YAML value of which YAML drops
+// or joins a part is invalid. Every size is bounded before the content is read. Messages
+// and paths quote what they repeat of the document, so they are safe to print.
+//
+// A mistake belongs to the smallest value that contains it, and Check reports it there. The
+// caller decides whether the rest is usable. In block style, so does invalid YAML inside an
+// item of the document's first list: see salvage.
+//
+// A document may be the only block of code in a Markdown text, as models answer.
 //
 // # Why
 //
@@ -38,25 +45,31 @@ const (
 
 // Read parses a document of at most limit bytes. A name that ends in .json, .yaml or .yml
 // determines the format; for any other name the content does: JSON begins with a brace.
-// It returns nil if there is no tree to check; ps then has the reason.
+// A byte order mark at the begin is ignored, and so is what surrounds the only block of code
+// in a Markdown text. It returns nil if there is no tree to check; ps then has the reason.
 func Read(data []byte, name string, limit int, ps *Problems) *Node {
 	if len(data) > limit {
 		ps.Add(Position{1, 1}, "", "the %s is %d bytes long; at most %d are allowed", ps.document(), len(data), limit)
 		return nil
 	}
-	if scanDocument(data, ps); len(ps.List) > 0 {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	data, language := unfence(data, ps)
+	data, hidden := scanDocument(data, ps)
+	if len(ps.List) > 0 {
 		return nil
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		ps.Add(Position{1, 1}, "", "the %s is empty", ps.document())
 		return nil
 	}
-	if isJSON(data, name) {
-		return readJSON(data, ps)
-	}
-	root := readYAML(data, ps)
-	if root != nil && root.Kind == Null {
+	var root *Node
+	if language == "json" || language == "" && isJSON(data, name) {
+		root = readJSON(data, ps)
+	} else if root = readYAML(data, ps); root != nil && root.Kind == Null {
 		ps.Add(root.At, "", "the %s is empty", ps.document())
+	}
+	placeHidden(root, hidden, ps)
+	if len(ps.List) > 0 {
 		return nil
 	}
 	return root

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -21,11 +22,12 @@ func readJSON(data []byte, ps *Problems) *Node {
 		reportJSON(data, err, ps)
 		return nil
 	}
-	r := jsonReader{data: data, dec: json.NewDecoder(bytes.NewReader(data)), at: Position{1, 1}, problems: ps}
+	r := jsonReader{data: data, dec: json.NewDecoder(bytes.NewReader(data)), at: Position{1, 1}}
 	r.dec.UseNumber()
-	return r.value("", 1)
+	return r.value(1)
 }
 
+// reportJSON reports where and why data is not JSON, in JSON's terms.
 func reportJSON(data []byte, err error, ps *Problems) {
 	at, message := Position{1, 1}, err.Error()
 	var syntax *json.SyntaxError
@@ -34,9 +36,49 @@ func reportJSON(data []byte, err error, ps *Problems) {
 		if end < len(data) || !strings.HasPrefix(message, "unexpected end") {
 			end-- // Offset includes the invalid byte
 		}
-		at = advance(at, data[:min(max(end, 0), len(data))])
+		end = min(max(end, 0), len(data))
+		at = advance(at, data[:end])
+		message = explainJSON(data[end:], message)
 	}
 	ps.Add(at, "", "invalid JSON: %s", message)
+}
+
+var (
+	jsonWord    = pattern.New(`^[A-Za-z_]{1,24}`)
+	jsonWords   = map[string]string{"True": "true", "False": "false", "None": "null", "undefined": "null"}
+	jsonControl = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`)
+)
+
+// explainJSON says what to change where encoding/json stopped with a message, at rest.
+func explainJSON(rest []byte, message string) string {
+	next := ""
+	if len(rest) > 0 {
+		next = string(rest[:1])
+	}
+	switch {
+	case strings.HasSuffix(message, "after top-level value"):
+		return "text follows the document: remove it"
+	case strings.HasSuffix(message, "in string literal"):
+		return fmt.Sprintf("a line break or tab in a text must be written as an escape such as %s", jsonControl.Replace(next))
+	case strings.Contains(message, "escape"):
+		return `a backslash in a text must be written as \\`
+	case strings.HasPrefix(message, "unexpected end"):
+		return "the document ends before its last text, list or object does"
+	case strings.Contains(message, " after "):
+		return `a comma or the end of a list or object is expected here; a quote in a text must be written as \"`
+	case next == "}" || next == "]":
+		return "a comma is before " + next + ": remove the comma"
+	case next == "/" || next == "#":
+		return "comments are not allowed: remove them"
+	case next == "'" || next == "`":
+		return "texts and names must be in double quotes, not in " + next
+	case jsonWord.MatchString(string(rest)) && jsonWords[jsonWord.FindString(string(rest))] != "":
+		word := jsonWord.FindString(string(rest))
+		return fmt.Sprintf("%s is not a value of JSON: write %s", word, jsonWords[word])
+	case jsonWord.MatchString(string(rest)):
+		return fmt.Sprintf("%s is not a value of JSON: quote it if it is meant as text", jsonWord.FindString(string(rest)))
+	}
+	return message
 }
 
 func advance(at Position, data []byte) Position {
@@ -50,11 +92,10 @@ func advance(at Position, data []byte) Position {
 
 // jsonReader walks the tokens of a document whose grammar was checked.
 type jsonReader struct {
-	data     []byte
-	dec      *json.Decoder
-	done     int      // data[:done] is consumed,
-	at       Position // and this is the Position of data[done]
-	problems *Problems
+	data []byte
+	dec  *json.Decoder
+	done int      // data[:done] is consumed,
+	at   Position // and this is the Position of data[done]
 }
 
 // next returns the next token, its bytes and where it begins.
@@ -73,18 +114,17 @@ func (r *jsonReader) next() (json.Token, []byte, Position) {
 	return token, r.data[start:end], at
 }
 
-func (r *jsonReader) value(path string, depth int) *Node {
+func (r *jsonReader) value(depth int) *Node {
 	token, raw, at := r.next()
 	n := &Node{At: at, Value: string(raw)}
 	switch token := token.(type) {
 	case json.Delim:
 		n.Value = ""
-		r.collect(n, token, path, depth)
+		r.collect(n, token, depth)
 	case string:
 		n.Kind, n.Value = Text, token
 		if loneSurrogate(raw) {
-			n.Kind = Unreadable
-			r.problems.Add(at, path, "contains half of a surrogate pair, which is not a character")
+			n.fail(at, "contains half of a surrogate pair, which is not a character")
 		}
 	case json.Number:
 		n.Kind = Number
@@ -97,9 +137,9 @@ func (r *jsonReader) value(path string, depth int) *Node {
 }
 
 // collect reads everything between open and its closing bracket.
-func (r *jsonReader) collect(n *Node, open json.Delim, path string, depth int) {
+func (r *jsonReader) collect(n *Node, open json.Delim, depth int) {
 	if depth > MaxDepth {
-		r.problems.Add(n.At, path, "is nested more than %d levels deep", MaxDepth)
+		n.fail(n.At, fmt.Sprintf("is nested more than %d levels deep", MaxDepth))
 		r.skip()
 		return
 	}
@@ -109,16 +149,15 @@ func (r *jsonReader) collect(n *Node, open json.Delim, path string, depth int) {
 	}
 	for r.dec.More() {
 		if n.Kind == List {
-			n.Items = append(n.Items, r.value(JoinIndex(path, len(n.Items)), depth+1))
+			n.Items = append(n.Items, r.value(depth+1))
 			continue
 		}
 		key, raw, at := r.next()
 		m := Member{Name: key.(string), At: at}
-		path := JoinName(path, m.Name)
+		m.Value = r.value(depth + 1)
 		if loneSurrogate(raw) {
-			r.problems.Add(at, path, "this name contains half of a surrogate pair, which is not a character")
+			m.Value.fail(at, "this name contains half of a surrogate pair, which is not a character")
 		}
-		m.Value = r.value(path, depth+1)
 		n.Members = append(n.Members, m)
 	}
 	r.next() // the closing bracket

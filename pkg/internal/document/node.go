@@ -16,7 +16,7 @@ type Position struct{ Line, Col int }
 type Kind int
 
 const (
-	Unreadable Kind = iota // already reported; nothing more is reported about it
+	Unreadable Kind = iota // wrong already while it was read; Check reports why, and nothing more about it
 	Object
 	List
 	Text
@@ -34,6 +34,24 @@ type Node struct {
 	Value   string // the text; for other kinds, as written
 	Members []Member
 	Items   []*Node
+
+	// Altered says how a value in YAML differs from what its author wrote, and what to write:
+	// a part is a tag or a comment, or lines are joined. It is "" if nothing differs.
+	Altered string
+
+	problems []flaw // found while reading; Check reports them
+}
+
+// A flaw is a problem of a value that was found while it was read.
+type flaw struct {
+	at      Position
+	message string
+}
+
+// fail makes n Unreadable.
+func (n *Node) fail(at Position, message string) {
+	n.Kind = Unreadable
+	n.problems = append(n.problems, flaw{at, message})
 }
 
 // A Member is one field of an object, in the document's order. Names may repeat.
@@ -64,11 +82,14 @@ func (n *Node) Text(name string) string {
 	return ""
 }
 
-// Texts returns the items of the list called name.
+// Texts returns the items of the list called name, or a text in its place.
 func (n *Node) Texts(name string) []string {
 	v := n.Get(name)
-	if v == nil {
+	switch {
+	case v == nil:
 		return nil
+	case v.Kind == Text:
+		return []string{v.Value}
 	}
 	words := make([]string, len(v.Items))
 	for i, item := range v.Items {

@@ -135,6 +135,9 @@ func listSchema(out schema, s *Shape) {
 
 func textSchema(out schema, s *Shape) {
 	out["type"] = "string"
+	if s.Scalar {
+		out["type"] = []string{"string", "number", "boolean"}
+	}
 	switch {
 	case len(s.Choice) == 1:
 		out["const"] = s.Choice[0]

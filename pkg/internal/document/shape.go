@@ -24,6 +24,10 @@ type Shape struct {
 	Pattern *pattern.Pattern
 	Never   *pattern.Pattern // and this must not match: for what the pattern cannot express
 	Choice  []string
+	// Verbatim demands the text that the author wrote: a command must not be Altered.
+	Verbatim bool
+	// Scalar allows a number or boolean as it is written, if all readers write it so.
+	Scalar bool
 	// Unknown returns the message for a text that Choice does not have; nil for a general one.
 	Unknown func(value string) string
 
@@ -35,6 +39,9 @@ type Shape struct {
 	Valid func(n *Node) string
 	// Or allows a value of another kind, in a shape of its own: a size is a number or a text.
 	Or *Shape
+
+	// Instead says what to write if the value is of another kind.
+	Instead map[Kind]string
 
 	// Blank allows null and the empty value in place of a value: the field is left out. See
 	// Prune.
@@ -77,11 +84,26 @@ func Deprecated(name, replaced string, s *Shape) Field {
 
 // Check reports everything in n that s does not allow.
 func Check(n *Node, s *Shape, path string, ps *Problems) {
+	if s.Kind == Any || ps.Full() {
+		return
+	}
+	for _, f := range n.problems {
+		ps.Add(f.at, path, "%s", f.message)
+	}
+	blank := s.Blank
 	if s.Or != nil && n.Kind == s.Or.Kind {
 		s = s.Or
 	}
 	switch {
-	case n.Kind == Unreadable || ps.Full(), s.Kind == Any, s.Blank && n.blank(s.Kind):
+	case n.Kind == Unreadable:
+		return
+	case s.Verbatim && n.Altered != "" && (n.Kind == Text || n.Kind == Null || s.Scalar && n.isPlainValue()):
+		ps.Add(n.At, path, "%s", n.Altered)
+		return
+	case blank && n.blank(s.Kind):
+		return
+	case s.Scalar && n.isPlainValue():
+		checkText(n, s, path, ps)
 		return
 	case n.Kind == Null:
 		ps.Add(n.At, path, "is null: give it a value or leave it out")
@@ -118,14 +140,22 @@ func Prune(n *Node, s *Shape) *Node {
 	for _, m := range n.Members {
 		i := slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == m.Name })
 		if i >= 0 && s.Fields[i].Blank {
-			m.Value = Prune(m.Value, s.Fields[i].Shape)
-			if m.Value.blank(s.Fields[i].Kind) {
+			field := s.Fields[i].Shape
+			m.Value = Prune(m.Value, field)
+			if m.Value.blank(field.Kind) || field.Or != nil && m.Value.blank(field.Or.Kind) {
 				continue
 			}
 		}
 		pruned.Members = append(pruned.Members, m)
 	}
 	return &pruned
+}
+
+var plainNumber = pattern.New(`^-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{0,14}[1-9])?$`)
+
+// isPlainValue reports whether n is a boolean or a number that programs write as it is here.
+func (n *Node) isPlainValue() bool {
+	return n.Kind == Boolean || n.Kind == Number && plainNumber.MatchString(n.Value)
 }
 
 func wrongKind(n *Node, s *Shape) string {
@@ -137,6 +167,12 @@ func wrongKind(n *Node, s *Shape) string {
 		return fmt.Sprintf("want %s, got %s: quote it if it is meant as text", s.wanted(), got)
 	case n.Kind == Ambiguous:
 		return fmt.Sprintf("want %s, but YAML readers disagree about %s", s.wanted(), got)
+	}
+	if s.Instead[n.Kind] != "" {
+		got += "; " + s.Instead[n.Kind]
+	}
+	if s.Verbatim && n.Altered != "" {
+		got += "; " + n.Altered
 	}
 	return fmt.Sprintf("want %s, got %s", s.wanted(), got)
 }
@@ -287,6 +323,10 @@ func (s *Shape) checkMember(m Member, path string, ps *Problems) {
 			Check(m.Value, f.Shape, path, ps)
 			return
 		}
+	}
+	if len(m.Value.problems) > 0 {
+		Check(m.Value, &Shape{}, path, ps) // such as a merge key
+		return
 	}
 	ps.Add(m.At, path, "unknown field %s%s", Quote(m.Name), s.meant(m.Name))
 }

@@ -3,7 +3,9 @@
 package document
 
 import (
+	"bytes"
 	"fmt"
+	"sort"
 	"strconv"
 	"unicode"
 	"unicode/utf8"
@@ -65,28 +67,92 @@ func nameRune(r rune) string {
 	}
 }
 
-// scanDocument reports bytes that are not UTF-8 and characters that no document may
-// contain, before any parser sees them. A carriage return may only end a line.
-func scanDocument(data []byte, ps *Problems) {
+// A stray is a character that no document may contain, and where it is.
+type stray struct {
+	at      Position
+	message string
+}
+
+// scanDocument reports bytes that are not UTF-8, and replaces characters that no document may
+// contain with U+FFFD, before any parser sees them. placeHidden makes what contains one of
+// them invalid. A carriage return may only end a line.
+func scanDocument(data []byte, ps *Problems) ([]byte, []stray) {
+	var found []stray
+	var clean bytes.Buffer
 	at := Position{1, 1}
-	for i := 0; i < len(data) && !ps.Full(); {
+	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
+		message := ""
 		switch {
 		case r == utf8.RuneError && size == 1:
 			ps.Add(at, "", "the byte 0x%02X is not valid UTF-8", data[i])
-			return // columns are meaningless from here on
+			return data, nil // columns are meaningless from here on
 		case r == '\r' && i+1 < len(data) && data[i+1] == '\n':
 			// a Windows line end
-		case r == 0xfeff && i == 0:
-			ps.Add(at, "", "%s is not allowed: save the %s without it", nameRune(r), ps.document())
 		case r == '\r':
-			ps.Add(at, "", "a carriage return may only end a line, before a newline")
+			message = "a carriage return may only end a line, before a newline"
 		case isHidden(r):
-			ps.Add(at, "", "%s is not allowed: write it as an escape in the code that needs it", nameRune(r))
+			message = nameRune(r) + " is not allowed: write it as an escape in the code that needs it"
+		}
+		if message == "" {
+			clean.Write(data[i : i+size])
+		} else {
+			clean.WriteRune(utf8.RuneError)
+			found = append(found, stray{at, message})
 		}
 		at = at.after(r)
 		i += size
 	}
+	return clean.Bytes(), found
+}
+
+// placeHidden makes the smallest value that contains a hidden character, or that a comment
+// with one follows, Unreadable. The document is rejected if no value contains one of them,
+// if it cannot be parsed, or if there are too many.
+func placeHidden(root *Node, hidden []stray, ps *Problems) {
+	if len(hidden) == 0 {
+		return
+	}
+	var places []place
+	if len(ps.List) == 0 && len(hidden) < MaxProblems {
+		places = root.places(nil)
+	}
+	var rejected Problems
+	for _, h := range hidden {
+		i := sort.Search(len(places), func(i int) bool { return h.at.before(places[i].at) })
+		if i == 0 || places[i-1].node == root {
+			rejected.Add(h.at, "", "%s", h.message)
+			continue
+		}
+		places[i-1].node.fail(h.at, h.message)
+	}
+	if len(rejected.List) > 0 {
+		ps.List = rejected.List // a parser's complaint is about the replacement
+	}
+}
+
+// A place is where a value, or the name of its field, begins.
+type place struct {
+	at   Position
+	node *Node
+}
+
+// places adds the places of n and of everything in it to list, in the order of the document.
+func (n *Node) places(list []place) []place {
+	list = append(list, place{n.At, n})
+	for _, m := range n.Members {
+		list = append(list, place{m.At, m.Value})
+		list = m.Value.places(list)
+	}
+	for _, item := range n.Items {
+		list = item.places(list)
+	}
+	return list
+}
+
+// before reports whether p is before q.
+func (p Position) before(q Position) bool {
+	return p.Line < q.Line || p.Line == q.Line && p.Col < q.Col
 }
 
 // after returns the position after r.

@@ -40,13 +40,15 @@ var (
 
 // ShellText returns the shape of a shell text.
 func ShellText(doc string) *Shape {
-	return &Shape{Kind: Text, Max: MaxShellText, Lines: true, Doc: doc}
+	return &Shape{Kind: Text, Max: MaxShellText, Lines: true, Verbatim: true, Valid: validShellText,
+		Instead: map[Kind]string{List: "a list of words goes in argv"}, Doc: doc}
 }
 
 // Argv returns the shape of a program and its arguments.
 func Argv(doc string) *Shape {
-	return &Shape{Kind: List, Max: MaxWords, First: &Shape{Kind: Text, Max: MaxPath, Lines: true}, Valid: argvFits,
-		Items: &Shape{Kind: Text, Max: maxArgv, Lines: true, Empty: true}, Doc: doc}
+	return &Shape{Kind: List, Max: MaxWords, First: &Shape{Kind: Text, Max: MaxPath, Lines: true, Verbatim: true}, Valid: argvFits,
+		Items: &Shape{Kind: Text, Max: maxArgv, Lines: true, Empty: true, Verbatim: true, Scalar: true},
+		Want:  `a list of words such as ["go", "test"]`, Instead: map[Kind]string{Text: "shell text goes in run"}, Doc: doc}
 }
 
 // Inside returns the shape of a path relative to the workspace that does not leave it.
@@ -57,7 +59,7 @@ func Inside(doc string) *Shape {
 // Env returns the shape of environment variables, which EnvOf converts.
 func Env(doc string) *Shape {
 	return &Shape{Kind: Object, Max: MaxListed, Names: &envName, Want: "an object of environment variables",
-		Values: &Shape{Kind: Text, Max: 32 << 10, Lines: true, Empty: true}, Doc: doc}
+		Values: &Shape{Kind: Text, Max: 32 << 10, Lines: true, Empty: true, Verbatim: true, Scalar: true}, Doc: doc}
 }
 
 // Network returns the shape of a list of hosts and registries.
@@ -87,9 +89,21 @@ func ListOf(items *Shape, doc string) *Shape {
 	return &Shape{Kind: List, Max: MaxListed, Items: items, Once: true, Doc: doc}
 }
 
+// maxSeconds is the highest duration written as a number. What is more may have been meant as
+// milliseconds.
+const maxSeconds = 3600
+
 // Duration returns the shape of a duration of at most MaxTimeout, which DurationOf converts.
+// A number counts seconds.
 func Duration(doc string) *Shape {
-	return &Shape{Kind: Text, Max: 64, Pattern: duration, Want: `a duration such as "90s" or "2m"`, Doc: doc, Valid: validDuration}
+	return &Shape{Kind: Text, Max: 64, Pattern: duration, Want: `a duration such as "90s" or "2m"`, Doc: doc, Valid: validDuration,
+		Or: &Shape{Kind: Number, Low: 0.001, High: maxSeconds, Want: `a duration such as "90s" or "2m", or at most 3600 seconds as a number`}}
+}
+
+// OneOrMore returns s, a list, also for one of its items, which Texts returns.
+func OneOrMore(s *Shape) *Shape {
+	s.Or = s.Items
+	return s
 }
 
 func count(high float64, doc string) *Shape {
@@ -110,6 +124,17 @@ func argvFits(n *Node) string {
 	}
 	if total > maxArgv {
 		return fmt.Sprintf("its words are %d bytes long together; at most %d are allowed", total, maxArgv)
+	}
+	return ""
+}
+
+// validShellText refuses what surrounds a command where people show it to each other.
+func validShellText(n *Node) string {
+	switch text := strings.TrimSpace(n.Value); {
+	case strings.HasPrefix(text, "```"):
+		return "begins with a line of backticks: give only the command"
+	case strings.HasPrefix(text, "$ "):
+		return `begins with the prompt "$ ": give only the command`
 	}
 	return ""
 }
@@ -179,6 +204,9 @@ func LimitsOf(n *Node) *proposal.Limits {
 func DurationOf(n *Node) proposal.Duration {
 	if n == nil {
 		return 0
+	}
+	if n.Kind == Number {
+		return proposal.Duration(amount(n) * float64(time.Second))
 	}
 	d, err := time.ParseDuration(n.Value)
 	if err != nil {
