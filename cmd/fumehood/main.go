@@ -24,6 +24,7 @@ const (
 	exitUsage    = cli.Usage
 	exitStopped  = cli.Stopped
 	exitObserved = cli.Observed
+	exitNeutral  = cli.Neutral
 )
 
 // An invocation is one run of the program. The functions that make commands are its

@@ -167,8 +167,8 @@ func (c *invocation) sessionEnded(s *runFlags, r proposal.Report, err error) {
 	if r.Audit != nil {
 		err = errors.Join(err, report.Files{JSON: s.report, Markdown: s.markdown}.Write(r, report.Forms{Comment: s.shown}), c.exportTo(&s.export, r.Audit.File, r.Audit))
 		t := r.Totals
-		c.Note(fmt.Sprintf("session ended: %d proposed, %d denied, %d need approval, %d succeeded, %d failed; log %s, key %s",
-			t.Proposed, t.Denied, t.Asked, t.Succeeded, t.Failed, r.Audit.File, r.Audit.Key))
+		c.Note(fmt.Sprintf("session ended: %d proposed, %d denied, %d need approval, %d succeeded, %d failed%s; log %s, key %s",
+			t.Proposed, t.Denied, t.Asked, t.Succeeded, t.Failed, t.Others(), r.Audit.File, r.Audit.Key))
 	}
 	if err != nil {
 		c.WarnOf(err)

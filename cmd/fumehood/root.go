@@ -28,7 +28,8 @@ Exit codes:
   1  a command was denied, needs approval or failed
   2  the command line or the plan is invalid
   3  fumehood could not do its work; nothing (more) ran
-  4  the network was only observed, not enforced (run --observe-network)`,
+  4  the network was only observed, not enforced (run --observe-network)
+  5  neutral: commands could not run, or fail on the base of the pull request, too (run)`,
 		Example: `  fumehood demo                                    run the full pipeline on a sample pull request
   fumehood check --plan plan.yaml                  decide the commands of a plan, run nothing
   fumehood run --plan plan.yaml --workspace .      decide, run and report

@@ -10,7 +10,7 @@ const (
 	FailOnNever  = "never"  // the job is green whatever happens, even if fumehood stops with an error
 	FailOnError  = "error"  // fumehood stopped with an error, or the run was cancelled; for a job that reports: in this job
 	FailOnDenied = "denied" // as FailOnError, or a proposal was denied
-	FailOnFailed = "failed" // as FailOnDenied, or a command did not succeed; the default
+	FailOnFailed = "failed" // as FailOnDenied, or a command did not succeed for a reason that is the pull request's; the default
 	// FailOnCouldNotRun is as FailOnFailed, or a command could not run for a reason that
 	// is not the pull request's.
 	FailOnCouldNotRun = "could-not-run"
@@ -22,7 +22,7 @@ const (
 	Failure   = "failure"   // a command did not succeed
 	Denied    = "denied"    // a proposal was denied
 	Asked     = "asked"     // a proposal waits for approval
-	Neutral   = "neutral"   // a command could not run, for a reason that is not the pull request's
+	Neutral   = "neutral"   // a command could not run, or fails on the base of the pull request, too
 	Stopped   = "error"     // fumehood stopped with an error
 	Cancelled = "cancelled" // the run was cancelled before it finished
 	Skipped   = "skipped"   // there was nothing to do
@@ -40,14 +40,7 @@ type Outcome struct {
 func OutcomeOf(reports ...proposal.Report) Outcome {
 	o := Outcome{Stopped: len(reports) == 0}
 	for _, r := range reports {
-		t := proposal.Total(r.Records)
-		o.Totals.Proposed += t.Proposed
-		o.Totals.Allowed += t.Allowed
-		o.Totals.Denied += t.Denied
-		o.Totals.Asked += t.Asked
-		o.Totals.Succeeded += t.Succeeded
-		o.Totals.Failed += t.Failed
-		o.Totals.CouldNotRun += t.CouldNotRun
+		o.Totals = o.Totals.Add(proposal.Total(r.Records))
 		if r.Error != nil && r.Error.Code == "run.cancelled" {
 			o.Cancelled = true
 		} else if r.Error != nil {
@@ -67,13 +60,13 @@ func Conclude(o Outcome, failOn string) (conclusion string, fails bool) {
 		conclusion = Stopped
 	case o.Cancelled:
 		conclusion = Cancelled
-	case o.Totals.Failed > o.Totals.CouldNotRun:
+	case o.Totals.Unsuccessful() > 0:
 		conclusion = Failure
 	case o.Totals.Denied > 0:
 		conclusion = Denied
 	case o.Totals.Asked > 0:
 		conclusion = Asked
-	case o.Totals.CouldNotRun > 0:
+	case o.Totals.Neutral() > 0:
 		conclusion = Neutral
 	default:
 		conclusion = Success
@@ -93,7 +86,7 @@ func (o Outcome) fails(failOn string) bool {
 	case FailOnDenied:
 		return broken || o.Totals.Denied > 0
 	case FailOnCouldNotRun:
-		return broken || o.Totals.Denied > 0 || o.Totals.Failed > 0
+		return broken || o.Totals.Denied > 0 || o.Totals.Unsuccessful()+o.Totals.CouldNotRun > 0
 	}
-	return broken || o.Totals.Denied > 0 || o.Totals.Failed > o.Totals.CouldNotRun
+	return broken || o.Totals.Denied > 0 || o.Totals.Unsuccessful() > 0
 }

@@ -16,7 +16,8 @@ func TestConclude(t *testing.T) {
 	denied := proposal.Totals{Proposed: 2, Allowed: 1, Succeeded: 1, Denied: 1}
 	asked := proposal.Totals{Proposed: 2, Allowed: 1, Succeeded: 1, Asked: 1}
 	all := proposal.Totals{Proposed: 4, Allowed: 2, Succeeded: 1, Failed: 1, Denied: 1, Asked: 1}
-	missing := proposal.Totals{Proposed: 2, Allowed: 2, Succeeded: 1, Failed: 1, CouldNotRun: 1}
+	missing := proposal.Totals{Proposed: 2, Allowed: 2, Succeeded: 1, CouldNotRun: 1}
+	before := proposal.Totals{Proposed: 2, Allowed: 2, Succeeded: 1, FailedBefore: 1}
 	tests := []struct {
 		name       string
 		outcome    Outcome
@@ -30,8 +31,11 @@ func TestConclude(t *testing.T) {
 		{"asked", Outcome{Totals: asked}, "asked", [5]bool{}},
 		{"failed, denied and asked", Outcome{Totals: all}, "failure", [5]bool{false, false, true, true, true}},
 		{"could not run", Outcome{Totals: missing}, "neutral", [5]bool{false, false, false, false, true}},
-		{"could not run, and failed", Outcome{Totals: proposal.Totals{Proposed: 2, Allowed: 2, Failed: 2, CouldNotRun: 1}}, "failure", [5]bool{false, false, false, true, true}},
-		{"could not run, and denied", Outcome{Totals: proposal.Totals{Proposed: 2, Allowed: 1, Denied: 1, Failed: 1, CouldNotRun: 1}}, "denied", [5]bool{false, false, true, true, true}},
+		{"could not run, and failed", Outcome{Totals: proposal.Totals{Proposed: 2, Allowed: 2, Failed: 1, CouldNotRun: 1}}, "failure", [5]bool{false, false, false, true, true}},
+		{"could not run, and denied", Outcome{Totals: proposal.Totals{Proposed: 2, Allowed: 1, Denied: 1, CouldNotRun: 1}}, "denied", [5]bool{false, false, true, true, true}},
+		{"failed before", Outcome{Totals: before}, "neutral", [5]bool{}},
+		{"failed before, and failed", Outcome{Totals: before.Add(failed)}, "failure", [5]bool{false, false, false, true, true}},
+		{"not run", Outcome{Totals: proposal.Totals{Proposed: 1, Allowed: 1, NotRun: 1}}, "failure", [5]bool{false, false, false, true, true}},
 		{"stopped", Outcome{Totals: ok, Stopped: true}, "error", [5]bool{false, true, true, true, true}},
 		{"stopped and cancelled", Outcome{Totals: all, Stopped: true, Cancelled: true}, "error", [5]bool{false, true, true, true, true}},
 		{"cancelled", Outcome{Totals: failed, Cancelled: true}, "cancelled", [5]bool{false, true, true, true, true}},

@@ -173,9 +173,7 @@ func (j *Job) answers(q Request) int64 {
 
 func totalsOf(runs []PlanRun) (sum proposal.Totals) {
 	for _, l := range runs {
-		t := l.Report.Totals
-		sum = proposal.Totals{Proposed: sum.Proposed + t.Proposed, Allowed: sum.Allowed + t.Allowed, Denied: sum.Denied + t.Denied,
-			Asked: sum.Asked + t.Asked, Succeeded: sum.Succeeded + t.Succeeded, Failed: sum.Failed + t.Failed, CouldNotRun: sum.CouldNotRun + t.CouldNotRun}
+		sum = sum.Add(l.Report.Totals)
 	}
 	return sum
 }
@@ -200,12 +198,15 @@ func (r Report) shown() config.Comment {
 	return config.Comment{Detail: cmp.Or(in.CommentDetail, c.Detail), Length: cmp.Or(in.CommentLength, c.Length)}
 }
 
-// words describes an earlier result. If it is neutral, all that failed could not run.
+// words describes an earlier result. Allowed commands that neither succeeded nor failed are
+// only counted together: the comment's state has no more.
 func words(r comment.Result) string {
-	if r.Conclusion == action.Neutral {
-		return fmt.Sprintf("%s: %d succeeded, %d could not run", r.Conclusion, r.Totals.Succeeded, r.Totals.Failed)
+	t := r.Totals
+	s := fmt.Sprintf("%s: %d succeeded, %d failed", r.Conclusion, t.Succeeded, t.Failed)
+	if others := t.Allowed - t.Succeeded - t.Failed; others > 0 {
+		s += fmt.Sprintf(", %d neutral or not run", others)
 	}
-	return fmt.Sprintf("%s: %d succeeded, %d failed, %d denied, %d waiting", r.Conclusion, r.Totals.Succeeded, r.Totals.Failed, r.Totals.Denied, r.Totals.Asked)
+	return s + fmt.Sprintf(", %d denied, %d waiting", t.Denied, t.Asked)
 }
 
 // postChecks makes the check runs.

@@ -280,7 +280,7 @@ func (j *Job) readReview(ctx context.Context, a github.Artifact, q Request) (d r
 func reviewOutcome(d review.Document) (o action.Outcome) {
 	o.Totals.Failed = d.Count(review.Verified)
 	if !d.Reviewed {
-		o.Totals.Failed, o.Totals.CouldNotRun = o.Totals.Failed+1, 1
+		o.Totals.CouldNotRun = 1
 	}
 	return o
 }
@@ -291,9 +291,7 @@ func (o Outcome) sum() (sum action.Outcome) {
 		sum = sumUp(o.Runs)
 	}
 	if o.Review != nil {
-		found := reviewOutcome(*o.Review).Totals
-		sum.Totals.Failed += found.Failed
-		sum.Totals.CouldNotRun += found.CouldNotRun
+		sum.Totals = sum.Totals.Add(reviewOutcome(*o.Review).Totals)
 	}
 	return sum
 }

@@ -418,8 +418,11 @@ type Record struct {
 	// approved, which does not prove that a person did.
 	ClientApproval *ClientApproval `json:"client_approval,omitempty"`
 	// Cause is why the command could not run, if that is not the pull request's fault:
-	// see package diagnose. Such a record still counts as failed.
+	// see package diagnose.
 	Cause *Cause `json:"cause,omitempty"`
+	// Base is what the base of the pull request shows about a command that failed; nil if it
+	// was not asked: see package baseline.
+	Base *Comparison `json:"base,omitempty"`
 	// Background says that the command was proposed to run beside others, in a session.
 	Background bool `json:"background,omitempty"`
 	// Redacted counts what was replaced by markers in Proposal, Analysis and Decision.
@@ -456,6 +459,8 @@ type Report struct {
 	// Differences are how the commands of a plan left the workspace, nil if they changed no
 	// file, or the run stopped. A session's report has none: see Transfers.
 	Differences *Differences `json:"differences,omitempty"`
+	// Base is what ran on the base of the pull request; nil if nothing had to.
+	Base *BaseRun `json:"base,omitempty"`
 }
 
 // Kinds of a Transfer.
@@ -529,42 +534,85 @@ type Toolchain struct {
 	Path    string `json:"path"`              // inside
 }
 
-// Totals count Records.
+// Totals count Records by their Outcome, each once: Proposed is Allowed, Denied and Asked
+// together, and Allowed is Succeeded, Failed, CouldNotRun, FailedBefore and NotRun.
 type Totals struct {
 	Proposed  int `json:"proposed"`
 	Allowed   int `json:"allowed"` // including approved ones
 	Denied    int `json:"denied"`
 	Asked     int `json:"asked"`
 	Succeeded int `json:"succeeded"`
-	Failed    int `json:"failed"` // ran and did not succeed, or was allowed and did not run
-	// CouldNotRun counts those of Failed that Record.CouldNotRun is true for.
+	Failed    int `json:"failed"` // including cancelled ones
+	// CouldNotRun counts those that could not run for a reason that is not the pull request's.
 	CouldNotRun int `json:"could_not_run,omitempty"`
+	// FailedBefore counts those that fail on the base of the pull request in the same way.
+	FailedBefore int `json:"failed_before,omitempty"`
+	NotRun       int `json:"not_run,omitempty"` // allowed and not started
+	// AsExpected counts those of Succeeded that failed, as their proposals say.
+	AsExpected int `json:"as_expected,omitempty"`
 	// Cached counts those of Succeeded that did not run: see Result.Cached.
 	Cached int `json:"cached,omitempty"`
+}
+
+// Add returns the sums of t and other.
+func (t Totals) Add(other Totals) Totals {
+	return Totals{
+		Proposed: t.Proposed + other.Proposed, Allowed: t.Allowed + other.Allowed, Denied: t.Denied + other.Denied, Asked: t.Asked + other.Asked,
+		Succeeded: t.Succeeded + other.Succeeded, Failed: t.Failed + other.Failed, CouldNotRun: t.CouldNotRun + other.CouldNotRun,
+		FailedBefore: t.FailedBefore + other.FailedBefore, NotRun: t.NotRun + other.NotRun, AsExpected: t.AsExpected + other.AsExpected, Cached: t.Cached + other.Cached,
+	}
+}
+
+// Neutral counts the commands that did not succeed for a reason that is not the pull request's.
+func (t Totals) Neutral() int { return t.CouldNotRun + t.FailedBefore }
+
+// Unsuccessful counts the allowed commands that did not succeed for any other reason.
+func (t Totals) Unsuccessful() int { return t.Failed + t.NotRun }
+
+// Others counts in words, each after a comma, the allowed commands that neither succeeded nor
+// failed: ", 1 could not run, 2 failed before", or "".
+func (t Totals) Others() string {
+	s := ""
+	for _, other := range []struct {
+		n       int
+		outcome Outcome
+	}{{t.CouldNotRun, OutcomeCouldNotRun}, {t.FailedBefore, OutcomeFailedBefore}, {t.NotRun, OutcomeNotRun}} {
+		if other.n > 0 {
+			s += fmt.Sprintf(", %d %s", other.n, other.outcome)
+		}
+	}
+	return s
 }
 
 // Total counts records.
 func Total(records []Record) Totals {
 	t := Totals{Proposed: len(records)}
 	for _, r := range records {
-		switch {
-		case r.Runnable():
+		outcome := r.Outcome()
+		if r.Runnable() {
 			t.Allowed++
-			if r.Result != nil && r.Result.Succeeded() {
-				t.Succeeded++
-				if r.Result.Cached != nil {
-					t.Cached++
-				}
-			} else {
-				t.Failed++
-				if r.CouldNotRun() {
-					t.CouldNotRun++
-				}
-			}
-		case r.Decision.Effect == Ask:
-			t.Asked++
-		default:
+		}
+		switch outcome {
+		case OutcomeDenied:
 			t.Denied++
+		case OutcomeAsked:
+			t.Asked++
+		case OutcomeCouldNotRun:
+			t.CouldNotRun++
+		case OutcomeFailedBefore:
+			t.FailedBefore++
+		case OutcomeNotRun:
+			t.NotRun++
+		case OutcomeSucceeded:
+			t.Succeeded++
+			if r.Result.Cached != nil {
+				t.Cached++
+			}
+			if !r.Result.Succeeded() {
+				t.AsExpected++
+			}
+		default:
+			t.Failed++
 		}
 	}
 	return t

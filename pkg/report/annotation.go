@@ -36,15 +36,15 @@ const (
 
 // Annotations finds what tools report about lines of files in the kept output of
 // r's commands. It returns the reports about files, which are the pull request's
-// paths. The worst come first; more is the number left out. A command that could not run
-// says nothing about the pull request.
+// paths. The worst come first; more is the number left out. A command that could not run,
+// that fails on the base in the same way, or that fails as expected says nothing about the pull request.
 //
 // A command's output may lie. At worst, it can forge a text about a line of a file that
 // the pull request changes, with no higher level than a warning if the command succeeded.
 func Annotations(r proposal.Report, files []string) (list []Annotation, more int) {
 	found := &finds{tree: newTree(files), seen: map[Annotation]bool{}}
 	for _, rec := range r.Records {
-		if rec.Result == nil || r.Withheld != nil || rec.CouldNotRun() {
+		if rec.Result == nil || r.Withheld != nil || blameless(rec) {
 			continue
 		}
 		for _, s := range []proposal.Stream{rec.Result.Stdout, rec.Result.Stderr} {
@@ -58,6 +58,11 @@ func Annotations(r proposal.Report, files []string) (list []Annotation, more int
 	})
 	n := min(len(found.list), MaxAnnotations)
 	return found.list[:n], found.lost + len(found.list) - n
+}
+
+// blameless reports whether a command that failed says nothing about the pull request.
+func blameless(r proposal.Record) bool {
+	return kindOf(r) == unable || kindOf(r) == before || r.AsExpected()
 }
 
 var levelWords = []string{"failure", "warning", "notice"}

@@ -120,7 +120,7 @@ func TestMissingIsNeutral(t *testing.T) {
 		if want == "neutral" && strings.Contains(md, "❌") || !strings.Contains(md, "➖ <b>") {
 			t.Errorf("%s:\n%s", name, md)
 		}
-		if r.Totals.CouldNotRun == 0 || r.Totals.CouldNotRun > r.Totals.Failed {
+		if r.Totals.CouldNotRun == 0 || r.Totals.Failed > 0 && want == "neutral" {
 			t.Errorf("%s: %+v", name, r.Totals)
 		}
 	}
@@ -169,8 +169,9 @@ func TestUnmet(t *testing.T) {
 	ok, bad := ran("a", "a", proposal.Exited, 0, "", ""), ran("a", "a", proposal.Exited, 1, "", "")
 	for expect, want := range map[string][2]bool{ // of a success, of a failure
 		"all tests pass": {false, true}, "exit 0": {false, true}, "exits with code 0": {false, true}, "no errors": {false, true}, "succeeds": {false, true},
-		"TestX fails": {true, false}, "exit 1": {true, false}, "a non-zero exit code": {true, false}, "it panics": {true, false},
+		"TestX fails": {true, false}, "a non-zero exit code": {true, false}, "it panics": {true, false},
 		"one row of three fields": {}, "the test fails before and passes after": {}, "prints the failure as JSON and passes": {}, "": {},
+		"exit 1": {}, "fails: index out of range": {}, // an outcome: see proposal.Record.AsExpected
 		"no test fails": {}, "does not pass": {}, "runs without errors": {false, true},
 	} {
 		ok.Proposal.Expect, bad.Proposal.Expect = expect, expect

@@ -17,7 +17,8 @@ const maxCheck = 65535
 // The conclusion is failure if fumehood stopped, a command was denied, or an
 // allowed one did not succeed. It is action_required if the only issue is that
 // commands wait for an approval, and neutral if nothing was proposed, or if commands
-// could not run for a reason that is not the pull request's and nothing else failed.
+// could not run for a reason that is not the pull request's, or fail on its base in the same
+// way, and nothing else failed.
 //
 // It is never success for a report that is untrusted or that was not confirmed, nor if a command tried to start or to reach something that was refused,
 // policy reported a finding, the observations are incomplete, or a command was run
@@ -69,7 +70,7 @@ func (p Page) conclusion() string {
 		return "failure"
 	case counts[asked] > 0:
 		return "action_required"
-	case counts[unable] > 0:
+	case counts[unable]+counts[before] > 0:
 		return "neutral"
 	case counts[succeeded] > 0 && !p.foreign() && !p.doubted() && p.odd() == "":
 		return "success"

@@ -133,7 +133,7 @@ func (p Page) outputsOf(it item) []*output {
 // folds shows the commands that did not run for a reason that is not theirs, and those that
 // succeeded, each kind in one fold.
 func (p Page) folds(d *doc, items []item, l level) {
-	for _, k := range []kind{unable, notRun, succeeded} {
+	for _, k := range []kind{unable, before, notRun, succeeded} {
 		var list []item
 		for _, it := range items {
 			if kindOf(it.Record) == k && (k != succeeded || !notable(it.Record)) {
@@ -213,6 +213,7 @@ func cutCommand(r proposal.Record, l level) (cmd, info string, cut bool) {
 // factsOf lists what there is to know about an item, except for what is shown above it.
 func (p Page) factsOf(it item, l level) []string {
 	facts := append(reasons(it.Record, l), causeItems(it.Record, l)...)
+	facts = append(facts, baseItems(p.Parts[it.part].Report, it.Record, l)...)
 	facts = append(facts, stated(it.Record, l)...)
 	facts = append(facts, retriedItems(it.Record, l)...)
 	if hasLayer(it.Record) {
@@ -353,7 +354,7 @@ func stated(r proposal.Record, l level) []string {
 		}
 		items = append(items, "<li>"+whose+": "+code(p.Why, l.long)+"</li>")
 	}
-	if p.Expect != "" && !unmet(r) {
+	if p.Expect != "" && !unmet(r) && !unexpectedSuccess(r) {
 		items = append(items, "<li>expected: "+code(p.Expect, l.long)+"</li>")
 	}
 	if p.Cwd != "" && p.Cwd != "." && kindOf(r) != asked {

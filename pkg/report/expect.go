@@ -15,9 +15,17 @@ var (
 
 var expectsClean = pattern.New(`(?i)\b(?:no|without) (?:errors?|failures?)\b`)
 
+// unexpectedSuccess reports whether r succeeded and its proposal says that it fails.
+func unexpectedSuccess(r proposal.Record) bool {
+	return kindOf(r) == failed && r.Result.Succeeded()
+}
+
 // unmet reports whether a command ended in the opposite of what was expected. Free text is
 // only understood if it plainly says success or failure, at its beginning.
 func unmet(r proposal.Record) bool {
+	if r.Proposal.ExpectsFailure() {
+		return false // its outcome says so
+	}
 	s := r.Proposal.Expect
 	s = s[:min(len(s), 500)]
 	failure, success := expectsFailure.MatchString(s), expectsSuccess.MatchString(s)

@@ -116,6 +116,10 @@ func quoteObservations(o *proposal.Observations) *proposal.Observations {
 	return &quoted
 }
 
+// interrupted is the sandbox's detail for a command that ended because its run was
+// interrupted.
+const interrupted = "the run was interrupted"
+
 // quoteDetail does not quote the one detail that changes how a result is interpreted.
 func quoteDetail(s string) string {
 	if s == interrupted {

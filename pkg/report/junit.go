@@ -35,12 +35,12 @@ func seconds(r proposal.Record) float64 {
 func testCase(r proposal.Report, rec proposal.Record) junit.Case {
 	c := junit.Case{Name: text.Inline(rec.Proposal.ID, 100), ClassName: "fumehood"}
 	message := &junit.Message{Message: plainOutcome(rec), Type: kindWords[kindOf(rec)],
-		Text: text.Inline(shortCommand(rec), 1000) + "\n" + strings.Join(plainReason(rec), "\n") + "\n"}
+		Text: text.Inline(shortCommand(rec), 1000) + "\n" + strings.Join(append(plainReason(rec), basePlain(r, rec)...), "\n") + "\n"}
 	switch kindOf(rec) {
 	case succeeded:
 	case failed:
 		c.Failure = message
-	case asked, unable, notRun:
+	case asked, unable, before, notRun:
 		c.Skipped = &junit.Skipped{Message: message.Message}
 	default:
 		c.Error = message

@@ -41,6 +41,9 @@ func (p Page) matters(it item, l level) []string {
 	if unmet(r) {
 		lines = append(lines, "⚠️ <b>not as expected:</b> "+code(r.Proposal.Expect, l.long))
 	}
+	if unexpectedSuccess(r) {
+		lines = append(lines, "expected: "+code(r.Proposal.Expect, l.long))
+	}
 	if r.Result != nil && kindOf(r) != succeeded {
 		if r.Result.Detail != "" {
 			lines = append(lines, prose(r.Result.Detail, l.long))
@@ -49,6 +52,9 @@ func (p Page) matters(it item, l level) []string {
 			lines = append(lines, backticks(words))
 		}
 		lines = append(lines, p.shownFailures(it, l)...)
+	}
+	if words := baseWords(p.Parts[it.part].Report, r, func(s string) string { return code(s, l.short+60) }); words != "" {
+		lines = append(lines, words)
 	}
 	return lines
 }
@@ -75,7 +81,7 @@ func firstReason(r proposal.Record, l level) []string {
 // output that looks most like the cause. Everything in them is untrusted.
 func (p Page) failing(r proposal.Report, rec proposal.Record) (list []Annotation, last string) {
 	result := shownResult(r, rec)
-	if k := kindOf(rec); result == nil || k != failed && k != broken {
+	if k := kindOf(rec); result == nil || k != failed && k != broken || unexpectedSuccess(rec) {
 		return nil, ""
 	}
 	found := &finds{tree: p.tree, seen: map[Annotation]bool{}}

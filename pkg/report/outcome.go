@@ -12,44 +12,22 @@ import (
 )
 
 // A kind is a record's outcome, ordered worst first.
-type kind int
+type kind = proposal.Outcome
 
 const (
-	failed kind = iota
-	broken      // not run, because the run was cancelled
-	denied
-	asked
-	unable // could not run: see cause.go
-	notRun
-	succeeded
+	failed    = proposal.OutcomeFailed
+	broken    = proposal.OutcomeCancelled // not run, because the run was cancelled
+	denied    = proposal.OutcomeDenied
+	asked     = proposal.OutcomeAsked
+	unable    = proposal.OutcomeCouldNotRun // see cause.go
+	before    = proposal.OutcomeFailedBefore
+	notRun    = proposal.OutcomeNotRun
+	succeeded = proposal.OutcomeSucceeded
 )
 
-var kindWords = [...]string{"failed", "cancelled", "denied", "waiting for approval", "could not run", "not run", "succeeded"}
+var kindWords = [...]string{"failed", "cancelled", "denied", "waiting for approval", "could not run", "failed before", "not run", "succeeded"}
 
-// interrupted is the sandbox's detail for a command that ended because its run was
-// interrupted.
-const interrupted = "the run was interrupted"
-
-func kindOf(r proposal.Record) kind {
-	switch {
-	case r.Runnable():
-	case r.Decision.Effect == proposal.Ask:
-		return asked
-	default:
-		return denied
-	}
-	switch {
-	case r.CouldNotRun():
-		return unable
-	case r.Result == nil || r.Result.Status == proposal.NotRun:
-		return notRun
-	case r.Result.Succeeded():
-		return succeeded
-	case r.Result.Detail == interrupted:
-		return broken
-	}
-	return failed
-}
+func kindOf(r proposal.Record) kind { return r.Outcome() }
 
 func countKinds(records []proposal.Record) (counts [len(kindWords)]int) {
 	for _, r := range records {
@@ -96,7 +74,15 @@ func outcome(r proposal.Record) (mark, words string) {
 		return "➖", "could not run: " + prose(r.Cause.Reason, 120)
 	case notRun:
 		return "➖", "not" + space + "run"
+	case before:
+		if r.Base.After != "" {
+			return "➖", "not" + space + "run: needs " + code(r.Base.After, 60)
+		}
+		return "➖", failsBefore
 	case succeeded:
+		if r.AsExpected() {
+			return "✅", "fails, as expected · " + took(*r.Result)
+		}
 		if c := r.Result.Cached; c != nil {
 			return "✅", "succeeded · from" + space + "cache, run " + code(c.Run, 60)
 		}
@@ -104,6 +90,9 @@ func outcome(r proposal.Record) (mark, words string) {
 			return "✅", "from a layer"
 		}
 		return "✅", "succeeded · " + took(*r.Result)
+	}
+	if r.Result.Succeeded() {
+		return "❌", "expected a failure · " + took(*r.Result)
 	}
 	mark, words = ending(*r.Result)
 	if r.Result.Status == proposal.TimedOut {

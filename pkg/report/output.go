@@ -19,7 +19,7 @@ type output struct {
 	record  int
 	packed  bool   // the files are in an artifact, no longer where they were written
 	limit   int    // units of the whole page
-	name    string // stdout or stderr
+	name    string // stdout or stderr, also of the base
 	stream  *proposal.Stream
 	natural int // units if shown in full, at most limit
 	min     int // units of the bare label, or of everything if that is less
@@ -39,12 +39,18 @@ func measure(r *proposal.Result, record, limit int, packed bool) []*output {
 			continue
 		}
 		o.record, o.limit, o.packed = record, limit, packed
-		whole, _ := o.try(limit)
-		o.natural = min(limit, text.Units(whole))
-		o.min = min(o.natural, text.Units(o.bare()))
+		o.relabel(o.name)
 		list = append(list, o)
 	}
 	return list
+}
+
+// relabel names the stream and measures it.
+func (o *output) relabel(name string) {
+	o.name = name
+	whole, _ := o.try(o.limit)
+	o.natural = min(o.limit, text.Units(whole))
+	o.min = min(o.natural, text.Units(o.bare()))
 }
 
 // render returns the stream in at most max units, or its bare label.

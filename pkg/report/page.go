@@ -174,6 +174,7 @@ func (p Page) items(limit int) []item {
 	for i, part := range p.Parts {
 		for j, r := range part.Report.Records {
 			it := item{Record: r, part: i, index: j, layered: slices.ContainsFunc(part.Report.Records[:j], hasLayer), outputs: measure(shownResult(part.Report, r), len(list), limit, p.Artifact != "")}
+			it.outputs = append(it.outputs, baseOutputs(part.Report, r, len(list), limit, p.Artifact != "")...)
 			it.found, it.last = p.failing(part.Report, r)
 			list = append(list, it)
 		}

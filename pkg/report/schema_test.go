@@ -39,6 +39,7 @@ func schema(t *testing.T) *jsonschema.Schema {
 	}
 	s.Schema = "https://json-schema.org/draft/2020-12/schema"
 	s.Title = proposal.ReportSchema
+	s.Properties["base"].Properties["records"].Items = &jsonschema.Schema{Ref: "#/properties/records/items"}
 	s.Properties["schema"] = &jsonschema.Schema{Type: "string", Enum: []any{proposal.ReportSchema}}
 	return s
 }

@@ -28,7 +28,11 @@ func (p Page) subject(l level) string {
 	}
 	what = append(what, p.facts(len(what) == 0)...)
 	if p.wall() > 0 || len(p.records()) > 0 {
-		what = append(what, "took "+milliseconds(p.wall()))
+		took := "took " + milliseconds(p.wall())
+		if base := p.baseWall(); base > 0 {
+			took += ", of which " + milliseconds(base) + " on the base"
+		}
+		what = append(what, took)
 	}
 	if where := p.location(); where != "" {
 		what = append(what, "full output and audit log: "+where)
@@ -129,15 +133,6 @@ func (p Page) each(get func(proposal.Run) string) []string {
 
 // severalOf is several for any values.
 func severalOf[T any](values []T, show func(T) string) string {
-	var names []string
-	for _, v := range values[:min(len(values), 4)] {
-		names = append(names, show(v))
-	}
-	return several(names, asIs)
-}
-
-// several shows up to three values of a fact on which the parts should agree.
-func several(values []string, show func(string) string) string {
 	var list []string
 	for i, v := range values {
 		if i == 3 {
@@ -147,6 +142,11 @@ func several(values []string, show func(string) string) string {
 		list = append(list, show(v))
 	}
 	return strings.Join(list, ", ")
+}
+
+// several shows up to three values of a fact on which the parts should agree.
+func several(values []string, show func(string) string) string {
+	return severalOf(values, show)
 }
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -28,7 +28,7 @@ func Text(r proposal.Report) string {
 	}
 	for _, rec := range r.Records {
 		fmt.Fprintf(&b, "%-20s %-10s %s\n", plainOutcome(rec), text.Inline(rec.Proposal.ID, 40), text.Inline(shortCommand(rec), 80))
-		for _, line := range plainReason(rec) {
+		for _, line := range append(plainReason(rec), basePlain(r, rec)...) {
 			fmt.Fprintf(&b, "  %s\n", line)
 		}
 	}
@@ -47,6 +47,9 @@ func plainOutcome(r proposal.Record) string {
 }
 
 func plainEnding(r proposal.Record) string {
+	if kindOf(r) == before && r.Base.After != "" {
+		return "not run: needs " + text.Inline(r.Base.After, 60)
+	}
 	if kindOf(r) == unable {
 		return "could not run: " + text.Inline(r.Cause.Reason, 120)
 	}
@@ -56,6 +59,9 @@ func plainEnding(r proposal.Record) string {
 	if kindOf(r) != failed {
 		_, words := outcome(r)
 		return strings.ReplaceAll(words, space, " ")
+	}
+	if r.Result.Succeeded() {
+		return "expected a failure · " + milliseconds(r.Result.WallMS)
 	}
 	s := r.Result.Status.String()
 	switch r.Result.Status {
@@ -80,7 +86,7 @@ func plainReason(r proposal.Record) []string {
 	if words := r.Proposal.Earlier.Words(); words != "" {
 		lines = append(lines, words)
 	}
-	if unmet(r) {
+	if unmet(r) || unexpectedSuccess(r) {
 		lines = append(lines, "expected: "+text.Inline(r.Proposal.Expect, 300))
 	}
 	if r.Approval != nil {

@@ -78,7 +78,7 @@ func (p Page) mark() string {
 		return [...]string{endTimeUp: "⏱️", endCancelled: "🚫", endStopped: "🛑"}[end]
 	}
 	counts := countKinds(p.records())
-	for k, mark := range [...]string{failed: "❌", broken: "🚫", denied: "⛔", asked: "✋", unable: "➖", notRun: "➖"} {
+	for k, mark := range [...]string{failed: "❌", broken: "🚫", denied: "⛔", asked: "✋", unable: "➖", before: "➖", notRun: "➖"} {
 		if counts[k] > 0 {
 			return mark
 		}

@@ -35,7 +35,7 @@ func (v View) Render(r proposal.Report) string {
 	if !v.Listed {
 		b.list(r.Records)
 	}
-	for _, kinds := range [][]kind{{failed, broken}, {denied, asked}, {unable}, {notRun}, {succeeded}} {
+	for _, kinds := range [][]kind{{failed, broken}, {denied, asked}, {unable, before}, {notRun}, {succeeded}} {
 		for _, rec := range r.Records {
 			if slices.Contains(kinds, kindOf(rec)) {
 				b.details(r, rec)
@@ -73,8 +73,8 @@ func (b *screen) paint(color, s string) string {
 
 // marks and colors of the outcomes.
 var (
-	viewMarks  = [...]string{failed: "✗", broken: "✗", denied: "⛔", asked: "✋", notRun: "–", unable: "–", succeeded: "✓"}
-	viewColors = [...]string{failed: red, broken: red, denied: red, asked: yellow, notRun: dim, unable: yellow, succeeded: green}
+	viewMarks  = [...]string{failed: "✗", broken: "✗", denied: "⛔", asked: "✋", notRun: "–", unable: "–", before: "–", succeeded: "✓"}
+	viewColors = [...]string{failed: red, broken: red, denied: red, asked: yellow, notRun: dim, unable: yellow, before: yellow, succeeded: green}
 )
 
 // mark returns the mark of r's outcome, two columns wide as terminals show it.
@@ -102,6 +102,9 @@ func (b *screen) list(records []proposal.Record) {
 func (b *screen) details(r proposal.Report, rec proposal.Record) {
 	body := &screen{View: b.View}
 	for _, line := range plainReason(rec) {
+		fmt.Fprintf(body, "  %s\n", line)
+	}
+	for _, line := range basePlain(r, rec) {
 		fmt.Fprintf(body, "  %s\n", line)
 	}
 	body.alternatives(rec)

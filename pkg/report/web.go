@@ -194,7 +194,7 @@ func (w Web) model() webModel {
 }
 
 // states are the classes of the outcomes.
-var states = [...]string{failed: "bad", broken: "bad", denied: "bad", asked: "warn", unable: "warn", notRun: "none", succeeded: "good"}
+var states = [...]string{failed: "bad", broken: "bad", denied: "bad", asked: "warn", unable: "warn", before: "warn", notRun: "none", succeeded: "good"}
 
 func webCommandOf(report proposal.Report, r proposal.Record, n int, room *int) webCommand {
 	k := kindOf(r)

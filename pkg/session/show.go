@@ -139,8 +139,8 @@ func WriteList(w io.Writer, list []Info) error {
 // WriteEnded shows a summary of a session.
 func WriteEnded(w io.Writer, e Ended) error {
 	t := e.Totals
-	_, err := fmt.Fprintf(w, "session %s has ended: %d proposed, %d denied, %d need approval, %d succeeded, %d failed\nlog: %s\nkey: %s\n",
-		e.Name, t.Proposed, t.Denied, t.Asked, t.Succeeded, t.Failed, terminal.Line(e.Log), e.Key)
+	_, err := fmt.Fprintf(w, "session %s has ended: %d proposed, %d denied, %d need approval, %d succeeded, %d failed%s\nlog: %s\nkey: %s\n",
+		e.Name, t.Proposed, t.Denied, t.Asked, t.Succeeded, t.Failed, t.Others(), terminal.Line(e.Log), e.Key)
 	if err == nil && e.Error != nil {
 		_, err = fmt.Fprintf(w, "stopped: %s: %s\n", e.Error.Code, terminal.Line(e.Error.Message))
 	}

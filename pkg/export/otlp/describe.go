@@ -24,6 +24,9 @@ func runAttributes(story export.Story, dropped int) attributes {
 		a.count("fumehood.proposals.asked", int64(t.Asked))
 		a.count("fumehood.proposals.succeeded", int64(t.Succeeded))
 		a.count("fumehood.proposals.failed", int64(t.Failed))
+		a.count("fumehood.proposals.could_not_run", int64(t.CouldNotRun))
+		a.count("fumehood.proposals.failed_before", int64(t.FailedBefore))
+		a.count("fumehood.proposals.not_run", int64(t.NotRun))
 	}
 	a.text("fumehood.log.state", story.Log)
 	if story.Estimated {
@@ -45,7 +48,7 @@ func conclusion(story export.Story) string {
 		return "timeout"
 	case story.Error != nil || story.Totals == nil: // no totals: the run was cut off
 		return "error"
-	case story.Totals.Denied+story.Totals.Asked+story.Totals.Failed > 0:
+	case story.Totals.Denied+story.Totals.Asked+story.Totals.Unsuccessful() > 0:
 		return "failure"
 	}
 	return "success"

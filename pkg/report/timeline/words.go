@@ -42,7 +42,7 @@ func happened(kind string, h journal.LogEvent) string {
 		return transferred(*h.Transfer)
 	case "end":
 		t := h.Totals
-		words := fmt.Sprintf("%d proposed: %d succeeded, %d failed, %d denied, %d waiting", t.Proposed, t.Succeeded, t.Failed, t.Denied, t.Asked)
+		words := fmt.Sprintf("%d proposed: %d succeeded, %d failed%s, %d denied, %d waiting", t.Proposed, t.Succeeded, t.Failed, t.Others(), t.Denied, t.Asked)
 		if h.Error != nil {
 			words += "; stopped: " + h.Error.Code + ": " + h.Error.Message
 		}

@@ -195,7 +195,7 @@ func (h *host) ended(r proposal.Report, err error) {
 		_ = f.Close()
 	}
 	t := r.Totals
-	say("the session has ended: %d proposed, %d denied, %d succeeded, %d failed", t.Proposed, t.Denied, t.Succeeded, t.Failed)
+	say("the session has ended: %d proposed, %d denied, %d succeeded, %d failed%s", t.Proposed, t.Denied, t.Succeeded, t.Failed, t.Others())
 	if err != nil {
 		say("%v", err)
 	}

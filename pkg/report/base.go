@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// failsBefore is the outcome of a command that fails on the base of the pull request, too.
+const failsBefore = "fails before this pull request, too"
+
+// baseCommit is the short name of the base of r's pull request.
+func baseCommit(r proposal.Report) string {
+	if r.Base == nil {
+		return "the base"
+	}
+	if fullSHA.MatchString(r.Base.Commit) {
+		return r.Base.Commit[:7]
+	}
+	return text.Inline(r.Base.Commit, 40)
+}
+
+// baseWords says what the base shows about rec, a command of r that failed, or "". show makes
+// untrusted text presentable.
+func baseWords(r proposal.Report, rec proposal.Record, show func(string) string) string {
+	b := rec.Base
+	if b == nil {
+		return ""
+	}
+	on := show(baseCommit(r))
+	switch b.Verdict {
+	case proposal.BaseSame:
+		if b.After != "" {
+			return "it needs " + show(b.After) + ", which fails on " + on + ", too"
+		}
+		return "fails in the same way on " + on + tookOnBase(r, rec)
+	case proposal.BasePasses:
+		return "passes on " + on + tookOnBase(r, rec)
+	case proposal.BaseNew:
+		s := fmt.Sprintf("fails here and not on %s: %s", on, severalOf(slices.Concat(b.New, make([]string, b.Omitted)), show))
+		if b.Old > 0 {
+			s += fmt.Sprintf(" (failing on both: %d)", b.Old)
+		}
+		return s
+	case proposal.BaseDifferent:
+		return "also fails on " + on + ", but in another way: " + show(b.Why)
+	}
+	return "not compared with " + on + ": " + show(b.Why)
+}
+
+// tookOnBase returns the time that rec took on the base, as text that follows a commit.
+func tookOnBase(r proposal.Report, rec proposal.Record) string {
+	if on := onBase(r, rec); on != nil && on.Result != nil {
+		return " (" + milliseconds(on.Result.WallMS) + ")"
+	}
+	return ""
+}
+
+// onBase returns the record of rec's run on the base, or nil.
+func onBase(r proposal.Report, rec proposal.Record) *proposal.Record {
+	if r.Base == nil || rec.Base == nil {
+		return nil
+	}
+	id := proposal.BaseID(rec.Proposal.ID)
+	if i := slices.IndexFunc(r.Base.Records, func(b proposal.Record) bool { return b.Proposal.ID == id }); i >= 0 {
+		return &r.Base.Records[i]
+	}
+	return nil
+}
+
+// baseOutputs returns the outputs of rec's run on the base.
+func baseOutputs(r proposal.Report, rec proposal.Record, record, limit int, packed bool) []*output {
+	on := onBase(r, rec)
+	if on == nil {
+		return nil
+	}
+	list := measure(shownResult(r, *on), record, limit, packed)
+	for _, o := range list {
+		o.relabel("base " + o.name)
+	}
+	return list
+}
+
+// basePlain is baseWords for a terminal, as lines.
+func basePlain(r proposal.Report, rec proposal.Record) []string {
+	if words := baseWords(r, rec, func(s string) string { return text.Inline(s, 300) }); words != "" {
+		return []string{words}
+	}
+	return nil
+}
+
+// baseWall is the time that the commands on the base took, in milliseconds.
+func (p Page) baseWall() (ms int64) {
+	for _, part := range p.Parts {
+		if b := part.Report.Base; b != nil {
+			ms = max(ms, b.WallMS)
+		}
+	}
+	return ms
+}
+
+// baseItems is baseWords for a command in a fold, as items of a list.
+func baseItems(r proposal.Report, rec proposal.Record, l level) []string {
+	if kindOf(rec) != before {
+		return nil
+	}
+	return []string{"<li>" + baseWords(r, rec, func(s string) string { return code(s, l.short+60) }) + "</li>"}
+}
