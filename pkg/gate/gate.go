@@ -119,6 +119,9 @@ func (g *Gate) prepare(ctx context.Context) (err error) {
 	for _, text := range g.root.Warnings(g.tools) {
 		g.o.notice("warning: " + text)
 	}
+	if text := belowTop(g.o.Workspace); text != "" {
+		g.o.notice("warning: " + text)
+	}
 	return nil
 }
 
