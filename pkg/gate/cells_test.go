@@ -57,6 +57,10 @@ func TestCellsSurviveSweep(t *testing.T) {
 		{proposal.Proposal{Run: "./testprogram headless beat & until [ -s beat ]; do sleep 0.05; done; sleep 600 & exit 3"}, 2, "exit code 3"},
 		{proposal.Proposal{Run: "cat beat > first; sleep 0.3; cmp first beat && echo quiet"}, 0, "exit code 0; quiet"},
 		{cell("", "bash", "echo $x"), 0, "exit code 0; 40"},
+		// A program of the workspace has another grant than the code with which the shell began, and the reverse.
+		{cell("", "bash", "./testprogram print $x"), 0, "exit code 0; 40"},
+		{proposal.Proposal{Language: "bash", Code: "./testprogram print built", Context: "built"}, 0, "exit code 0; built"},
+		{proposal.Proposal{Language: "bash", Code: "basename first", Context: "built"}, 0, "exit code 0; first"},
 	} {
 		step.p.ID = fmt.Sprint("p", i)
 		r := do(t, s, step.p)

@@ -85,7 +85,7 @@ var hostFiles = []string{
 	"/etc/os-release", "/etc/debian_version", "/etc/mime.types", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
 	"/etc/ca-certificates", "/etc/java-*-openjdk", "/etc/maven", "/etc/gradle", "/etc/python3", "/etc/python3.*",
 	"/etc/perl", "/etc/magic", "/etc/protocols", "/etc/services", "/etc/terminfo", "/etc/fonts", "/etc/php",
-	"/etc/bash.bashrc.d", "/etc/gitattributes",
+	"/etc/bash.bashrc.d", "/etc/gitattributes", "/etc/matplotlibrc",
 }
 
 // rootLinks are directories that are links into /usr on a merged-/usr host and real
@@ -154,6 +154,9 @@ func (r Root) shows(path string) bool {
 	return linked
 }
 
+// workspaceGit is git's configuration for the workspace's own repository.
+const workspaceGit = "/etc/fumehood/gitconfig-workspace"
+
 // generated returns the files that programs expect and that must not be the host's.
 func generated() map[string][]byte {
 	return map[string][]byte{
@@ -166,7 +169,11 @@ func generated() map[string][]byte {
 		"/etc/nsswitch.conf": []byte("passwd: files\ngroup: files\nhosts: files dns\n"),
 		// Debian's start script of Chromium reads every file here and fails without one.
 		"/etc/chromium.d/fumehood": []byte("# there is no message bus\nexport DBUS_SYSTEM_BUS_ADDRESS=disabled: DBUS_SESSION_BUS_ADDRESS=disabled:\n"),
-		"/etc/gitconfig":           []byte("[safe]\n\tdirectory = /workspace\n[core]\n\tcheckStat = minimal\n\ttrustctime = false\n\thooksPath = /dev/null\n\tfsmonitor = false\n[user]\n\tname = fumehood\n\temail = fumehood@localhost\n[protocol \"ext\"]\n\tallow = never\n"),
+		// The hooks of the workspace's repository and its submodules do not run. Those of repositories
+		// that tests make do.
+		workspaceGit: []byte("[core]\n\thooksPath = /dev/null\n"),
+		"/etc/gitconfig": []byte("[safe]\n\tdirectory = /workspace\n[core]\n\tcheckStat = minimal\n\ttrustctime = false\n\tfsmonitor = false\n[user]\n\tname = fumehood\n\temail = fumehood@localhost\n[protocol \"ext\"]\n\tallow = never\n" +
+			"[includeIf \"gitdir:/workspace/.git\"]\n\tpath = " + workspaceGit + "\n[includeIf \"gitdir:/workspace/.git/\"]\n\tpath = " + workspaceGit + "\n"),
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/pkg/interpreter"
 	"github.com/fumehood/fumehood/pkg/monitor"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox/control"
@@ -267,11 +268,23 @@ func (c *command) env() []string {
 	return list
 }
 
+// guard returns the guard's variables, if the command has them. The shell of a context has them
+// whatever its first code was granted: it keeps its environment for all later code, and only
+// one that all code has can be compared with what its programs get.
 func (c *command) guard() map[string]string {
-	if slices.Contains(c.x.Grant.Exec, proposal.ExecBuilt) {
+	if slices.Contains(c.x.Grant.Exec, proposal.ExecBuilt) && !c.inShell() {
 		return nil
 	}
 	return c.s.o.Guard
+}
+
+// inShell reports whether the command is code for the shell of a context.
+func (c *command) inShell() bool {
+	if c.x.Cell == nil {
+		return false
+	}
+	language, _ := interpreter.LanguageOf(c.x.Cell.Language)
+	return language == interpreter.Bash
 }
 
 // fixedEnv returns what no grant changes. The locale is fixed for shell text, because

@@ -98,7 +98,7 @@ type Options struct {
 	Layer *os.File
 	Env   map[string]string
 	// Guard are variables for commands without the grant "built", which run none of the
-	// repository's code. No grant changes them.
+	// repository's code, and for the shells of contexts. No grant changes them.
 	Guard map[string]string
 
 	// Netns is the path of a network namespace, a gateway's, whose devices, addresses and
