@@ -334,7 +334,7 @@ func TestE2EBotApprove(t *testing.T) {
 	want(t, "comment", w.comment().Body, "trigger.", command)
 
 	for body, answer := range map[string]string{
-		"/fumehood approve": "requires the digits", "/fumehood approve " + w.head[:12]: "other commands wait",
+		"/fumehood approve": "requires the digits", "/fumehood approve " + w.head[:12]: "no commands that wait",
 	} {
 		w.later()
 		if s = w.ask("Codertocat", body); s.outputs["allowed"] != "0" {
@@ -406,7 +406,7 @@ func TestE2EBotApproveReplacedWhileReading(t *testing.T) {
 	if now == read {
 		t.Errorf("both plans have the command %q", now)
 	}
-	want(t, "comment", w.notice(), "other commands wait", "`"+now+"`")
+	want(t, "comment", w.notice(), "no commands that wait", "`"+now+"`")
 	w.later()
 	s = w.ask("Codertocat", now, "INPUT_PHASE=trigger")
 	if s.outputs["run"] != "true" || !strings.Contains(s.outputs["request"], "greet.sh") {

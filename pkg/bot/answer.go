@@ -49,8 +49,12 @@ func (p *Problem) Markdown() string {
 		b.WriteString(": " + code(p.Text, shortText))
 	}
 	b.WriteString("\n")
-	if p.Write != "" {
-		fmt.Fprintf(&b, "\n%s, write in a new comment: %s\n", p.Purpose, code(p.Write, shortText))
+	if len(p.Write) > 0 {
+		var commands []string
+		for _, w := range p.Write {
+			commands = append(commands, code(w, shortText))
+		}
+		fmt.Fprintf(&b, "\n%s, write in a new comment: %s\n", p.Purpose, strings.Join(commands, " or "))
 	}
 	if p.Usage {
 		b.WriteString("\n" + usage)

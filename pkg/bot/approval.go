@@ -76,25 +76,45 @@ type Approver struct {
 	Created time.Time // from the API
 }
 
+// Choose returns the number of the question that c's digits name, of those that a comment shows.
+// Without one, the Problem has the commands that approve what waits now.
+func Choose(shown []Asked, c Command) (int, *Problem) {
+	p := &Problem{Purpose: "Review the commands that wait now. To approve them"}
+	for i, a := range shown {
+		digest := a.Digest()
+		if digest == "" {
+			continue
+		}
+		if approvalDigits.MatchString(c.Digits) && strings.HasPrefix(digest, c.Digits) {
+			return i, nil
+		}
+		p.Write = append(p.Write, ApproveCommand(a.Digits()))
+	}
+	switch {
+	case len(p.Write) == 0:
+		return -1, &Problem{Message: "nothing is waiting for approval"}
+	case c.Digits == "":
+		p.Message = "approve requires the digits that are shown beside the commands"
+	default:
+		p.Message, p.Text = "no commands that wait for approval now have these digits", c.Digits
+	}
+	return -1, p
+}
+
 // Approve makes the Approvals that c, which was read from by's comment, gives to the plans of
 // shown, in their order. shown is what the comment shows, and now what would run: the pull
 // request's commit and the policy from the API, and the plans that were uploaded.
 //
-// It refuses unless the command has the first digits of shown's digest and now is the same as
-// shown: a person approves what they have seen. The Problem has the command to write. Policy
-// decides whether by may approve.
+// It refuses unless c names shown, and now is the same as shown: a person approves what they have
+// seen. The Problem has the command to write. Policy decides whether by may approve.
 func Approve(shown, now Asked, c Command, by Approver) ([]proposal.Approval, *Problem) {
-	want := shown.Digest()
-	switch {
-	case c.Name != "approve":
+	if c.Name != "approve" {
 		return nil, &Problem{Message: "the comment is not an approval"}
-	case want == "":
-		return nil, &Problem{Message: "nothing is waiting for approval"}
-	case !approvalDigits.MatchString(c.Digits):
-		return nil, shown.problem("approve requires the digits that are shown beside the commands", "")
-	case !strings.HasPrefix(want, c.Digits):
-		return nil, shown.problem("other commands wait for approval now than those with these digits", c.Digits)
-	case by.ID <= 0 || by.Created.IsZero():
+	}
+	if _, p := Choose([]Asked{shown}, c); p != nil {
+		return nil, p
+	}
+	if by.ID <= 0 || by.Created.IsZero() {
 		return nil, &Problem{Message: "the author or the time of the approval is unknown"}
 	}
 	if p := void(shown, now); p != nil {
@@ -106,11 +126,6 @@ func Approve(shown, now Asked, c Command, by Approver) ([]proposal.Approval, *Pr
 			HeadSHA: shown.HeadSHA, PlanDigest: p.PlanDigest, Policy: p.Policy})
 	}
 	return approvals, nil
-}
-
-// problem is about an approval that does not name a. Its author has to read what waits now.
-func (a Asked) problem(message, untrusted string) *Problem {
-	return &Problem{Message: message, Text: untrusted, Purpose: "Review the commands that wait now. To approve them", Write: ApproveCommand(a.Digits())}
 }
 
 // void returns a Problem unless now is exactly what was shown. It names what has changed.
@@ -139,7 +154,7 @@ func void(shown, now Asked) *Problem {
 // Changed returns the Problem that an approval is void, because of what has changed since the
 // comment was written.
 func Changed(what string) *Problem {
-	return &Problem{Message: "the approval is void: " + what, Purpose: "To decide the plan again and see what waits then", Write: rerunCommand}
+	return &Problem{Message: "the approval is void: " + what, Purpose: "To decide the plan again and see what waits then", Write: []string{rerunCommand}}
 }
 
 var digest = pattern.New(`^(sha256:)?[0-9a-f]{12,64}$`)

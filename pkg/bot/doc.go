@@ -71,7 +71,8 @@ type Problem struct {
 	Message string // trusted
 	Text    string // the text that it is about; untrusted, may be ""
 	Line    int    // in the comment, from 1; 0 if it is not about a line
-	Write   string // the command to write instead, may be ""; trusted, as is Purpose, which says what for
+	// Write are the commands any of which to write instead, and Purpose says what for; trusted.
+	Write   []string
 	Purpose string
 	// Usage says that the answer should list the commands.
 	Usage bool

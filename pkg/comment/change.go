@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/github"
@@ -29,8 +28,8 @@ type Notice struct {
 // Results are the results of one run.
 type Results struct {
 	Result // totals above 100,000 are stored as 100,000
-	// Pending are approved together. If one is out of bounds, or if there are more than
-	// MaxPending, none is kept, and so none can be approved.
+	// Pending are kept up to MaxPending. Entries that are out of bounds are dropped
+	// and so cannot be approved; Outcome.State has those that are kept.
 	Pending []Pending
 	// Body renders the results. It must not contain a line of the comment's own
 	// format; such a line is escaped.
@@ -125,11 +124,13 @@ func (r Results) bounded() Results {
 	for _, n := range []*int{&t.Proposed, &t.Allowed, &t.Denied, &t.Asked, &t.Succeeded, &t.Failed} {
 		*n = min(*n, maxCount)
 	}
-	bad := func(p Pending) bool { return p.check() != nil }
-	if len(r.Pending) > MaxPending || slices.ContainsFunc(r.Pending, bad) {
-		r.Pending = nil
+	var kept []Pending
+	for _, p := range r.Pending {
+		if p.check() == nil && len(kept) < MaxPending {
+			kept = append(kept, p)
+		}
 	}
-	r.Body = cached(r.Body)
+	r.Pending, r.Body = kept, cached(r.Body)
 	return r
 }
 

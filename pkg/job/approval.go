@@ -47,32 +47,51 @@ func findWaiting(waits []comment.Pending, runs []PlanRun) []int {
 	return found
 }
 
-// askedOf is what the state of a comment shows as waiting. Approvals of plans that were shown
-// together are given together, so that one nonce is that of all.
-func askedOf(head string, waits []comment.Pending) bot.Asked {
-	asked := bot.Asked{HeadSHA: head}
-	for _, p := range waits {
-		if asked.Nonce == "" {
-			asked.Nonce = p.Nonce
+// A question is what a person is asked to approve together: plans that were shown at one time.
+type question struct {
+	head  string // the commit
+	waits []comment.Pending
+}
+
+// questionsOf are what the comment s asks.
+func questionsOf(s comment.State) (list []question) {
+	for _, p := range s.Pending {
+		i := slices.IndexFunc(list, func(q question) bool { return q.waits[0].Nonce == p.Nonce })
+		if i < 0 {
+			i, list = len(list), append(list, question{head: s.Result.Head})
 		}
-		if p.Nonce != asked.Nonce {
-			return bot.Asked{}
-		}
+		list[i].waits = append(list[i].waits, p)
+	}
+	return list
+}
+
+func (q question) asked() bot.Asked {
+	asked := bot.Asked{HeadSHA: q.head}
+	for _, p := range q.waits {
+		asked.Nonce = p.Nonce
 		asked.Plans = append(asked.Plans, bot.AskedPlan{Name: p.Name, PlanDigest: p.PlanDigest, Policy: p.Policy})
 	}
 	return asked
 }
 
-// approve plans all that the comment s shows as waiting, each with the approval that c gives to
+// approve plans all that waits of the question that c names, each with the approval that c gives to
 // it. It refuses if the commit, policy, working directory, artifact or plan of any has changed
-// since.
-func approve(c bot.Command, s comment.State, runs []PlanRun, now current) ([]Planned, *bot.Problem) {
-	shown := askedOf(s.Result.Head, s.Pending)
+// since the comment was written.
+func approve(c bot.Command, questions []question, runs []PlanRun, now current) ([]Planned, *bot.Problem) {
+	var all []bot.Asked
+	for _, q := range questions {
+		all = append(all, q.asked())
+	}
+	chosen, problem := bot.Choose(all, c)
+	if problem != nil {
+		return nil, problem
+	}
+	shown, waiting := all[chosen], questions[chosen].waits
 	present := bot.Asked{Nonce: shown.Nonce, HeadSHA: now.head}
 	var plans []Planned
 	var replaced *bot.Problem
-	for n, i := range findWaiting(s.Pending, runs) {
-		waits := s.Pending[n]
+	for n, i := range findWaiting(waiting, runs) {
+		waits := waiting[n]
 		asked := bot.AskedPlan{Name: waits.Name, Policy: now.policy}
 		if i >= 0 {
 			// The digest of a plan that cannot be read is "", which no approval covers.

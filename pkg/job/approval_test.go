@@ -40,7 +40,7 @@ type given struct {
 }
 
 func (g *given) approve() ([]Planned, *bot.Problem) {
-	return approve(g.command, g.state, g.runs, g.now)
+	return approve(g.command, questionsOf(g.state), g.runs, g.now)
 }
 
 // lintPlan is a second plan that waits.
@@ -66,7 +66,7 @@ func validApproval(t *testing.T) given {
 			approver: bot.Approver{Login: "mona", ID: 9, URL: "https://github.example/1", Created: noon}},
 	}
 	g.show(t, "NONCE", 5, document, lintPlan)
-	g.command = bot.Command{Name: "approve", Digits: askedOf(sha, g.state.Pending).Digits()}
+	g.command = bot.Command{Name: "approve", Digits: questionsOf(g.state)[0].asked().Digits()}
 	return g
 }
 
@@ -94,7 +94,7 @@ func TestApprove(t *testing.T) {
 		"the runs in another order": {func(g *given) { g.runs[0], g.runs[1] = g.runs[1], g.runs[0] }, ""},
 		"another run beside":        {func(g *given) { g.runs = append(g.runs, PlanRun{document: []byte(document)}) }, ""},
 		"no digits":                 {func(g *given) { g.command.Digits = "" }, "requires the digits"},
-		"the commit's digits":       {func(g *given) { g.command.Digits = sha[:12] }, "other commands wait"},
+		"the commit's digits":       {func(g *given) { g.command.Digits = sha[:12] }, "no commands that wait"},
 		"the head moved":            {func(g *given) { g.now.head = otherSHA }, "the commit has changed"},
 		"an unknown approver":       {func(g *given) { g.now.approver.ID = 0 }, "the author or the time of the approval"},
 		"the artifact replaced":     {func(g *given) { g.runs[0].artifact.id = 6 }, "the artifact has been replaced"},
@@ -107,7 +107,7 @@ func TestApprove(t *testing.T) {
 		"a policy that is unknown":  {func(g *given) { g.now.policy = "" }, "the policy has changed"},
 		"nothing waits":             {func(g *given) { g.state.Pending = nil }, "nothing is waiting"},
 		"an older release's":        {func(g *given) { g.state.Pending[0].Nonce, g.state.Pending[1].Nonce = "", "" }, "nothing is waiting"},
-		"two questions":             {func(g *given) { g.state.Pending[1].Nonce = "OTHER" }, "nothing is waiting"},
+		"two questions":             {func(g *given) { g.state.Pending[1].Nonce = "OTHER" }, "no commands that wait"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := validApproval(t)
@@ -145,11 +145,11 @@ func TestApproveReplacedWhileReading(t *testing.T) {
 			g := validApproval(t)
 			replace(t, &g)
 			plans, problem := g.approve()
-			next := bot.ApproveCommand(askedOf(sha, g.state.Pending).Digits())
-			if plans != nil || problem == nil || problem.Write != next || strings.Contains(next, g.command.Digits) || !strings.Contains(problem.Message, "other commands wait") {
+			next := bot.ApproveCommand(questionsOf(g.state)[0].asked().Digits())
+			if plans != nil || problem == nil || !slices.Equal(problem.Write, []string{next}) || strings.Contains(next, g.command.Digits) || !strings.Contains(problem.Message, "no commands that wait") {
 				t.Fatalf("%+v, %+v; want the command %q", plans, problem, next)
 			}
-			g.command, _, _ = bot.Read(problem.Write)
+			g.command, _, _ = bot.Read(problem.Write[0])
 			if plans, problem := g.approve(); problem != nil || len(plans) != len(g.state.Pending) {
 				t.Errorf("the command that was shown approves nothing: %+v, %+v", plans, problem)
 			}

@@ -289,7 +289,7 @@ func (r Report) page() report.Page {
 	}
 	switch {
 	case len(r.pending()) > 0:
-		p.Pending = &report.Pending{Command: bot.ApproveCommand(askedOf(r.Outcome.Request.Head, r.pending()).Digits())}
+		p.Pending = &report.Pending{Command: bot.ApproveCommand(question{r.Outcome.Request.Head, r.pending()}.asked().Digits())}
 	case len(r.waiting()) > 0:
 		p.Notices = append(p.Notices, report.Unaskable())
 	}

@@ -285,7 +285,7 @@ func (t Trigger) repeat(ctx context.Context, engine *policy.Engine, c bot.Comman
 	}
 	if c.Name == "approve" {
 		now := current{approver: t.approver(), head: t.Task.PR.Head.SHA, policy: engine.Digest(), cwd: t.Job.cwd()}
-		plans, problem := approve(c, s, runs, now)
+		plans, problem := approve(c, questionsOf(s), runs, now)
 		return plans, problem, nil
 	}
 	var plans []Planned
