@@ -13,9 +13,11 @@ import (
 )
 
 // reusable are the workflows that other repositories call, by the example that each is made
-// from, with its secret.
-var reusable = []struct{ example, secret string }{
-	{"fumehood.yml", ""}, {"fumehood-report.yml", ""}, {"sharded.yml", ""}, {"bot.yml", ""}, {"review-claude.yml", "ANTHROPIC_API_KEY"}, {"review-codex.yml", "OPENAI_API_KEY"},
+// from, with its secret, and the input by which several calls in one workflow differ.
+var reusable = []struct{ example, secret, differ string }{
+	{example: "fumehood.yml", differ: `name: {type: string, default: "", description: "different in each of several calls in one workflow"}`},
+	{example: "sharded.yml", differ: `artifact: {type: string, default: fumehood, description: "different in each of several calls in one workflow; none begins with another"}`},
+	{example: "fumehood-report.yml"}, {example: "bot.yml"}, {example: "review-claude.yml", secret: "ANTHROPIC_API_KEY"}, {example: "review-codex.yml", secret: "OPENAI_API_KEY"},
 }
 
 // inputsOfCall are the inputs of a reusable workflow, which all of its steps with fumehood get.
@@ -52,9 +54,14 @@ func TestReusableWorkflows(t *testing.T) {
 			on += fmt.Sprintf("    secrets:\n      %s: {required: true}\n", r.secret)
 		}
 		with := ""
-		for line := range strings.Lines(inputsOfCall) {
-			name, _, _ := strings.Cut(strings.TrimSpace(line), ":")
-			with += "          " + name + ": ${{ inputs." + name + " }}\n"
+		for line := range strings.Lines(inputsOfCall + r.differ) {
+			if name, _, has := strings.Cut(strings.TrimSpace(line), ":"); has {
+				with += "          " + name + ": ${{ inputs." + name + " }}\n"
+			}
+		}
+		if name, _, has := strings.Cut(r.differ, ":"); has {
+			on += "      " + r.differ + "\n"
+			jobs = strings.Replace(jobs, "group: fumehood-", "group: fumehood-${{ inputs."+name+" }}-", 1)
 		}
 		var b strings.Builder
 		fmt.Fprintf(&b, "# Made from .github/examples/%s by the test TestReusableWorkflows, for other repositories to call: see\n# .github/examples/organization.yml.\n#\n%s\nname: call %s\non:\n%s\npermissions: {}\n", r.example, comment, strings.TrimSuffix(r.example, ".yml"), on)
