@@ -81,6 +81,7 @@ const closed = document + `
   - {id: hooks, run: git config --get core.hooksPath}
   - {id: host, run: cat /etc/shadow}
   - {id: own-hooks, run: ./task hooks}
+  - {id: bytes, run: ./task bytes; wc -c *.bytes | cut -c1; timeout 9 wc -c *.bytes}
   - {id: local, run: getent ahosts api.localhost | grep -cw 127.0.0.1}
 `
 
@@ -109,7 +110,7 @@ func TestClosed(t *testing.T) {
 	}
 	checkFetch(t, records["fetch"].Result)
 	checkLeak(t, report, records["leak"].Result)
-	for id, want := range map[string]string{"environment": "0\n", "hooks": "/dev/null\n", "local": "3\n", "own-hooks": "hook in /tmp\n"} {
+	for id, want := range map[string]string{"environment": "0\n", "hooks": "/dev/null\n", "local": "3\n", "bytes": "2\n", "own-hooks": "hook in /tmp\n"} {
 		if r := records[id].Result; r == nil || string(r.Stdout.Head) != want {
 			t.Errorf("%s: %+v, want %q", id, r, want)
 		}

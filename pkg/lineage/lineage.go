@@ -37,7 +37,8 @@
 // differ, as if they had been proposed on their own: words known only at run time,
 // programs that the text never names, programs under another name. An inner shell or
 // launcher that is allowed this way is analyzed as a separate text. What is not allowed
-// fails with EACCES. A person's approval of the text covers the rules that asked for
+// fails with EACCES. Arguments are bytes: those that are not UTF-8 are escaped for policy, one
+// character each (proposal.EscapeBytes), but refused beside code, whose reading may differ. A person's approval of the text covers the rules that asked for
 // it, and no others.
 //
 // # What it does not protect against
@@ -53,6 +54,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -253,6 +255,10 @@ func (g *Gate) decide(ctx context.Context, c *running, t *text, x proposal.Exec,
 		if len(a.Unknowns) > 0 {
 			return t.refused(x, d, RuleUnreadable, a.Unknowns[0].Message, a.Unknowns[0].Hint), nil
 		}
+		if hasOtherBytes(x.Whole) && (len(a.Snippets) > 0 || a.Commands[0].StartsText()) {
+			return t.refused(x, d, RuleUnreadable, "it has code, or starts a program, and an argument with bytes that are not UTF-8",
+				"start the program itself, with such bytes only in names of files"), nil
+		}
 		answer, err := g.Start(ctx, p, a)
 		if err != nil {
 			return proposal.ExecDecision{}, err
@@ -312,7 +318,10 @@ func (c *running) against(answer proposal.Decision) *proposal.Reason {
 // grants, and the analysis of it.
 func (g *Gate) proposed(p proposal.Proposal, t *text, name string, x proposal.Exec) (proposal.Proposal, proposal.Analysis) {
 	p.Run, p.Code, p.Language, p.Stdin, p.Outputs, p.Needs = "", "", "", "", nil, nil
-	p.Argv = append([]string{name}, x.Whole[min(1, len(x.Whole)):]...)
+	p.Argv = []string{name}
+	for _, word := range x.Whole[min(1, len(x.Whole)):] {
+		p.Argv = append(p.Argv, proposal.EscapeBytes(word))
+	}
 	p.Cwd = x.Cwd
 	a := g.Analyze(p)
 	if len(a.Unknowns) == 0 && len(a.Commands) == 0 {
@@ -324,6 +333,11 @@ func (g *Gate) proposed(p proposal.Proposal, t *text, name string, x proposal.Ex
 		first.StdinFrom = t.stdin(x)
 	}
 	return p, a
+}
+
+// hasOtherBytes reports whether a word has bytes that EscapeBytes changes.
+func hasOtherBytes(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return proposal.EscapeBytes(w) != w })
 }
 
 func predicted(d proposal.ExecDecision, lineage uint32) proposal.ExecDecision {

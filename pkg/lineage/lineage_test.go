@@ -163,6 +163,11 @@ func TestJudge(t *testing.T) {
 		{name: "with another word", exec: script("/usr/bin/npm", "/usr/lib/npm-cli.js", "-evil"), start: "refused", rule: "r.evil"},
 		{name: "by its path", exec: script("/usr/bin/which", "/usr/bin/which.debianutils", "ls"), start: "decided"},
 		{name: "found elsewhere than in PATH", exec: script("/tmp/npm", "/tmp/npm", "test"), start: "decided"},
+		{name: "a name in other bytes", exec: started("tar", "caf\xe9"), start: "decided"},
+		{name: "other bytes in an option", exec: started("tar", "-evil\xe9"), start: "decided"},
+		{name: "other bytes beside an option", exec: started("tar", "caf\xe9", "-evil"), start: "refused", rule: "r.evil", message: "with the words"},
+		{name: "other bytes for an inner shell", exec: started("sh", "-c", "caf\xe9"), start: "refused", rule: RuleUnreadable, message: "not UTF-8"},
+		{name: "text that looks escaped for one", exec: started("sh", "-c", "caf\u28e9"), start: "refused", rule: RuleUnreadable, message: "not UTF-8"},
 		{name: "no words at all", exec: with(started("go", "test"), func(x *proposal.Exec) { x.Whole = nil }), start: "decided"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -324,5 +329,23 @@ func TestFilesAreAskedOnce(t *testing.T) {
 	}
 	if asked != 7 {
 		t.Errorf("an answer that may not be used again was")
+	}
+}
+
+// Policy never gets the same text for two different arguments.
+func TestOtherBytesAreDistinct(t *testing.T) {
+	var got []string
+	g := gated(t, command("tar", "*"))
+	g.Analyze = func(p proposal.Proposal) proposal.Analysis {
+		got = append(got, p.Argv[1])
+		return proposal.Analysis{Commands: []proposal.Command{command(p.Argv...)}}
+	}
+	for _, word := range []string{"caf\xe9", "caf\u28e9", "caf\uFFFD", "café"} {
+		if _, err := g.Judge(t.Context(), started("tar", word)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"caf\u28e9", "caf\u28e2\u28a3\u28a9", "caf\uFFFD", "café"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -43,7 +43,7 @@ var shellsOwn = map[string]bool{"PWD": true, "OLDPWD": true, "SHLVL": true, "_":
 func (c *Command) changed(vars []string) []proposal.Assign {
 	var list []proposal.Assign
 	differs := func(name, value string) {
-		list = append(list, proposal.Assign{Name: plain(name), Value: proposal.Word{Value: plain(value), Static: true}, Exported: true})
+		list = append(list, proposal.Assign{Name: plain(name), Value: proposal.Word{Value: proposal.EscapeBytes(value), Static: true}, Exported: true})
 	}
 	seen := make(map[string]bool, len(vars))
 	for _, v := range vars {

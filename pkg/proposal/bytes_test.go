@@ -2,17 +2,48 @@
 
 package proposal
 
-import "testing"
+import (
+	"testing"
+	"unicode/utf8"
+)
 
-func TestParseBytes(t *testing.T) {
-	for text, want := range map[string]Bytes{"1": 1, "4096": 4096, "512MiB": 512 * MiB, "2 GB": 2e9, "1TiB": MaxBytes, "5B": 5} {
-		if got, err := ParseBytes(text); got != want || err != nil {
-			t.Errorf("%q: %d, %v", text, got, err)
+func TestEscapeBytes(t *testing.T) {
+	for word, want := range map[string]string{
+		"":                 "",
+		"café.txt":         "café.txt",
+		"\uFFFD":           "\uFFFD",
+		"caf\xe9.txt":      "caf\u28e9.txt",
+		"\xff-x":           "\u28ff-x",
+		"\xe2\xa3":         "\u28e2\u28a3", // a part of a character
+		"\u28e9":           "\u28e2\u28a3\u28a9",
+		"caf\xe9 \u28e9 é": "caf\u28e9 \u28e2\u28a3\u28a9 é",
+		"\xed\xa0\x80":     "\u28ed\u28a0\u2880", // a surrogate
+	} {
+		if got := EscapeBytes(word); got != want {
+			t.Errorf("%q: got %q, want %q", word, got, want)
 		}
 	}
-	for _, text := range []string{"", "0", "-1", "01", "1.5GB", "1 XB", "2TiB", "9999999999999TiB", "99999999999999", "1GiB ", " 1", "1GiB\n"} {
-		if got, err := ParseBytes(text); err == nil {
-			t.Errorf("%q is %d", text, got)
+}
+
+// unescape is the inverse of EscapeBytes: that there is one shows that no two words have one text.
+func unescape(text string) string {
+	var word []byte
+	for _, r := range text {
+		if isEscape(r) {
+			word = append(word, byte(r-firstEscape))
+		} else {
+			word = utf8.AppendRune(word, r)
 		}
 	}
+	return string(word)
+}
+
+func FuzzEscapeBytes(f *testing.F) {
+	f.Add("caf\xe9 \u28e9 \xe2\xa3\xa9")
+	f.Fuzz(func(t *testing.T, word string) {
+		text := EscapeBytes(word)
+		if !utf8.ValidString(text) || unescape(text) != word {
+			t.Errorf("%q: %q, back %q", word, text, unescape(text))
+		}
+	})
 }
