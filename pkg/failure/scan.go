@@ -155,3 +155,40 @@ func match(form *pattern.Pattern, has, line string) []string {
 	}
 	return form.FindStringSubmatch(line)
 }
+
+// last returns the index of the last line that is one of a kind, or -1.
+func (s *scan) last(isIt func(trimmed string) bool) int {
+	for i := len(s.lines) - 1; i >= 0; i-- {
+		if isIt(strings.TrimSpace(s.lines[i])) {
+			return i
+		}
+	}
+	return -1
+}
+
+// name returns the path in the workspace of a file that a tool names, or the name.
+func (s *scan) name(name string) string {
+	if f, ok := s.resolve(place{name: name, row: 1}); ok {
+		return f.File
+	}
+	return name
+}
+
+// inner reads lines that are a part of the output, with the readers of tools and
+// exceptions, and returns the first report of the best rank.
+func (s *scan) inner(lines []string) (proposal.Diagnostic, bool) {
+	part := &scan{Options: s.Options, lines: lines}
+	for _, r := range nested {
+		r.read(part)
+	}
+	best := -1
+	for i, r := range part.found {
+		if r.Level == Error && (best < 0 || r.rank < part.found[best].rank) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return proposal.Diagnostic{}, false
+	}
+	return part.found[best].Diagnostic, true
+}
