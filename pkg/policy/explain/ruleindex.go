@@ -5,14 +5,12 @@ package explain
 import (
 	"path"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/policy"
-	"github.com/fumehood/fumehood/pkg/policy/facts"
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
@@ -22,26 +20,24 @@ type ruleIndex struct {
 	layer policy.Loaded
 	mu    sync.Mutex
 	files map[string][]definition
-	words map[string]map[string]bool // of the examples of each file
 }
 
 // A definition is one rule of a set with a meaning.
 type definition struct {
-	layer    policy.Loaded
-	point    string
-	set      string
-	id       string // ends in a dot if the rule has several
-	title    string
-	file     string
-	row      int
-	match    []string
-	notMatch []string
-	rule     *ast.Rule // as written, not compiled
-	imports  []*ast.Import
+	layer   policy.Loaded
+	point   string
+	set     string
+	id      string // ends in a dot if the rule has several
+	title   string
+	file    string
+	row     int
+	match   []string
+	rule    *ast.Rule // as written, not compiled
+	imports []*ast.Import
 }
 
 func newRuleIndex(l policy.Loaded) *ruleIndex {
-	return &ruleIndex{layer: l, files: map[string][]definition{}, words: map[string]map[string]bool{}}
+	return &ruleIndex{layer: l, files: map[string][]definition{}}
 }
 
 // about returns the definitions in the files that interest selects.
@@ -82,7 +78,7 @@ func (b *ruleIndex) definitions(f policy.File) []definition {
 		d := definition{layer: b.layer, point: point, set: module.RuleName(r), id: idOf(r), file: f.Name, row: r.Location.Row, rule: r, imports: m.Imports}
 		d.annotate(r.Annotations)
 		if before, ok := last[d.set+d.id]; ok && d.title == "" && len(r.Annotations) == 0 {
-			d.title, d.match, d.notMatch = before.title, before.match, before.notMatch // a further body
+			d.title, d.match = before.title, before.match // a further body
 		}
 		last[d.set+d.id] = d
 		found = append(found, d)
@@ -96,7 +92,7 @@ func (d *definition) annotate(list []*ast.Annotations) {
 		if id, ok := a.Custom["rule"].(string); ok && id != "" {
 			d.id = id
 		}
-		d.match, d.notMatch = texts(a.Custom["match"]), texts(a.Custom["not_match"])
+		d.match = texts(a.Custom["match"])
 	}
 }
 
@@ -130,27 +126,5 @@ func idOf(r *ast.Rule) string {
 	return id
 }
 
-// is reports whether the definition makes members with the id.
-func (d definition) is(id string) bool {
-	return d.id != "" && (d.id == id || strings.HasSuffix(d.id, ".") && strings.HasPrefix(id, d.id))
-}
-
 // allFiles selects all files.
 func allFiles(policy.File) bool { return true }
-
-var exampleLine = pattern.New(`(?m)^#\s+(match|not_match):.*$`)
-
-// exemplifies reports whether an example in f names program. It is called under b's lock.
-func (b *ruleIndex) exemplifies(f policy.File, program string) bool {
-	words, read := b.words[f.Name]
-	if !read {
-		words = map[string]bool{}
-		for _, line := range exampleLine.FindAllString(string(f.Content), -1) {
-			for _, w := range strings.FieldsFunc(line, func(r rune) bool { return r < 0x80 && !facts.WordyByte(byte(r)) }) {
-				words[w] = true
-			}
-		}
-		b.words[f.Name] = words
-	}
-	return words[program]
-}

@@ -15,8 +15,7 @@ import (
 )
 
 // variation is the nearest change of the proposal's own text that is allowed: unknown parts
-// written literally, denied parts removed, or one of its commands. It is "" if none was
-// found.
+// written literally, or without what has no effect in a sandbox. It is "" if none was found.
 func (v *Adviser) variation(ctx context.Context, p proposal.Proposal, a proposal.Analysis) string {
 	text := cmp.Or(a.Canonical, facts.OwnText(p, a))
 	if text == "" || len(text) > 2*proposal.MaxAlternative || len(a.Commands) > maxParts {
@@ -40,33 +39,15 @@ func (v *Adviser) variation(ctx context.Context, p proposal.Proposal, a proposal
 	if len(a.Unknowns) > 0 {
 		return ""
 	}
-	if t := reduced(text, v.values(a), try); fits(t) {
+	if t := reduced(text, try); fits(t) {
 		return t.canonical
 	}
-	for _, part := range []func(proposal.Analysis, proposal.Command) string{lookedUp, partOf} {
-		for _, c := range a.Commands {
-			if t := try(part(a, c)); fits(t) {
-				return t.canonical
-			}
+	for _, c := range a.Commands {
+		if t := try(lookedUp(a, c)); fits(t) {
+			return t.canonical
 		}
 	}
 	return ""
-}
-
-// partOf is the text of a command that is independent of others and worth proposing alone.
-func partOf(a proposal.Analysis, c proposal.Command) string {
-	if len(a.Commands) < 2 || len(c.Via) > 0 || c.Function || slices.Contains(companions, c.Program) || c.Span.End > len(a.Canonical) || c.Span.Start >= c.Span.End {
-		return ""
-	}
-	for _, in := range c.Inside {
-		if in != "pipeline" {
-			return ""
-		}
-	}
-	if c.StdinFrom == "pipe" { // it would wait for input that is no longer there
-		return ""
-	}
-	return a.Canonical[c.Span.Start:c.Span.End]
 }
 
 // lookedUp is a's text with c's program by its name without the path: another path is
@@ -79,17 +60,14 @@ func lookedUp(a proposal.Analysis, c proposal.Command) string {
 	return a.Canonical[:c.Span.Start] + strings.Replace(part, c.Program, path.Base(c.Program), 1) + a.Canonical[c.Span.End:]
 }
 
-// companions are programs that are not worth proposing alone.
-var companions = []string{"", "cd", "echo", "printf", "set", "export", "true", "false", ":", "test", "[", "exit", "wait", "sleep", "pwd", "return", "unset", "local", "shift", "read"}
-
-// reduced removes words of text, one after the other, as long as each step leaves fewer
+// reduced makes removals from text, one after the other, as long as each step leaves fewer
 // reasons against the text.
-func reduced(text string, values []string, try func(string) tried) tried {
+func reduced(text string, try func(string) tried) tried {
 	now := try(text)
 	for range 3 {
 		best := tried{}
 		var better string
-		for _, candidate := range removals(text, values) {
+		for _, candidate := range removals(text) {
 			t := try(candidate)
 			if t.against < now.against && (better == "" || t.against < best.against) {
 				best, better = t, candidate
@@ -107,37 +85,22 @@ func reduced(text string, values []string, try func(string) tried) tried {
 }
 
 var (
-	assignment  = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*=`)
-	redirection = pattern.New(`^[0-9&]*(>>?|>\||<>)[^&(]`)
-	plainWord   = pattern.New(`^[A-Za-z][A-Za-z0-9_.+-]*$`)
-	breaks      = []string{"|", "||", "&&", ";", "&", "{", "}", "(", ")", "|&", "!", "do", "then", "else"}
+	plainWord = pattern.New(`^[A-Za-z][A-Za-z0-9_.+-]*$`)
+	breaks    = []string{"|", "||", "&&", ";", "&", "{", "}", "(", ")", "|&", "!", "do", "then", "else"}
+	// openerOption matches options of openers that have no value and change nothing inside.
+	openerOption = pattern.New(`^(?:-[EHSkn]+|-[ioe](?:L|[0-9]+))$`)
+	// unused are variables for programs that need a terminal.
+	unused = pattern.New(`^(?:PAGER|GIT_PAGER|MANPAGER|SYSTEMD_PAGER|LESS|LESSOPEN|EDITOR|GIT_EDITOR|VISUAL|BROWSER)=`)
 )
 
-// openers are programs that run the program after them.
-var openers = []string{"sudo", "doas", "pkexec", "gosu", "su-exec", "fakeroot", "env", "nohup", "setsid", "exec", "command", "eval", "unbuffer", "stdbuf", "watch", "busybox", "toybox", "strace", "ltrace", "chronic", "time"}
+// openers are programs that run the program after them as the sandbox does anyway: without
+// privileges, a terminal or a session to outlive.
+var openers = []string{"sudo", "doas", "pkexec", "fakeroot", "env", "nohup", "setsid", "exec", "command", "unbuffer", "stdbuf", "busybox", "toybox", "chronic"}
 
-// values are the words in a's commands that are the value of the option before them.
-func (v *Adviser) values(a proposal.Analysis) []string {
-	grammars, err := facts.ShippedGrammars()
-	if err != nil {
-		return nil
-	}
-	var all []string
-	for _, c := range a.Commands {
-		if len(c.Args) < 2 || c.Program == "" {
-			continue
-		}
-		for _, o := range grammars.Read(facts.ProgramOf(c, v.engine.Workspace()), c.Args[1:]).Options {
-			all = append(all, o.Value.Value)
-		}
-	}
-	return all
-}
-
-// removals returns copies of text, each with one thing removed: an option, an option with
-// the word after it, an assignment, a redirection into a file, or a program that runs the
-// one after it. No other word is removed: the rest would be another command.
-func removals(text string, values []string) []string {
+// removals returns copies of text, each without one thing that has no effect in a sandbox: a
+// program that runs the one after it, with its options, or a variable for a program that needs
+// a terminal. No other word is removed: the rest would be another command.
+func removals(text string) []string {
 	var all []string
 	words := fields(text)
 	cut := func(from, to int) {
@@ -153,17 +116,17 @@ func removals(text string, values []string) []string {
 		case slices.Contains(breaks, w.text):
 			begins = true
 			continue
-		case strings.HasPrefix(w.text, "-") && !begins && w.text != "--":
-			if next := i + 1; next < len(words) && slices.Contains(values, strings.Trim(words[next].text, `'"`)) {
-				cut(i, next)
-			} else {
-				cut(i, i)
-			}
-		case begins && assignment.MatchString(w.text), redirection.MatchString(w.text):
+		case begins && unused.MatchString(w.text):
 			cut(i, i)
 			continue
-		case begins && slices.Contains(openers, w.text) && i+1 < len(words) && plainWord.MatchString(strings.Trim(words[i+1].text, `'"`)):
-			cut(i, i)
+		case begins && slices.Contains(openers, w.text):
+			last := i
+			for last+1 < len(words) && openerOption.MatchString(words[last+1].text) {
+				last++
+			}
+			if last+1 < len(words) && plainWord.MatchString(strings.Trim(words[last+1].text, `'"`)) {
+				cut(i, last)
+			}
 		}
 		begins = false
 	}

@@ -12,7 +12,9 @@ package facts
 
 import (
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,6 +40,7 @@ type grammar struct {
 	// unlisted: what they do is not known either, so that rules look at each word
 	unlisted bool
 	sub      bool   // the first operand is a subcommand
+	like     string // the tool whose other subcommands have these options, too
 	rest     string // the tool that reads the words after --, with its subcommand
 	tools    bool   // the first operand names a tool, which reads the words after it
 	// scripts: a subcommand that has no entry is a tool, or a script of the repository
@@ -97,6 +100,11 @@ func readGrammars(text string) (Grammars, error) {
 			return nil, fmt.Errorf("line %d: want tool[, tool] = style", n+1)
 		}
 		current = newGrammar(style)
+		if current.like != "" {
+			if err := current.inherit(all[current.like+" *"]); err != nil {
+				return nil, fmt.Errorf("line %d: %w", n+1, err)
+			}
+		}
 		for _, name := range strings.Split(names, ",") {
 			all[strings.TrimSpace(name)] = current
 		}
@@ -126,6 +134,10 @@ func newGrammar(header string) *grammar {
 				g.rest = tool
 				continue
 			}
+			if tool, ok := strings.CutPrefix(word, "like:"); ok {
+				g.like = tool
+				continue
+			}
 			if from, ok := strings.CutPrefix(word, "writes"); ok {
 				if g.writes, _ = strconv.Atoi(from); g.writes == 0 {
 					g.writes = 1
@@ -136,6 +148,16 @@ func newGrammar(header string) *grammar {
 		}
 	}
 	return g
+}
+
+// inherit gives g the options of other.
+func (g *grammar) inherit(other *grammar) error {
+	if other == nil {
+		return fmt.Errorf("want an entry \"%s *\" before this one", g.like)
+	}
+	g.names = maps.Clone(other.names)
+	g.longs, g.begins = slices.Clone(other.longs), slices.Clone(other.begins)
+	return nil
 }
 
 func (g *grammar) add(token string) {
