@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/github"
@@ -25,61 +26,40 @@ type Notice struct {
 	Time time.Time
 }
 
-// Results are the results of one run.
+// Results are the results of one run, or a review of findings.
 type Results struct {
-	Result // totals above 100,000 are stored as 100,000
-	// Pending are kept up to MaxPending. Entries that are out of bounds are dropped
-	// and so cannot be approved; Outcome.State has those that are kept.
-	Pending []Pending
-	// Body renders the results. It must not contain a line of the comment's own
-	// format; such a line is escaped.
+	Section // totals above 100,000 are stored as 100,000
+	// Pending are kept up to MaxPending, and as long as there is room for the Asked units that show
+	// them: see Room. Entries that are out of bounds are dropped and so cannot be approved;
+	// Outcome.State has those that are kept.
+	Asked int
+	// Body renders what is below the section's heading. It must not contain a line of the comment's
+	// own format; such a line is escaped.
 	Body func(Room) string
 	// Answered removes the notice if it answers the comment with this id or an
 	// earlier one. 0 keeps it.
 	Answered int64
+	// Done says that this is a review that ended normally.
+	Done bool
 }
-
-// A Review is the summary of a review, which has a section of its own.
-type Review struct {
-	Reviewed
-	Text string // Markdown of at most ReviewRoom units; longer text is cut at the end of a line
-	// Answered removes the notice if it answers the comment with this id or an
-	// earlier one. 0 keeps it.
-	Answered int64
-}
-
-func (r Review) check() error {
-	if err := r.Stamp.check(); err != nil {
-		return invalid(err)
-	}
-	return nil
-}
-
-func (r Review) apply(s sheet, pr github.PullRequest, _ int) (sheet, error) {
-	s = s.answered(r.Answered)
-	if !s.reviewed().beats(r.Stamp, pr.Head.SHA) {
-		s.Review, s.review = &r.Reviewed, cut(section(r.Text), ReviewRoom)
-	}
-	return s, nil
-}
-
-func (r Review) applied(s sheet) bool { return s.reviewed() == r.Stamp }
 
 // A Room is passed to Body: the space for the results, and the state of the pull
 // request just before writing.
 type Room struct {
-	Units   int      // the maximum UTF-16 units that Body may return
-	Head    string   // the pull request's current head
-	Moved   bool     // Head is not the commit of the results
-	Closed  bool     // also true for merged ones
-	Earlier []Result // of other commits, newest first
+	Units int    // the maximum UTF-16 units that Body may return
+	Head  string // the pull request's current head
+	Moved bool   // Head is not the commit of the results
+	// Askable says that Units are enough to show everything that waits for approval. If it is false,
+	// nothing in the results can be approved.
+	Askable bool
+	Closed  bool // also true for merged ones
 }
 
 // A change is one update of the comment.
 type change interface {
 	check() error
 	// apply returns the new sheet; s is the current one.
-	apply(s sheet, pr github.PullRequest, room int) (sheet, error)
+	apply(s sheet, pr github.PullRequest, l layout) (sheet, error)
 	// applied reports whether s contains the change.
 	applied(s sheet) bool
 }
@@ -94,13 +74,13 @@ func (n Notice) check() error {
 	return nil
 }
 
-func (n Notice) apply(s sheet, pr github.PullRequest, _ int) (sheet, error) {
+func (n Notice) apply(s sheet, pr github.PullRequest, _ layout) (sheet, error) {
 	if n.Start != 0 {
 		started := sheet{State: State{Starts: []Start{{RunID: n.Start, Day: DayOf(n.Time)}}}}
 		s = join(started, s, pr.Head.SHA)
 	}
 	if s.Notice.Comment <= n.Comment {
-		s.Notice, s.notice = Answered{Comment: n.Comment}, cut(section(n.Text), NoticeRoom)
+		s.Notice, s.notice = Answered{Comment: n.Comment}, cut(escapeMarks(n.Text), NoticeRoom)
 	}
 	return s, nil
 }
@@ -111,7 +91,7 @@ func (r Results) check() error {
 	if r.Body == nil {
 		return invalid(errors.New("results require a body"))
 	}
-	if err := r.Result.check(); err != nil {
+	if err := r.Section.check(); err != nil {
 		return invalid(err)
 	}
 	return nil
@@ -121,7 +101,7 @@ func (r Results) check() error {
 // untrusted report; a bad one must not prevent the comment.
 func (r Results) bounded() Results {
 	t := &r.Totals
-	for _, n := range []*int{&t.Proposed, &t.Allowed, &t.Denied, &t.Asked, &t.Succeeded, &t.Failed} {
+	for _, n := range []*int{&t.Proposed, &t.Allowed, &t.Denied, &t.Asked, &t.Succeeded, &t.Failed, &t.CouldNotRun} {
 		*n = min(*n, maxCount)
 	}
 	var kept []Pending
@@ -131,6 +111,9 @@ func (r Results) bounded() Results {
 		}
 	}
 	r.Pending, r.Body = kept, cached(r.Body)
+	if !titleText.MatchString(r.Title) {
+		r.Title = ": " + r.Conclusion
+	}
 	return r
 }
 
@@ -150,20 +133,44 @@ func cached(body func(Room) string) func(Room) string {
 	}
 }
 
-func (r Results) apply(s sheet, pr github.PullRequest, room int) (sheet, error) {
+func (r Results) apply(s sheet, pr github.PullRequest, l layout) (sheet, error) {
 	head := pr.Head.SHA
 	s = s.answered(r.Answered)
-	if s.stamp().beats(r.Stamp, head) {
+	if r.Source.Review {
+		s.State.Review = newestReview(s.State, State{Review: &Reviewed{r.Source, r.Stamp, r.Done}}, head)
+	}
+	next := join(s, sheet{State: State{Sections: []Section{r.Section}}}, head)
+	if !r.holds(next) {
 		return s, nil
 	}
-	s = join(s, sheet{State: State{Result: &r.Result, Pending: r.Pending}}, head)
-	s.results = section(r.Body(Room{
-		Units: room, Head: head, Moved: head != r.Head, Closed: pr.State == "closed", Earlier: s.Earlier,
-	}))
-	if !fits(s.results, room) {
-		return s, tooLong(room)
+	room := l.roomFor(next, r, head)
+	room.Head, room.Moved, room.Closed = head, head != r.Head, pr.State == "closed"
+	return r.write(next, room)
+}
+
+// write renders the section.
+func (r Results) write(s sheet, room Room) (sheet, error) {
+	s.Sections = slices.Clone(s.Sections)
+	for i := range s.Sections {
+		x := &s.Sections[i]
+		if x.Source != r.Source {
+			continue
+		}
+		if x.text = escapeMarks(r.Body(room)); !fits(x.text, room.Units) {
+			return s, tooLong(room.Units)
+		}
+		if !room.Askable {
+			x.Pending = nil
+		}
 	}
 	return s, nil
+}
+
+// holds reports whether the section of r in s is r's, and not a newer one or a worse one of the same
+// attempt.
+func (r Results) holds(s sheet) bool {
+	x, there := s.find(r.Source)
+	return there && x.Stamp == r.Stamp && x.rank() == r.rank()
 }
 
 // answered removes the notice if it answers the comment with this id or an earlier one.
@@ -174,7 +181,7 @@ func (s sheet) answered(id int64) sheet {
 	return s
 }
 
-func (r Results) applied(s sheet) bool { return s.stamp() == r.Stamp }
+func (r Results) applied(s sheet) bool { return r.holds(s) }
 
 func invalid(err error) error {
 	return &proposal.StopError{Code: "comment.invalid", Message: "cannot write this to a comment", Err: err}

@@ -3,6 +3,7 @@
 package comment
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,23 +29,16 @@ var (
 
 // check returns an error for the first value of s that is out of bounds.
 func (s State) check() error {
-	if s.Result != nil {
-		if err := s.Result.check(); err != nil {
-			return err
-		}
+	if err := s.checkSections(); err != nil {
+		return err
 	}
 	if s.Review != nil {
-		if err := s.Review.check(); err != nil {
+		if err := errors.Join(s.Review.Source.check(), s.Review.Stamp.check()); err != nil {
 			return err
 		}
 	}
-	if len(s.Pending) > MaxPending || len(s.Earlier) > maxEarlier || len(s.Starts) > maxStarts {
+	if len(s.Earlier) > maxEarlier || len(s.Starts) > maxStarts {
 		return fmt.Errorf("%w: too many entries", errMalformedState)
-	}
-	for _, p := range s.Pending {
-		if err := p.check(); err != nil {
-			return err
-		}
 	}
 	for _, r := range s.Earlier {
 		if err := r.check(); err != nil {
@@ -55,6 +49,48 @@ func (s State) check() error {
 		return fmt.Errorf("%w: notice", errMalformedState)
 	}
 	return s.checkStarts()
+}
+
+// checkSections refuses what joinSections does not return.
+func (s State) checkSections() error {
+	pending := 0
+	for _, x := range s.Sections {
+		if err := x.check(); err != nil {
+			return err
+		}
+		pending += len(x.Pending)
+	}
+	sections, omitted := joinSections(s.Head(), State{Sections: s.Sections, Omitted: s.Omitted}, State{})
+	same := func(x, y Section) bool { return x.Source == y.Source && x.Stamp == y.Stamp }
+	switch {
+	case !slices.EqualFunc(sections, s.Sections, same) || pending > MaxPending,
+		slices.ContainsFunc(s.Sections, func(x Section) bool { return x.Head != s.Head() }):
+		return fmt.Errorf("%w: sections", errMalformedState)
+	case s.Omitted != nil && (omitted == nil || *omitted != *s.Omitted || rankMark(s.Omitted.Mark) < 0):
+		return fmt.Errorf("%w: omitted sections", errMalformedState)
+	}
+	return nil
+}
+
+// titleText is plain: nothing in a title can be Markdown, HTML or a mention.
+var titleText = pattern.New(`^[:, ][A-Za-z0-9 .,:;()'/+%-]{0,159}$`)
+
+func (x Section) check() error {
+	if err := errors.Join(x.Source.check(), x.Result.check()); err != nil {
+		return err
+	}
+	if rankMark(x.Mark) < 0 || !titleText.MatchString(x.Title) || x.Mark == "✅" && x.Conclusion != "success" {
+		return fmt.Errorf("invalid heading %q %q of a section that ended with %s", x.Mark, x.Title, x.Conclusion)
+	}
+	for _, p := range x.Pending {
+		if err := p.check(); err != nil {
+			return err
+		}
+	}
+	if len(x.Approved) > MaxPending || slices.ContainsFunc(x.Approved, func(d string) bool { return !digestName.MatchString(d) }) {
+		return fmt.Errorf("invalid digest of an approved plan")
+	}
+	return nil
 }
 
 func (s State) checkStarts() error {
@@ -72,8 +108,8 @@ func (s State) checkStarts() error {
 }
 
 func (s Stamp) check() error {
-	if !commitName.MatchString(s.Head) || !id(s.RunID) || s.Attempt < 1 || s.Attempt > maxCount {
-		return fmt.Errorf("invalid stamp %+q: want a full commit id, a run id and an attempt", fmt.Sprint(s))
+	if !commitName.MatchString(s.Head) || !id(s.RunID) || s.Attempt < 1 || s.Attempt > maxCount || s.Started < 0 || s.Started > maxDay*24*60*60 {
+		return fmt.Errorf("invalid stamp %+q: want a full commit id, a run id, an attempt and a time", fmt.Sprint(s))
 	}
 	return nil
 }

@@ -71,8 +71,8 @@ func TestFailures(t *testing.T) {
 				t.Errorf("got %+v, want %q", o.Failure, test.code)
 			}
 			if o.Did != Refused {
-				if s := c.only(t); s.results != "results of run 11.1" {
-					t.Errorf("%q stands", s.results)
+				if s := c.only(t); s.texts() != "results of run 11.1" {
+					t.Errorf("%q stands", s.texts())
 				}
 			} else if len(c.by(bot)) > 1 {
 				t.Errorf("%d comments of ours", len(c.by(bot)))
@@ -113,7 +113,7 @@ func TestSlow(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	k.Now = func() time.Time { now = now.Add(3 * time.Second); return now }
 	o := k.Results(background, results(head1, 11, 1))
-	if o.Did != Refused || o.Failure.Code != "github.unavailable" || c.only(t).stamp().RunID != 10 {
+	if o.Did != Refused || o.Failure.Code != "github.unavailable" || c.only(t).newest().RunID != 10 {
 		t.Errorf("got %+v, %+v", o, o.Failure)
 	}
 }
@@ -186,7 +186,7 @@ func TestInterrupted(t *testing.T) {
 			}
 			o := k.Results(ctx, results(head1, 11, 1))
 			if op == "settle" {
-				if o.Did != Posted || c.only(t).stamp().RunID != 11 {
+				if o.Did != Posted || c.only(t).newest().RunID != 11 {
 					t.Errorf("got %+v", o)
 				}
 			} else if o.Did != Refused || o.Failure.Code != "comment.interrupted" || len(c.comments) != 0 {
@@ -207,12 +207,12 @@ func TestPersonEdits(t *testing.T) {
 	if o := k.Results(background, results(head1, 10, 1)); o.Did != Unchanged {
 		t.Errorf("the ends of lines: got %s", o.Did)
 	}
-	*body = strings.Replace(*body, `"v":1`, `"v": 1`, 1)
-	if s, err := k.Read(background); err != nil || s.Started() != 0 || s.Result != nil {
+	*body = strings.Replace(*body, `"v":2`, `"v": 2`, 1)
+	if s, err := k.Read(background); err != nil || s.Started() != 0 || s.Head() != "" {
 		t.Errorf("a state that we did not spell: got %+v, %v", s, err)
 	}
-	if o := k.Notice(background, answer(901)); o.Did != Updated || c.only(t).results != "results of run 10.1" {
-		t.Errorf("got %s, %q", o.Did, c.only(t).results)
+	if o := k.Notice(background, answer(901)); o.Did != Updated || c.only(t).texts() != "" {
+		t.Errorf("results without a state: got %s, %q", o.Did, c.only(t).texts())
 	}
 	if o := k.Results(background, results(head1, 1, 1)); o.Did != Updated || c.only(t).notice != "answer to 901" {
 		t.Errorf("got %s, %q", o.Did, c.only(t).notice)
@@ -235,6 +235,9 @@ func TestInvalid(t *testing.T) {
 		{"no run", change(func(r *Results) { r.RunID = 0 })},
 		{"no attempt", change(func(r *Results) { r.Attempt = 0 })},
 		{"unknown conclusion", change(func(r *Results) { r.Conclusion = "great" })},
+		{"no job", change(func(r *Results) { r.Job = "" })},
+		{"a source with Markdown", change(func(r *Results) { r.Name = "`<b>`" })},
+		{"unknown mark", change(func(r *Results) { r.Mark = "🎉" })},
 		{"negative total", change(func(r *Results) { r.Totals.Failed = -1 })},
 		{"no body", change(func(r *Results) { r.Body = nil })},
 	}

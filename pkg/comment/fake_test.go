@@ -224,12 +224,47 @@ func (c *conversation) keeper(t testing.TB) *Keeper {
 	return k
 }
 
+// unit is the source of results.
+var unit = Source{Workflow: "ci.yml", Job: "unit"}
+
 // results returns the results of a run whose body is its own name.
 func results(head string, run int64, attempt int) Results {
 	return Results{
-		Result: Result{Stamp: Stamp{Head: head, RunID: run, Attempt: attempt}, Conclusion: "success"},
-		Body:   func(Room) string { return fmt.Sprintf("results of run %d.%d", run, attempt) },
+		Section: Section{Source: unit, Mark: "✅", Title: ": 1 succeeded",
+			Result: Result{Stamp: Stamp{Head: head, RunID: run, Attempt: attempt}, Conclusion: "success", Totals: proposal.Totals{Proposed: 1, Allowed: 1, Succeeded: 1}}},
+		Body: func(Room) string { return fmt.Sprintf("results of run %d.%d", run, attempt) },
 	}
+}
+
+// of returns r as the results of another source.
+func (r Results) of(source Source) Results { r.Source = source; return r }
+
+// red returns r as failed.
+func (r Results) red() Results {
+	r.Conclusion, r.Mark, r.Title = "failure", "❌", ": 1 failed"
+	r.Totals = proposal.Totals{Proposed: 1, Allowed: 1, Failed: 1}
+	return r
+}
+
+// at returns r as of a run that started at a time.
+func (r Results) at(started int64) Results { r.Started = started; return r }
+
+// texts are what the sections show.
+func (s sheet) texts() string {
+	var list []string
+	for _, x := range s.Sections {
+		list = append(list, x.text)
+	}
+	return strings.Join(list, "\n")
+}
+
+func (s sheet) bodyOf(t testing.TB, head string) string {
+	t.Helper()
+	body, err := layout{limit: MaxBody}.body(s, head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
 }
 
 func answer(id int64) Notice { return Notice{Comment: id, Text: fmt.Sprintf("answer to %d", id)} }

@@ -76,8 +76,9 @@ func keeperOver(t *testing.T, wire http.RoundTripper, url, token string, settle 
 
 func results(run int64) comment.Results {
 	return comment.Results{
-		Result: comment.Result{Stamp: comment.Stamp{Head: head, RunID: run, Attempt: 1}, Conclusion: "success"},
-		Body:   func(comment.Room) string { return fmt.Sprintf("results of run %d", run) },
+		Section: comment.Section{Source: comment.Source{Workflow: "ci.yml", Job: "unit"}, Mark: "✅", Title: ": 1 succeeded",
+			Result: comment.Result{Stamp: comment.Stamp{Head: head, RunID: run, Attempt: 1}, Conclusion: "success"}},
+		Body: func(comment.Room) string { return fmt.Sprintf("results of run %d", run) },
 	}
 }
 
@@ -177,7 +178,7 @@ func squat(s *githubtest.Server) {
 	for i := range 230 {
 		body := "me too"
 		if i%100 == 50 {
-			body = comment.Marker + "\n<!-- fumehood:state {\"v\":1} -->\nall is well"
+			body = comment.Marker + "\n<!-- fumehood:state {\"v\":2} -->\nall is well"
 		}
 		s.AddComment(number, "octocat", body)
 	}

@@ -33,6 +33,9 @@ type Options struct {
 	Author github.Author
 	PR     int
 
+	// RunURL is the address of a workflow run's page. If it is nil, earlier results have no link.
+	RunURL func(run int64) string
+
 	// Settle is the time within which GitHub executes a request; all jobs must use
 	// the same. Zero means DefaultSettle.
 	Settle time.Duration
@@ -118,20 +121,14 @@ func (k *Keeper) Notice(ctx context.Context, n Notice) Outcome {
 	return k.keep(ctx, n)
 }
 
-// Results replaces the results, unless those in the comment are newer. Body is
-// called once per try, with what is known then.
+// Results replaces the section of a source, unless the one in the comment is newer, or is a worse one
+// of the same attempt. Body is called once per try, with what is known then.
 func (k *Keeper) Results(ctx context.Context, r Results) Outcome {
 	return k.keep(ctx, r.bounded())
 }
 
-// Review replaces the summary of a review, unless the one in the comment is newer. It keeps the
-// results and the notice.
-func (k *Keeper) Review(ctx context.Context, r Review) Outcome {
-	return k.keep(ctx, r)
-}
-
 func (k *Keeper) keep(ctx context.Context, c change) Outcome {
-	v := visit{Keeper: k, change: c, room: ResultsRoom}
+	v := visit{Keeper: k, change: c, layout: layout{MaxBody, k.RunURL}}
 	err := c.check()
 	for range maxRounds {
 		if err != nil || v.done {

@@ -45,7 +45,7 @@ func TestResultsStand(t *testing.T) {
 		{"the present head, a smaller run id", posted(results(head1, 10, 1)), pushed, results(head2, 9, 1), Updated, "9.1", 1},
 		{"an older head, a larger run id", posted(results(head1, 10, 1)), nil, results(head2, 11, 1), Superseded, "10.1", 0},
 		{"neither is the present head", posted(results(head3, 10, 1)), pushed, results(head1, 11, 1), Updated, "11.1", 1},
-		{"neither, and it is older", posted(results(head3, 10, 1)), pushed, results(head1, 9, 1), Superseded, "10.1", 0},
+		{"neither, and it is older", posted(results(head3, 10, 1)), pushed, results(head1, 9, 1), Superseded, "10.1", 1}, // the heading says that the commit is older
 		{"the same again", posted(results(head1, 10, 1)), nil, results(head1, 10, 1), Unchanged, "10.1", 0},
 	}
 	for _, test := range tests {
@@ -62,8 +62,8 @@ func TestResultsStand(t *testing.T) {
 			if o.Did != test.did {
 				t.Errorf("got %s (%v), want %s", o.Did, o.Failure, test.did)
 			}
-			if s := c.only(t); s.results != "results of run "+test.stands {
-				t.Errorf("%q stands", s.results)
+			if s := c.only(t); s.texts() != "results of run "+test.stands {
+				t.Errorf("%q stands", s.texts())
 			}
 			if n := c.count("create") + c.count("update"); n != test.writes {
 				t.Errorf("%d writes, want %d: %v", n, test.writes, c.ops)
@@ -90,8 +90,8 @@ func TestSameRunSaysMore(t *testing.T) {
 	r := results(head1, 10, 1)
 	c.keeper(t).Results(background, r)
 	r.Body = func(Room) string { return "and now all of it" }
-	if o := c.keeper(t).Results(background, r); o.Did != Updated || c.only(t).results != "and now all of it" {
-		t.Errorf("got %+v, %q", o, c.only(t).results)
+	if o := c.keeper(t).Results(background, r); o.Did != Updated || c.only(t).texts() != "and now all of it" {
+		t.Errorf("got %+v, %q", o, c.only(t).texts())
 	}
 }
 
@@ -108,9 +108,16 @@ func TestRoom(t *testing.T) {
 	if o := c.keeper(t).Results(background, r); o.Did != Updated {
 		t.Fatalf("got %+v", o)
 	}
-	want := Room{Units: ResultsRoom, Head: head3, Moved: true, Closed: true, Earlier: []Result{results(head1, 10, 1).Result}}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if got.Units < 50_000 {
+		t.Errorf("only %d units", got.Units)
+	}
+	if diff := cmp.Diff(Room{Units: got.Units, Head: head3, Moved: true, Askable: true, Closed: true}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	want := "## fumehood: no results for the newest commit `333333333333`\n\n" + sectionMark + "\n### ✅ `ci.yml / unit`: 1 succeeded · older commit `222222222222`\n\nx\n\n" + endMark +
+		"\n<details>\n<summary>Earlier results: 1</summary>\n\n- commit `111111111111`: success: 1 succeeded\n\n</details>"
+	if _, results, _ := strings.Cut(c.comments[0].Body, resultsMark+"\n"); results != want {
+		t.Errorf("%s", cmp.Diff(want, results))
 	}
 }
 
@@ -121,7 +128,7 @@ func TestEarlierResults(t *testing.T) {
 		head := fmt.Sprintf("%040d", (i+1)/2) // two runs per commit
 		c.pr.Head.SHA = head
 		r := results(head, int64(i), 1)
-		r.Conclusion, r.Totals = "denied", proposal.Totals{Proposed: i, Denied: 1}
+		r.Conclusion, r.Mark, r.Totals = "denied", "⛔", proposal.Totals{Proposed: i, Denied: 1}
 		o = c.keeper(t).Results(background, r)
 	}
 	var got []int64
@@ -139,7 +146,7 @@ func TestEarlierResults(t *testing.T) {
 func TestPendingGoesWithItsResults(t *testing.T) {
 	c := newConversation()
 	r := results(head1, 10, 1)
-	r.Conclusion = "asked"
+	r.Conclusion, r.Mark = "asked", "✋"
 	r.Pending = []Pending{{Name: "lint -- fast>", PlanDigest: digest("a"), Policy: digest("b"), RunID: 10, Artifact: "fumehood"}}
 	c.keeper(t).Results(background, r)
 	c.keeper(t).Notice(background, answer(900))
@@ -147,11 +154,11 @@ func TestPendingGoesWithItsResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(r.Pending, got.Pending); diff != "" {
+	if diff := cmp.Diff(r.Pending, got.Waiting()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if o := c.keeper(t).Results(background, results(head1, 11, 1)); len(o.State.Pending) != 0 {
-		t.Errorf("%v still waits", o.State.Pending)
+	if o := c.keeper(t).Results(background, results(head1, 11, 1)); len(o.State.Waiting()) != 0 {
+		t.Errorf("%v still waits", o.State.Waiting())
 	}
 }
 
@@ -186,8 +193,8 @@ func TestNotices(t *testing.T) {
 		if s.notice != step.notice {
 			t.Errorf("%s: %q stands, want %q", step.name, s.notice, step.notice)
 		}
-		if !strings.HasPrefix(s.results, "results of run 1") {
-			t.Errorf("%s: the results are %q", step.name, s.results)
+		if !strings.HasPrefix(s.texts(), "results of run 1") {
+			t.Errorf("%s: the results are %q", step.name, s.texts())
 		}
 	}
 }
@@ -225,10 +232,7 @@ func TestStartsAreCounted(t *testing.T) {
 // TestSquatters: THREATS 26. Comments that only look like the bot's are not treated
 // as its own.
 func TestSquatters(t *testing.T) {
-	state, err := sheet{State: State{Result: &Result{Stamp: Stamp{Head: head1, RunID: 99, Attempt: 1}, Conclusion: "success"}}, results: "all is well"}.body()
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := sheet{State: State{Sections: []Section{section("unit", Result{Stamp: Stamp{Head: head1, RunID: 99, Attempt: 1}, Conclusion: "success"}, "✅", "all is well")}}}.bodyOf(t, head1)
 	authors := []github.Author{
 		person,
 		{Login: "github-actions[bot]", ID: 41898283, Type: "Bot"},
@@ -246,15 +250,15 @@ func TestSquatters(t *testing.T) {
 	c.post(bot, "> "+state)
 	c.post(bot, "\n"+state)
 	c.post(bot, Marker+" and more")
-	if s, err := c.keeper(t).Read(background); err != nil || s.Result != nil {
+	if s, err := c.keeper(t).Read(background); err != nil || s.Head() != "" {
 		t.Errorf("got %+v, %v", s, err)
 	}
 	o := c.keeper(t).Results(background, results(head1, 10, 1))
 	if o.Did != Posted || o.Others != len(authors) {
 		t.Errorf("got %s, %d others, want %d", o.Did, o.Others, len(authors))
 	}
-	if s := c.only(t); s.results != "results of run 10.1" {
-		t.Errorf("%q stands", s.results)
+	if s := c.only(t); s.texts() != "results of run 10.1" {
+		t.Errorf("%q stands", s.texts())
 	}
 }
 
@@ -282,8 +286,8 @@ func TestAnotherApp(t *testing.T) {
 		if o := c.keeper(t).Results(background, results(head1, run, 1)); o.Did != Posted {
 			t.Errorf("got %+v", o)
 		}
-		if s := c.only(t); s.stamp().RunID != run {
-			t.Errorf("run %d stands", s.stamp().RunID)
+		if s := c.only(t); s.newest().RunID != run {
+			t.Errorf("run %d stands", s.newest().RunID)
 		}
 	}
 }
@@ -299,7 +303,7 @@ func TestTwoCommentsOfOursBecomeOne(t *testing.T) {
 	c.post(bot, other.comments[0].Body)
 	o := c.keeper(t).Results(background, results(head1, 11, 1))
 	s := c.only(t)
-	if o.Did != Superseded || o.ID != first.ID || s.stamp().RunID != 12 || s.notice != "answer to 900" || s.Started() != 1 {
+	if o.Did != Superseded || o.ID != first.ID || s.newest().RunID != 12 || s.notice != "answer to 900" || s.Started() != 1 {
 		t.Errorf("got %+v\n%+v", o, s)
 	}
 	if len(c.comments) != 2 {
@@ -320,27 +324,26 @@ func TestSectionsCannotBeForged(t *testing.T) {
 	if diff := cmp.Diff(want, s.notice); diff != "" {
 		t.Errorf("notice: -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(want, s.results); diff != "" {
+	if diff := cmp.Diff(want, s.texts()); diff != "" {
 		t.Errorf("results: -want +got:\n%s", diff)
 	}
 }
 
+func fill(n int) string { return strings.Repeat("😀", n/2) }
+
 func TestSizes(t *testing.T) {
 	c := newConversation()
 	k := c.keeper(t)
-	fill := func(n int) string { return strings.Repeat("😀", n/2) }
 	r := results(head1, 10, 1)
-	r.Body = func(room Room) string { return fill(room.Units) }
+	room := 0
+	r.Body = func(given Room) string { room = given.Units; return fill(room) }
 	if o := k.Results(background, r); o.Did != Posted {
 		t.Fatalf("got %+v", o)
 	}
-	if o := k.Notice(background, Notice{Comment: 900, Text: fill(NoticeRoom)}); o.Did != Updated {
+	if o := k.Notice(background, Notice{Comment: 900, Text: fill(NoticeRoom)}); o.Did != Updated || c.only(t).texts() != fill(room) {
 		t.Fatalf("got %+v", o)
 	}
-	if o := k.Review(background, Review{Reviewed: Reviewed{Stamp: Stamp{head1, 9, 1}}, Text: fill(ReviewRoom)}); o.Did != Updated {
-		t.Errorf("a full review: %+v", o)
-	}
-	if n := text.Units(c.comments[0].Body); n > 65536 || n < ResultsRoom+NoticeRoom+ReviewRoom {
+	if n := text.Units(c.comments[0].Body); n > MaxBody || n < MaxBody-margin-200 {
 		t.Errorf("the body has %d units", n)
 	}
 	lines := strings.Repeat("- one more reason\n", NoticeRoom/10)
@@ -351,11 +354,11 @@ func TestSizes(t *testing.T) {
 		t.Errorf("%d units stand: %q", text.Units(s.notice), s.notice)
 	}
 	r = results(head1, 11, 1)
-	r.Body = func(room Room) string { return fill(room.Units) + "x" }
+	r.Body = func(room Room) string { return fill(room.Units) + "xx" }
 	if o := k.Results(background, r); o.Did != Refused || o.Failure.Code != "comment.too-long" {
 		t.Errorf("got %+v", o)
 	}
-	if s := c.only(t); s.stamp().RunID != 10 || s.Notice.Comment != 901 {
+	if s := c.only(t); s.newest().RunID != 10 || s.Notice.Comment != 901 {
 		t.Errorf("what was refused has left a trace: %+v", s.State)
 	}
 }
@@ -369,8 +372,8 @@ func TestLessRoomWhenGitHubRefuses(t *testing.T) {
 	if o := c.keeper(t).Results(background, r); o.Did != Posted {
 		t.Errorf("got %+v", o)
 	}
-	if diff := cmp.Diff([]int{ResultsRoom, ResultsRoom / 2}, rooms); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
+	if len(rooms) != 2 || rooms[0]-rooms[1] != MaxBody/2 {
+		t.Errorf("rooms %v", rooms)
 	}
 }
 
@@ -399,7 +402,7 @@ func TestUntrustedNames(t *testing.T) {
 			r := results(head1, 10, 1)
 			r.Pending, r.Totals.Asked = []Pending{bad, good}, maxCount+1
 			o := newConversation().keeper(t).Results(background, r)
-			if o.Did != Posted || !cmp.Equal(o.State.Pending, []Pending{good}) || o.State.Result.Totals.Asked != maxCount {
+			if o.Did != Posted || !cmp.Equal(o.State.Waiting(), []Pending{good}) || o.State.Sections[0].Totals.Asked != maxCount {
 				t.Errorf("got %s (%v), %+v", o.Did, o.Failure, o.State)
 			}
 		})
@@ -408,8 +411,8 @@ func TestUntrustedNames(t *testing.T) {
 	for range 3 * MaxPending {
 		r.Pending = append(r.Pending, good)
 	}
-	if o := newConversation().keeper(t).Results(background, r); o.Did != Posted || len(o.State.Pending) != MaxPending {
-		t.Errorf("got %s (%v), %d wait", o.Did, o.Failure, len(o.State.Pending))
+	if o := newConversation().keeper(t).Results(background, r); o.Did != Posted || len(o.State.Waiting()) != MaxPending {
+		t.Errorf("got %s (%v), %d wait", o.Did, o.Failure, len(o.State.Waiting()))
 	}
 }
 

@@ -16,27 +16,39 @@ import (
 const (
 	lineStart = "<!-- fumehood:state "
 	lineEnd   = " -->"
-	maxLine   = 8000 // units
+	maxLine   = 28000 // units
 )
 
 var errMalformedState = errors.New("malformed state")
 
+// version is the format's. A state of another version is treated as absent.
+const version = 2
+
 // wire is a State as encoded. The order of its fields is part of the format.
 type wire struct {
-	Version int             `json:"v"`
-	Result  *encodedResult  `json:"result,omitempty"`
-	Pending []Pending       `json:"pending,omitempty"`
-	Earlier []encodedResult `json:"earlier,omitempty"`
-	Starts  [][2]int        `json:"starts,omitempty"` // run id and day
-	Dropped *Dropped        `json:"dropped,omitempty"`
-	Notice  *Answered       `json:"notice,omitempty"`
-	Review  *Reviewed       `json:"review,omitempty"`
+	Version  int              `json:"v"`
+	Sections []encodedSection `json:"sections,omitempty"`
+	Omitted  *Omitted         `json:"omitted,omitempty"`
+	Earlier  []encodedResult  `json:"earlier,omitempty"`
+	Starts   [][2]int         `json:"starts,omitempty"` // run id and day
+	Dropped  *Dropped         `json:"dropped,omitempty"`
+	Notice   *Answered        `json:"notice,omitempty"`
+	Review   *Reviewed        `json:"review,omitempty"`
+}
+
+type encodedSection struct {
+	Source
+	encodedResult
+	Mark     string    `json:"mark"`
+	Title    string    `json:"title"`
+	Pending  []Pending `json:"pending,omitempty"`
+	Approved []string  `json:"approved,omitempty"`
 }
 
 type encodedResult struct {
 	Stamp
 	Conclusion string `json:"said"`
-	Totals     [6]int `json:"totals"`
+	Totals     [7]int `json:"totals"`
 }
 
 // encodeState returns s as the comment's second line, without the newline. If the
@@ -63,10 +75,9 @@ func encodeState(s State) (string, error) {
 }
 
 func spell(s State) string {
-	w := wire{Version: 1, Pending: s.Pending, Review: s.Review}
-	if s.Result != nil {
-		r := encodeResult(*s.Result)
-		w.Result = &r
+	w := wire{Version: version, Omitted: s.Omitted, Review: s.Review}
+	for _, x := range s.Sections {
+		w.Sections = append(w.Sections, encodedSection{x.Source, encodeResult(x.Result), x.Mark, x.Title, x.Pending, x.Approved})
 	}
 	for _, r := range s.Earlier {
 		w.Earlier = append(w.Earlier, encodeResult(r))
@@ -100,7 +111,7 @@ func decodeState(line string) (State, error) {
 	var w wire
 	decoder := json.NewDecoder(strings.NewReader(data))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&w); err != nil || w.Version != 1 {
+	if err := decoder.Decode(&w); err != nil || w.Version != version {
 		return State{}, errMalformedState
 	}
 	if _, err := decoder.Token(); err != io.EOF {
@@ -114,10 +125,9 @@ func decodeState(line string) (State, error) {
 }
 
 func (w wire) state() State {
-	s := State{Pending: w.Pending, Review: w.Review}
-	if w.Result != nil {
-		r := w.Result.result()
-		s.Result = &r
+	s := State{Omitted: w.Omitted, Review: w.Review}
+	for _, x := range w.Sections {
+		s.Sections = append(s.Sections, Section{Source: x.Source, Result: x.result(), Mark: x.Mark, Title: x.Title, Pending: x.Pending, Approved: x.Approved})
 	}
 	for _, r := range w.Earlier {
 		s.Earlier = append(s.Earlier, r.result())
@@ -136,12 +146,12 @@ func (w wire) state() State {
 
 func encodeResult(r Result) encodedResult {
 	t := r.Totals
-	return encodedResult{r.Stamp, r.Conclusion, [6]int{t.Proposed, t.Allowed, t.Denied, t.Asked, t.Succeeded, t.Failed}}
+	return encodedResult{r.Stamp, r.Conclusion, [7]int{t.Proposed, t.Allowed, t.Denied, t.Asked, t.Succeeded, t.Failed, t.CouldNotRun}}
 }
 
 func (s encodedResult) result() Result {
 	t := s.Totals
 	return Result{s.Stamp, s.Conclusion, proposal.Totals{
-		Proposed: t[0], Allowed: t[1], Denied: t[2], Asked: t[3], Succeeded: t[4], Failed: t[5],
+		Proposed: t[0], Allowed: t[1], Denied: t[2], Asked: t[3], Succeeded: t[4], Failed: t[5], CouldNotRun: t[6],
 	}}
 }

@@ -24,20 +24,21 @@ func answers(n Notice) func(*world, *turn) func(*Keeper) Outcome {
 	}
 }
 
+var reviewer = Source{Workflow: "review.yml", Job: "report", Review: true}
+
 func reviews(run int64) func(*world, *turn) func(*Keeper) Outcome {
-	return func(*world, *turn) func(*Keeper) Outcome {
-		return func(k *Keeper) Outcome {
-			return k.Review(context.Background(), Review{Reviewed: Reviewed{Stamp: Stamp{head1, run, 1}, Done: true}, Text: fmt.Sprint("review ", run)})
-		}
-	}
+	r := results(head1, run, 1).of(reviewer)
+	r.Body, r.Done = func(Room) string { return fmt.Sprint("review ", run) }, true
+	return says(r)
 }
 
 // reviewed checks that the comment has the review of a run, and then calls check.
 func reviewed(run int64, check func(*world) string) func(*world) string {
 	return func(w *world) string {
 		for _, c := range w.by(bot) {
-			if s := readSheet(c.Body); s.reviewed().RunID != run || s.review != fmt.Sprint("review ", run) {
-				return fmt.Sprintf("the review of run %d stands with %q, want %d", s.reviewed().RunID, s.review, run)
+			s := readSheet(c.Body)
+			if x, _ := s.find(reviewer); s.reviewed().RunID != run || x.text != fmt.Sprint("review ", run) {
+				return fmt.Sprintf("the review of run %d stands with %q, want %d", s.reviewed().RunID, x.text, run)
 			}
 		}
 		return check(w)
@@ -56,7 +57,7 @@ func pushed(head string, r Results) func(*world, *turn) func(*Keeper) Outcome {
 }
 
 func standing(c *conversation) {
-	body, err := sheet{State: State{Starts: []Start{{RunID: 5, Day: 20000}}}, results: "nothing yet"}.body()
+	body, err := layout{limit: MaxBody}.body(sheet{State: State{Starts: []Start{{RunID: 5, Day: 20000}}}}, head1)
 	if err != nil {
 		panic(err)
 	}
@@ -72,9 +73,10 @@ func one(run, comment int64, starts int) func(*world) string {
 			return fmt.Sprintf("%d comments of ours", len(ours))
 		}
 		s := readSheet(ours[0].Body)
+		section, _ := s.find(unit)
 		switch {
-		case run != 0 && (s.stamp().RunID != run || s.results != fmt.Sprintf("results of run %d.1", run)):
-			return fmt.Sprintf("run %d stands with %q, want %d", s.stamp().RunID, s.results, run)
+		case run != 0 && (section.RunID != run || section.text != fmt.Sprintf("results of run %d.1", run)):
+			return fmt.Sprintf("run %d stands with %q, want %d", section.RunID, section.text, run)
 		case comment != 0 && (s.Notice.Comment != comment || s.notice != answer(comment).Text):
 			return fmt.Sprintf("the answer to %d stands with %q, want %d", s.Notice.Comment, s.notice, comment)
 		case s.Started() != starts:

@@ -7,33 +7,37 @@ import (
 	"testing"
 )
 
-// The summary of a review has a section of its own, which results and answers keep. A newer review
+// A review has a section of its own, beside the results of the same job. A newer review of its source
 // replaces it, an older one does not, and no text of it can begin another section.
 func TestReviewSection(t *testing.T) {
 	c := newConversation()
 	review := func(run int64, text string) Outcome {
-		return c.keeper(t).Review(background, Review{Reviewed: Reviewed{Stamp: Stamp{head1, run, 1}, Done: true}, Text: text})
+		r := results(head1, run, 1).of(reviewer)
+		r.Body, r.Done = func(Room) string { return text }, true
+		return c.keeper(t).Results(background, r)
 	}
-	if o := review(11, "first\n"+resultsMark+"\nforged\n"+reviewMark+"\n"+noticeMark); o.Did != Posted {
+	if o := review(11, "first\n"+resultsMark+"\nforged\n"+sectionMark+"\n"+endMark+"\n"+noticeMark); o.Did != Posted {
 		t.Fatalf("%+v", o)
 	}
-	c.keeper(t).Results(background, results(head1, 20, 1))
+	plans := reviewer
+	plans.Review = false
+	c.keeper(t).Results(background, results(head1, 20, 1).of(plans))
 	c.keeper(t).Notice(background, answer(900))
 	s := c.only(t)
-	if s.results != "results of run 20.1" || s.notice != answer(900).Text || !strings.HasPrefix(s.review, "first\n&lt;!-- fumehood:results") || *s.Review != (Reviewed{Stamp{head1, 11, 1}, true}) {
+	mine, _ := s.find(reviewer)
+	other, _ := s.find(plans)
+	if len(s.Sections) != 2 || other.text != "results of run 20.1" || s.notice != answer(900).Text || !strings.HasPrefix(mine.text, "first\n&lt;!-- fumehood:results") ||
+		*s.Review != (Reviewed{reviewer, Stamp{Head: head1, RunID: 11, Attempt: 1}, true}) {
 		t.Errorf("%+v", s)
 	}
 	if o := review(10, "older"); o.Did != Superseded {
 		t.Errorf("an older one: %+v", o)
 	}
 	for _, did := range []Did{Updated, Unchanged} {
-		if o := review(12, "second"); o.Did != did || c.only(t).review != "second" || c.only(t).results != "results of run 20.1" {
-			t.Errorf("%+v, %+v", o, c.only(t))
-		}
-	}
-	for _, bad := range []Stamp{{"main", 1, 1}, {head1, 0, 1}, {head1, 1, 0}} {
-		if o := c.keeper(t).Review(background, Review{Reviewed: Reviewed{Stamp: bad}}); o.Did != Refused {
-			t.Errorf("%+v: %+v", bad, o)
+		o := review(12, "second")
+		s := c.only(t)
+		if x, _ := s.find(reviewer); o.Did != did || x.text != "second" || len(s.Sections) != 2 {
+			t.Errorf("%+v, %+v", o, s)
 		}
 	}
 }

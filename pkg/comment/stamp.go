@@ -14,6 +14,9 @@ type Stamp struct {
 	Head    string `json:"head"` // the commit that ran, full and lower-case
 	RunID   int64  `json:"run"`  // GitHub's id of the workflow run
 	Attempt int    `json:"attempt"`
+	// Started is when the run was started, in seconds since 1970 by GitHub's clock. Ids and numbers of
+	// runs do not say which of two is newer: an older run can be run again.
+	Started int64 `json:"started"`
 }
 
 // beats reports whether s replaces other; head is the pull request's current head.
@@ -25,12 +28,16 @@ func (s Stamp) beats(other Stamp, head string) bool {
 	if mine, theirs := s.Head == head, other.Head == head; mine != theirs {
 		return mine
 	}
-	return s.compare(other) > 0
+	return s.Compare(other) > 0
 }
 
-// compare orders runs by when they were started.
-func (s Stamp) compare(other Stamp) int {
-	return cmp.Or(cmp.Compare(s.RunID, other.RunID), cmp.Compare(s.Attempt, other.Attempt))
+// Compare orders runs by when they were started. Attempts of one run are ordered by number, and what
+// one attempt reports is equally new whenever it does.
+func (s Stamp) Compare(other Stamp) int {
+	if s.RunID == other.RunID {
+		return cmp.Compare(s.Attempt, other.Attempt)
+	}
+	return cmp.Or(cmp.Compare(s.Started, other.Started), cmp.Compare(s.RunID, other.RunID))
 }
 
 // A Result is a summary of a run; it is kept when the results are replaced.
@@ -40,8 +47,12 @@ type Result struct {
 	Totals     proposal.Totals // each at most 100,000
 }
 
-// Conclusions are the valid values of Result.Conclusion.
-var Conclusions = [...]string{"success", "failure", "denied", "asked", "error", "cancelled", "skipped", "neutral"}
+// Conclusions are the valid values of Result.Conclusion, the worst first.
+var Conclusions = [...]string{"error", "failure", "denied", "cancelled", "asked", "neutral", "skipped", "success"}
+
+// Marks are the valid values of Section.Mark, the worst first. "" is for results whose outcome is not
+// known: it is never a success.
+var Marks = [...]string{"🛑", "❌", "⛔", "⏱️", "🚫", "✋", "⚠️", "", "➖", "✅"}
 
 // A Pending is a plan that waits for a person's approval, and where to get it.
 type Pending struct {

@@ -18,17 +18,88 @@ const (
 // A State is what the comment stores for the next job. Others can change it: see
 // the package comment.
 type State struct {
-	Result  *Result   // the run of the results section; nil if nothing has run
-	Pending []Pending // plans of that run that wait for approval
-	Earlier []Result  // of other commits, newest first, one per commit
-	Starts  []Start   // runs that were started for this pull request, by run id
-	Dropped Dropped   // starts that are no longer listed
-	Notice  Answered  // the comment that the notice answers
-	Review  *Reviewed // the run of the review section; nil if there is none
+	Sections []Section // of the newest commit that has results, the worst first, one for each source
+	Omitted  *Omitted  // sections of that commit beyond the bounds; nil if there were none
+	Earlier  []Result  // of other commits, newest first, the worst of each commit
+	Starts   []Start   // runs that were started for this pull request, by run id
+	Dropped  Dropped   // starts that are no longer listed
+	Notice   Answered  // the comment that the notice answers
+	Review   *Reviewed // the newest review; nil if there is none
+}
+
+// A Section is the newest result of one source.
+type Section struct {
+	Source
+	Result
+	Mark  string // one of Marks
+	Title string // what follows the name of the source in a heading: ": 1 failed, 2 succeeded"
+	// Pending are the plans of the run that wait for approval. Only State.Waiting knows which still do.
+	Pending []Pending
+	// Approved are the digests of the plans that a person approved for this run.
+	Approved []string
+
+	text string // what is below the heading, as Markdown
+}
+
+// Omitted is about the sections that the bounds left out. It stays until there is a newer commit.
+type Omitted struct {
+	Head string `json:"head"`
+	Mark string `json:"mark"` // the worst of them
+}
+
+// Head is the commit of the sections, "" if there are none.
+func (s State) Head() string {
+	if len(s.Sections) == 0 {
+		return ""
+	}
+	return s.Sections[0].Head
+}
+
+// Waiting are the plans that wait for approval: not those that a person has approved since, for a
+// run that has its own section.
+func (s State) Waiting() (list []Pending) {
+	for _, section := range s.Sections {
+		for _, p := range section.Pending {
+			if !s.approved(section, p) {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}
+
+func (s State) approved(of Section, p Pending) bool {
+	return slices.ContainsFunc(s.Sections, func(x Section) bool {
+		return x.Compare(of.Stamp) > 0 && slices.Contains(x.Approved, p.PlanDigest)
+	})
+}
+
+// isApproved reports whether everything in a section that waited was approved.
+func (s State) isApproved(section Section) bool {
+	return len(section.Pending) > 0 && !slices.ContainsFunc(section.Pending, func(p Pending) bool { return !s.approved(section, p) })
+}
+
+func (s State) find(of Source) (Section, bool) {
+	i := slices.IndexFunc(s.Sections, func(x Section) bool { return x.Source == of })
+	if i < 0 {
+		return Section{}, false
+	}
+	return s.Sections[i], true
+}
+
+// newest is the stamp of the newest section.
+func (s State) newest() (newest Stamp) {
+	for _, section := range s.Sections {
+		if newest == (Stamp{}) || section.Stamp.Compare(newest) > 0 {
+			newest = section.Stamp
+		}
+	}
+	return newest
 }
 
 // A Reviewed is the run of a review.
 type Reviewed struct {
+	Source
 	Stamp
 	Done bool `json:"done"` // the review ended normally
 }
@@ -65,13 +136,6 @@ func (s State) StartedOn(day int) int {
 	return n
 }
 
-func (s State) stamp() Stamp {
-	if s.Result == nil {
-		return Stamp{}
-	}
-	return s.Result.Stamp
-}
-
 func (s State) reviewed() Stamp {
 	if s.Review == nil {
 		return Stamp{}
@@ -79,18 +143,72 @@ func (s State) reviewed() Stamp {
 	return s.Review.Stamp
 }
 
-// joinEarlier returns the newest results of commits other than present's.
-func joinEarlier(present Stamp, lists ...[]Result) []Result {
-	newest := map[string]Result{}
-	for _, r := range slices.Concat(lists...) {
-		if had, ok := newest[r.Head]; r.Head != present.Head && (!ok || r.compare(had.Stamp) > 0) {
-			newest[r.Head] = r
+// rank orders sections by how bad they are, the worst first.
+func (x Section) rank() int { return rankMark(x.Mark)*len(Conclusions) + rankConclusion(x.Result) }
+
+func rankMark(mark string) int    { return slices.Index(Marks[:], mark) }
+func rankConclusion(r Result) int { return slices.Index(Conclusions[:], r.Conclusion) }
+func (x Section) order(y Section) int {
+	return cmp.Or(cmp.Compare(x.rank(), y.rank()), x.compareSource(y.Source))
+}
+func (o *Omitted) of(head string) bool { return o != nil && o.Head == head }
+
+// joinSections merges the sections of one commit. Of one source the newest is kept, and the worse of
+// two of the same attempt: two jobs that do not say how they differ never make each other green. What
+// exceeds a pool's bound is left out, the best first.
+func joinSections(head string, a, b State) ([]Section, *Omitted) {
+	bySource := map[Source]Section{}
+	for _, x := range slices.Concat(a.Sections, b.Sections) {
+		had, there := bySource[x.Source]
+		if order := x.Compare(had.Stamp); !there || order > 0 || order == 0 && x.rank() <= had.rank() {
+			bySource[x.Source] = x
 		}
 	}
-	all := slices.SortedFunc(maps.Values(newest), func(a, b Result) int {
-		return cmp.Or(b.compare(a.Stamp), cmp.Compare(a.Head, b.Head))
+	var omitted *Omitted
+	for _, o := range []*Omitted{a.Omitted, b.Omitted} {
+		if o.of(head) {
+			omitted = omitted.worse(*o)
+		}
+	}
+	var kept []Section
+	var n [len(maxSections)]int
+	for _, x := range slices.SortedFunc(maps.Values(bySource), Section.order) {
+		if n[x.pool()]++; n[x.pool()] > maxSections[x.pool()] {
+			omitted = omitted.worse(Omitted{Head: head, Mark: x.Mark})
+			continue
+		}
+		kept = append(kept, x)
+	}
+	return kept, omitted
+}
+
+func (o *Omitted) worse(other Omitted) *Omitted {
+	if o != nil && rankMark(o.Mark) <= rankMark(other.Mark) {
+		return o
+	}
+	return &other
+}
+
+// joinEarlier returns the worst result of each commit other than the present one, the newest first.
+func joinEarlier(present string, lists ...[]Result) []Result {
+	worst := map[string]Result{}
+	for _, r := range slices.Concat(lists...) {
+		had, there := worst[r.Head]
+		if order := cmp.Or(rankConclusion(had)-rankConclusion(r), r.Compare(had.Stamp)); r.Head != present && (!there || order > 0) {
+			worst[r.Head] = r
+		}
+	}
+	all := slices.SortedFunc(maps.Values(worst), func(a, b Result) int {
+		return cmp.Or(b.Compare(a.Stamp), cmp.Compare(a.Head, b.Head))
 	})
 	return all[:min(len(all), maxEarlier)]
+}
+
+func resultsOf(sections []Section) (list []Result) {
+	for _, x := range sections {
+		list = append(list, x.Result)
+	}
+	return list
 }
 
 // joinStarts merges the starts of a and b. If there are too many, the oldest are dropped.

@@ -22,7 +22,7 @@ const (
 type visit struct {
 	*Keeper
 	change change
-	room   int // the maximum units that Body may return
+	layout layout
 
 	ours   []github.Comment // by ascending id; as last seen
 	listed bool             // ours is complete
@@ -58,7 +58,7 @@ func (v *visit) round(ctx context.Context) error {
 	if v.known, err = v.next(pr); err != nil {
 		return err
 	}
-	body, err := v.known.body()
+	body, err := v.layout.body(v.known, v.head)
 	if err != nil {
 		return err
 	}
@@ -135,12 +135,12 @@ func (v *visit) present(head string) sheet {
 	return s
 }
 
-func (v *visit) next(pr github.PullRequest) (sheet, error) {
-	s := join(v.known, v.present(v.head), v.head)
-	if v.written {
-		return s, nil
+func (v *visit) next(pr github.PullRequest) (s sheet, err error) {
+	s = join(v.known, v.present(v.head), v.head)
+	if !v.written {
+		s, err = v.change.apply(s, pr, v.layout)
 	}
-	return v.change.apply(s, pr, v.room)
+	return v.layout.fit(s, v.head), err
 }
 
 func (v *visit) outcome(ctx context.Context, err error) Outcome {

@@ -69,8 +69,8 @@ func (v *visit) failed(ctx context.Context, err error, did Did, late bool) error
 	case len(v.ours) > 0 && v.missing(ctx, v.ours[0].ID, err):
 		v.gone()
 		return nil
-	case kind == github.Invalid && v.room == ResultsRoom: // GitHub counts units differently
-		v.room /= 2
+	case kind == github.Invalid && v.layout.limit == MaxBody: // GitHub counts units differently
+		v.layout.limit /= 2
 		return nil
 	case late || kind == github.Uncertain:
 		v.did = did

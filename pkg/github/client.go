@@ -71,7 +71,7 @@ func New(o Options) (*Client, error) {
 	}
 	o = withDefaults(o)
 	c := &Client{
-		wire:  &wire{next: o.Transport, base: base, token: o.Token, cache: newCache(maxCache)},
+		wire:  &wire{next: o.Transport, base: base, token: o.Token, cache: newCache(maxCache), now: o.Now},
 		fetch: &http.Client{Transport: o.Transport, CheckRedirect: keepTo(func(u *url.URL) error { return checkPlace(u, base) })},
 		owner: owner, name: name,
 		sleep: o.Sleep, now: o.Now, maxWait: o.MaxWait, timeout: o.Timeout,
@@ -136,3 +136,7 @@ func splitRepository(s string) (owner, name string, err error) {
 // Scopes returns the OAuth scopes of the token that GitHub last reported. If they are not
 // empty, the token is a classic personal token, which is not limited to one repository.
 func (c *Client) Scopes() string { return c.wire.lastScopes() }
+
+// ClockOffset returns how far GitHub's clock is ahead of this machine's, to the second, as the first
+// response said it; 0 before it.
+func (c *Client) ClockOffset() time.Duration { return c.wire.clockOffset() }

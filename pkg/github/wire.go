@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 )
 
 // The bounds of one response.
@@ -29,7 +30,9 @@ type wire struct {
 	token string
 	cache *cache
 
+	now    func() time.Time
 	mu     sync.Mutex
+	clock  *time.Duration // how far GitHub's clock was ahead in the first response; nil before
 	scopes string
 }
 
@@ -98,11 +101,24 @@ func keepTo(allow func(*url.URL) error) func(*http.Request, []*http.Request) err
 }
 
 func (w *wire) note(h http.Header) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if scopes := h.Get("X-OAuth-Scopes"); scopes != "" {
-		w.mu.Lock()
-		defer w.mu.Unlock()
 		w.scopes = printable(scopes)
 	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil && w.clock == nil {
+		ahead := date.Sub(w.now())
+		w.clock = &ahead
+	}
+}
+
+func (w *wire) clockOffset() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.clock == nil {
+		return 0
+	}
+	return *w.clock
 }
 
 func (w *wire) lastScopes() string {

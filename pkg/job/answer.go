@@ -97,7 +97,7 @@ func (c conversation) keeper(ctx context.Context) (*comment.Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return comment.New(comment.Options{Client: c.gh, Author: author, PR: c.pr, Settle: c.options.Settle})
+	return comment.New(comment.Options{Client: c.gh, Author: author, PR: c.pr, Settle: c.options.Settle, RunURL: c.runURL})
 }
 
 // applyOutcome reports the outcome of writing a comment. A locked conversation is not an error:

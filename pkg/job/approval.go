@@ -55,10 +55,10 @@ type question struct {
 
 // questionsOf are what the comment s asks.
 func questionsOf(s comment.State) (list []question) {
-	for _, p := range s.Pending {
+	for _, p := range s.Waiting() {
 		i := slices.IndexFunc(list, func(q question) bool { return q.waits[0].Nonce == p.Nonce })
 		if i < 0 {
-			i, list = len(list), append(list, question{head: s.Result.Head})
+			i, list = len(list), append(list, question{head: s.Head()})
 		}
 		list[i].waits = append(list[i].waits, p)
 	}

@@ -61,7 +61,7 @@ func digestOf(t *testing.T, document string) string {
 func validApproval(t *testing.T) given {
 	t.Helper()
 	g := given{
-		state: comment.State{Result: &comment.Result{Stamp: comment.Stamp{Head: sha, RunID: 7, Attempt: 1}}},
+		state: comment.State{Sections: []comment.Section{{Result: comment.Result{Stamp: comment.Stamp{Head: sha, RunID: 7, Attempt: 1}}}}},
 		now: current{head: sha, policy: policyDigest, cwd: "service",
 			approver: bot.Approver{Login: "mona", ID: 9, URL: "https://github.example/1", Created: noon}},
 	}
@@ -73,10 +73,11 @@ func validApproval(t *testing.T) given {
 // show replaces what the comment shows as waiting, and its artifacts, of which the first has an id.
 func (g *given) show(t *testing.T, nonce string, id int64, documents ...string) {
 	t.Helper()
-	g.state.Pending, g.runs = nil, nil
+	shown := &g.state.Sections[0]
+	shown.Pending, g.runs = nil, nil
 	for i, text := range documents {
 		name, digest := fmt.Sprint("fumehood-", i), digestOf(t, text)
-		g.state.Pending = append(g.state.Pending, comment.Pending{Name: fmt.Sprint(i), PlanDigest: digest, Policy: policyDigest, RunID: 7, Artifact: name, ArtifactID: id + int64(i), Nonce: nonce})
+		shown.Pending = append(shown.Pending, comment.Pending{Name: fmt.Sprint(i), PlanDigest: digest, Policy: policyDigest, RunID: 7, Artifact: name, ArtifactID: id + int64(i), Nonce: nonce})
 		g.runs = append(g.runs, PlanRun{document: []byte(text), artifact: artifactRef{run: 7, id: id + int64(i), name: name},
 			Report: proposal.Report{Run: proposal.Run{PlanDigest: digest, Cwd: "service"}}})
 	}
@@ -90,7 +91,7 @@ func TestApprove(t *testing.T) {
 		want   string // a piece of the problem; "" when the approval holds
 	}{
 		"as shown":                  {func(*given) {}, ""},
-		"an artifact without id":    {func(g *given) { g.state.Pending[0].ArtifactID = 0 }, ""},
+		"an artifact without id":    {func(g *given) { g.state.Sections[0].Pending[0].ArtifactID = 0 }, ""},
 		"the runs in another order": {func(g *given) { g.runs[0], g.runs[1] = g.runs[1], g.runs[0] }, ""},
 		"another run beside":        {func(g *given) { g.runs = append(g.runs, PlanRun{document: []byte(document)}) }, ""},
 		"no digits":                 {func(g *given) { g.command.Digits = "" }, "requires the digits"},
@@ -106,8 +107,8 @@ func TestApprove(t *testing.T) {
 		"another policy":            {func(g *given) { g.now.policy = "sha256:" + strings.Repeat("2", 64) }, "the policy has changed"},
 		"a policy that is unknown":  {func(g *given) { g.now.policy = "" }, "the policy has changed"},
 		"nothing waits":             {func(g *given) { g.state.Pending = nil }, "nothing is waiting"},
-		"an older release's":        {func(g *given) { g.state.Pending[0].Nonce, g.state.Pending[1].Nonce = "", "" }, "nothing is waiting"},
-		"two questions":             {func(g *given) { g.state.Pending[1].Nonce = "OTHER" }, "no commands that wait"},
+		"an older release's":        {func(g *given) { g.state.Sections[0].Pending[0].Nonce, g.state.Sections[0].Pending[1].Nonce = "", "" }, "nothing is waiting"},
+		"two questions":             {func(g *given) { g.state.Sections[0].Pending[1].Nonce = "OTHER" }, "no commands that wait"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := validApproval(t)
@@ -150,7 +151,7 @@ func TestApproveReplacedWhileReading(t *testing.T) {
 				t.Fatalf("%+v, %+v; want the command %q", plans, problem, next)
 			}
 			g.command, _, _ = bot.Read(problem.Write[0])
-			if plans, problem := g.approve(); problem != nil || len(plans) != len(g.state.Pending) {
+			if plans, problem := g.approve(); problem != nil || len(plans) != len(g.state.Waiting()) {
 				t.Errorf("the command that was shown approves nothing: %+v, %+v", plans, problem)
 			}
 		})

@@ -17,8 +17,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/text"
 )
 
-// checkName is the name of our check runs, before that of a plan.
-const checkName = "fumehood"
+// productName begins the name of each check run.
+const productName = "fumehood"
 
 // maxCheckName is how much of a plan's name is shown, in UTF-16 units.
 const maxCheckName = 64
@@ -103,7 +103,7 @@ func (r Report) checks(ctx context.Context) ([]Report, bool) {
 // was one that could be read.
 func (r Report) rerunnable(run github.CheckRun) github.CheckRun {
 	l := r.Outcome.Runs[0]
-	if l.Name != "" {
+	if l.Name != "" && l.Name != r.Job.in.Name {
 		run.Name += " / " + text.Inline(l.Name, maxCheckName)
 	}
 	id := subject{r.Outcome.Request.PR, l.Report.Run.PlanDigest}.String()

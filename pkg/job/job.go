@@ -75,6 +75,9 @@ type Job struct {
 	collector collector
 	dir       string // only for this step, in RUNNER_TEMP
 
+	started time.Time          // when this step started, by this machine's clock
+	ran     github.WorkflowRun // the run of the event, as the API reports it
+
 	check github.KnownCheckRun // whose plan is requested again, as the API reports it
 	rerun subject              // check's
 
@@ -132,7 +135,7 @@ func Read(o Options) (*Job, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	j := &Job{options: o, console: action.NewConsole(o.Stdout, rand.Text)}
+	j := &Job{options: o, started: time.Now(), console: action.NewConsole(o.Stdout, rand.Text)}
 	for _, part := range []func() error{
 		j.maskSecrets, j.readRunner, j.readInputs, j.maskInputs, j.readCollector, j.connect,
 	} {

@@ -46,10 +46,44 @@ func (r Report) postReview(ctx context.Context, d review.Document, shown *review
 	if keeperErr != nil {
 		return "", errors.Join(err, keeperErr)
 	}
-	shown.Units = comment.ReviewRoom
-	o := k.Review(ctx, comment.Review{Reviewed: comment.Reviewed{Stamp: r.Job.stamp(d.Head), Done: d.Reviewed}, Text: d.Summary(*shown), Answered: r.Job.answers(r.Outcome.Request)})
+	o := k.Results(ctx, r.reviewed(d, *shown))
 	_, summaryErr := c.applyOutcome(o)
 	return o.URL, errors.Join(err, summaryErr)
+}
+
+// reviewed is the section of the comment that shows the review d.
+func (r Report) reviewed(d review.Document, shown review.Shown) comment.Results {
+	j, q := r.Job, r.Outcome.Request
+	source := j.source(q)
+	source.Review = true
+	outcome := reviewOutcome(d)
+	conclusion, _ := action.Conclude(outcome, j.in.FailOn)
+	shown.Untitled = true
+	return comment.Results{
+		Section: comment.Section{Source: source, Mark: j.reviewMark(d), Title: ": " + d.Title(),
+			Result: comment.Result{Stamp: j.stamp(d.Head), Conclusion: conclusion, Totals: outcome.Totals}},
+		Answered: j.answers(q), Done: d.Reviewed,
+		Body: func(room comment.Room) string {
+			shown.Units = min(room.Units, maxReview)
+			return d.Summary(shown)
+		},
+	}
+}
+
+// maxReview is how long a review's section is at most, in units.
+const maxReview = 8000
+
+// reviewMark is the mark of a review's section: none for one that the pull request can have made up.
+func (j *Job) reviewMark(d review.Document) string {
+	switch {
+	case j.event.Run != nil:
+		return ""
+	case d.Count(review.Verified) > 0:
+		return "❌"
+	case !d.Reviewed:
+		return "➖"
+	}
+	return "✅"
 }
 
 // postLines posts comments on lines, unless the pull request can change the workflow that verified

@@ -151,14 +151,22 @@ func (r Report) postComment(ctx context.Context, page report.Page) (url string, 
 	if err != nil {
 		return "", false, err
 	}
-	conclusion, _ := action.Conclude(sumUp(r.Outcome.Runs), j.in.FailOn)
-	o := k.Results(ctx, comment.Results{
-		Result:  comment.Result{Stamp: j.stamp(q.Head), Conclusion: conclusion, Totals: totalsOf(r.Outcome.Runs)},
-		Pending: r.pending(), Answered: j.answers(q),
-		Body: func(room comment.Room) string { return r.body(page, room) },
-	})
+	o := k.Results(ctx, r.results(page))
 	locked, err = c.applyOutcome(o)
 	return o.URL, locked, err
+}
+
+// results is the section of the comment that shows page.
+func (r Report) results(page report.Page) comment.Results {
+	j, q := r.Job, r.Outcome.Request
+	conclusion, _ := action.Conclude(sumUp(r.Outcome.Runs), j.in.FailOn)
+	shown := page.Section()
+	return comment.Results{
+		Section: comment.Section{Source: j.source(q), Mark: shown.Mark, Title: shown.Title, Pending: r.pending(), Approved: q.approved(),
+			Result: comment.Result{Stamp: j.stamp(q.Head), Conclusion: conclusion, Totals: totalsOf(r.Outcome.Runs)}},
+		Asked: report.AskedUnits(parts(r.Outcome.Runs)), Answered: j.answers(q),
+		Body: func(room comment.Room) string { return r.body(page, room) },
+	}
 }
 
 // answers is the noticeID up to which the results of q remove notices: that of the comment
@@ -185,28 +193,16 @@ func (r Report) body(page report.Page, room comment.Room) string {
 		page.Notices = append([]report.Notice{report.Moved(room.Head)}, page.Notices...)
 		page.Pending = nil
 	}
-	page = page.Sized(r.shown())
-	for _, e := range room.Earlier {
-		page.Earlier = append(page.Earlier, report.Earlier{Head: e.Head, Words: words(e), URL: r.Job.runURL(e.RunID)})
+	if !room.Askable {
+		page.Notices, page.Pending = append(slices.Clone(page.Notices), report.Unaskable()), nil
 	}
-	return page.Body()
+	return page.Sized(r.shown()).Section().Text
 }
 
 // shown is how much the comment shows: what the inputs say, or else the configuration.
 func (r Report) shown() config.Comment {
 	in, c := r.Job.in, r.Outcome.comment
 	return config.Comment{Detail: cmp.Or(in.CommentDetail, c.Detail), Length: cmp.Or(in.CommentLength, c.Length)}
-}
-
-// words describes an earlier result. Allowed commands that neither succeeded nor failed are
-// only counted together: the comment's state has no more.
-func words(r comment.Result) string {
-	t := r.Totals
-	s := fmt.Sprintf("%s: %d succeeded, %d failed", r.Conclusion, t.Succeeded, t.Failed)
-	if others := t.Allowed - t.Succeeded - t.Failed; others > 0 {
-		s += fmt.Sprintf(", %d neutral or not run", others)
-	}
-	return s + fmt.Sprintf(", %d denied, %d waiting", t.Denied, t.Asked)
 }
 
 // postChecks makes the check runs.
@@ -228,7 +224,7 @@ func (r Report) postChecks(ctx context.Context, page report.Page) error {
 // postCheck makes a check run, with annotations on the pull request's files.
 func (r Report) postCheck(ctx context.Context, page report.Page, app bool) error {
 	j := r.Job
-	check, run := page.Check(), github.CheckRun{Name: checkName, HeadSHA: r.Outcome.Request.Head, Status: "completed", DetailsURL: page.RunURL}
+	check, run := page.Check(), github.CheckRun{Name: checkName(j.source(r.Outcome.Request)), HeadSHA: r.Outcome.Request.Head, Status: "completed", DetailsURL: page.RunURL}
 	run.Conclusion, run.Title, run.Summary = check.Conclusion, check.Title, check.Summary
 	for _, l := range r.Outcome.Runs {
 		list, more := report.Annotations(l.Report, r.sources())
@@ -353,14 +349,17 @@ func (r Report) setupFiles() []string {
 // pending are the plans that a person may approve: none when the comment cannot show them
 // in full.
 func (r Report) pending() []comment.Pending {
-	var parts []report.Part
-	for _, l := range r.Outcome.Runs {
-		parts = append(parts, report.Part{Report: l.Report})
-	}
-	if !report.Askable(parts) {
+	if !report.Askable(parts(r.Outcome.Runs)) {
 		return nil
 	}
 	return r.waiting()
+}
+
+func parts(runs []PlanRun) (list []report.Part) {
+	for _, l := range runs {
+		list = append(list, report.Part{Report: l.Report})
+	}
+	return list
 }
 
 // waiting are the plans that need a person: only those whose decisions are this

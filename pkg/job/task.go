@@ -141,6 +141,7 @@ func (s step) identifyRun(ctx context.Context, t Task) (_ Task, skipped string, 
 		return t, "", &proposal.StopError{Code: "event.mismatch", Message: "the event does not match the API's data about the run",
 			Hint: "start the workflow again; if this error persists, report it as a bug"}
 	}
+	j.ran = run
 	owner, _, _ := strings.Cut(e.HeadRepository, "/")
 	if owner == "" || e.HeadBranch == "" {
 		return t, "the source repository of the run was deleted", nil
@@ -229,14 +230,21 @@ func (j *Job) namedPR(ctx context.Context) (int, error) {
 // stamp names the run that results are about: the one that ran, not the one that reports.
 func (j *Job) stamp(head string) comment.Stamp {
 	s := comment.Stamp{Head: head, RunID: j.runner.RunID, Attempt: j.runner.Attempt}
+	started := j.started.Add(j.gh.ClockOffset()) // a runner's own clock can be wrong
 	if j.event.Run != nil {
-		s.RunID, s.Attempt = j.event.Run.ID, j.event.Run.Attempt
+		s.RunID, s.Attempt, started = j.event.Run.ID, j.event.Run.Attempt, j.ran.Started
 	}
+	s.Started = max(0, started.Unix())
 	return s
 }
 
 // runID is the stamp's.
-func (j *Job) runID() int64 { return j.stamp("").RunID }
+func (j *Job) runID() int64 {
+	if j.event.Run != nil {
+		return j.event.Run.ID
+	}
+	return j.runner.RunID
+}
 
 // runURL is the address of the page of a run.
 func (j *Job) runURL(id int64) string {

@@ -276,7 +276,7 @@ func nothingValid(p proposal.Plan) bool {
 // repeat plans what was proposed before: rerun decides it anew, approve adds a person's
 // approval for what policy asks about.
 func (t Trigger) repeat(ctx context.Context, engine *policy.Engine, c bot.Command) ([]Planned, *bot.Problem, error) {
-	s, runs, problem, err := t.last(ctx, engine)
+	s, runs, problem, err := t.last(ctx, engine, c)
 	if problem != nil {
 		problem.Usage = c.Name == "approve" && c.Digits == ""
 	}
@@ -305,8 +305,8 @@ func (t Trigger) approver() bot.Approver {
 	return bot.Approver{Login: c.AuthorLogin, ID: c.AuthorID, URL: c.URL, Created: c.Created}
 }
 
-// last reads the runs that the comment on this pull request shows.
-func (t Trigger) last(ctx context.Context, engine *policy.Engine) (comment.State, []PlanRun, *bot.Problem, error) {
+// last reads the runs that c is about, of those that the comment on this pull request shows.
+func (t Trigger) last(ctx context.Context, engine *policy.Engine, c bot.Command) (comment.State, []PlanRun, *bot.Problem, error) {
 	k, err := t.conversation().keeper(ctx)
 	if err != nil {
 		return comment.State{}, nil, nil, err
@@ -315,14 +315,52 @@ func (t Trigger) last(ctx context.Context, engine *policy.Engine) (comment.State
 	if err != nil {
 		return s, nil, nil, err
 	}
-	if s.Result == nil {
+	stamps := t.shown(s, c)
+	if len(stamps) == 0 && c.Name == "approve" && s.Head() != "" {
+		return s, nil, nil, nil
+	}
+	if len(stamps) == 0 {
 		return s, nil, &bot.Problem{Message: "nothing has run on this pull request yet"}, nil
 	}
-	runs, err := t.readRuns(ctx, engine, s.Result.Stamp)
-	if err == nil && len(runs) == 0 {
+	var runs []PlanRun
+	for _, stamp := range stamps {
+		some, err := t.readRuns(ctx, engine, stamp)
+		if err != nil {
+			return s, nil, nil, err
+		}
+		runs = append(runs, some...)
+	}
+	if len(runs) == 0 {
 		return s, nil, &bot.Problem{Message: "the artifacts of the last run were deleted or refused; start a new run"}, nil
 	}
-	return s, runs, nil, err
+	return s, runs, nil, nil
+}
+
+// maxShown is how many runs an explanation reads.
+const maxShown = 4
+
+// shown are the runs that c is about, the newest first: those whose plans wait to be approved, those
+// whose decisions are explained or one of which has a plan's check run, or else the last run.
+func (t Trigger) shown(s comment.State, c bot.Command) []comment.Stamp {
+	waits := map[int64]bool{}
+	for _, p := range s.Waiting() {
+		waits[p.RunID] = true
+	}
+	var stamps []comment.Stamp
+	for _, x := range s.Sections {
+		known := slices.ContainsFunc(stamps, func(stamp comment.Stamp) bool { return stamp.RunID == x.RunID && stamp.Attempt == x.Attempt })
+		if !x.Review && !known && (c.Name != "approve" || waits[x.RunID]) {
+			stamps = append(stamps, x.Stamp)
+		}
+	}
+	slices.SortFunc(stamps, func(a, b comment.Stamp) int { return b.Compare(a) })
+	switch {
+	case c.Name == "approve":
+		return stamps
+	case c.Name == "explain" || t.Job.check.ID != 0:
+		return stamps[:min(len(stamps), maxShown)]
+	}
+	return stamps[:min(len(stamps), 1)]
 }
 
 // readRuns reads the artifacts of a workflow run. It leaves out those that are gone and
@@ -365,7 +403,7 @@ func leftOut(err error) bool {
 // explain answers why a proposal of the last report was decided as it was: by this
 // repository's policy, or not at all.
 func (t Trigger) explain(ctx context.Context, engine *policy.Engine, c bot.Command) error {
-	_, runs, problem, err := t.last(ctx, engine)
+	_, runs, problem, err := t.last(ctx, engine, c)
 	if err != nil {
 		return err
 	}

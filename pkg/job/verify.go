@@ -109,7 +109,9 @@ func (v Verify) reviewedBefore(ctx context.Context) string {
 		return ""
 	}
 	s, err := k.Read(ctx)
-	if err != nil || s.Review == nil || !s.Review.Done || s.Review.Head == v.Task.Request.Head {
+	source := v.Job.source(v.Task.Request)
+	source.Review = true
+	if err != nil || s.Review == nil || s.Review.Source != source || !s.Review.Done || s.Review.Head == v.Task.Request.Head {
 		return ""
 	}
 	if err := v.Base.fetch(ctx, s.Review.Head); err != nil {

@@ -17,13 +17,26 @@ import (
 const (
 	maxAsked   = 16000
 	askedFrame = 1000 // the text around each
+
+	askedPage = 20000 // the rest of a page in its shortest form
 )
 
 // Askable reports whether a page can show everything in parts that waits for
 // approval in full: a person must not approve what they cannot see. Callers must
 // set Pending only if it is true.
 func Askable(parts []Part) bool {
-	units := 0
+	_, whole := askedUnits(parts)
+	return whole
+}
+
+// AskedUnits returns how many units a page needs to show everything in parts that waits for approval
+// in full, if that is Askable.
+func AskedUnits(parts []Part) int {
+	units, _ := askedUnits(parts)
+	return units + askedPage
+}
+
+func askedUnits(parts []Part) (units int, whole bool) {
 	for _, part := range parts {
 		for _, r := range part.Report.Records {
 			if kindOf(r) != asked {
@@ -34,12 +47,12 @@ func Askable(parts []Part) bool {
 			for _, s := range []string{cmd, beside(r.Proposal)} {
 				b := text.Excerpt([]byte(s), nil, int64(len(s)), maxAsked)
 				if units += b.Units; b.Omitted > 0 || units > maxAsked {
-					return false
+					return units, false
 				}
 			}
 		}
 	}
-	return true
+	return units, true
 }
 
 // Unaskable returns the notice that the waiting commands cannot be approved.

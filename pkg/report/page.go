@@ -22,7 +22,6 @@ type Page struct {
 	Notices []Notice
 	// Pending is what to approve, or nil if nothing can be approved.
 	Pending *Pending
-	Earlier []Earlier // results that this page replaces, newest first
 
 	Repository string // owner/name of the pull request's base; links lead nowhere else
 	RunURL     string // of the workflow run whose artifact holds the reports
@@ -44,8 +43,9 @@ type Page struct {
 	// MaxComment.
 	Limit int
 
-	trusted bool // see withCauses
-	tree    *tree
+	untitled bool // see Section
+	trusted  bool // see withCauses
+	tree     *tree
 }
 
 // A Part is one plan's run.
@@ -90,13 +90,6 @@ type Pending struct {
 	Command string // that approves it, as a person writes it
 }
 
-// An Earlier is an older result, shown folded.
-type Earlier struct {
-	Head  string // full SHA
-	Words string // "2 succeeded, 1 failed"
-	URL   string // of its workflow run
-}
-
 // Markdown returns p as the body of a pull-request comment, including Marker, in at
 // most p.Limit units.
 func (p Page) Markdown() string {
@@ -108,6 +101,19 @@ func (p Page) Markdown() string {
 // Body returns Markdown without the Marker, for a caller that writes the comment's
 // first lines itself.
 func (p Page) Body() string { return p.within(p.limit()) }
+
+// A Section is a page in a comment that has others, too: the caller writes the heading.
+type Section struct {
+	Mark  string // of the worst outcome; "" if the outcome is not known
+	Title string // what follows a name in the heading, as plain text: ": 1 failed, 2 succeeded"
+	Text  string // the rest of the Body
+}
+
+// Section returns p for a comment with several sections.
+func (p Page) Section() Section {
+	p.untitled = true
+	return Section{Mark: p.headingMark(), Title: strings.TrimPrefix(p.title(), productName), Text: p.Body()}
+}
 
 // MaxSummary is the maximum length of Summary in bytes. GitHub accepts 1 MiB per step
 // and shows nothing of a longer summary; the rest is left for other writers of the step.
@@ -154,7 +160,15 @@ func (p Page) within(limit int) string {
 // tooLong is the page if even the shortest form does not fit. That happens only
 // with a limit far below GitHub's.
 func (p Page) tooLong() string {
-	return p.heading() + "\n\nThe rest does not fit here. See the report file.\n"
+	return p.lead() + "The rest does not fit here. See the report file.\n"
+}
+
+// lead is the heading and the blank line after it, unless the caller writes the heading.
+func (p Page) lead() string {
+	if p.untitled {
+		return ""
+	}
+	return p.heading() + "\n\n"
 }
 
 // An item is one record with the data needed to render it.
@@ -207,7 +221,7 @@ func (p Page) label(part int) string {
 // conditions of the run last.
 func (p Page) compose(items []item, l level) *doc {
 	d := &doc{}
-	d.block(p.heading())
+	d.add(p.lead())
 	if p.fine() {
 		p.wholeFold(d, items, l)
 	} else {
@@ -221,24 +235,7 @@ func (p Page) compose(items []item, l level) *doc {
 		p.folds(d, items, l)
 		p.footers(d, items, l)
 	}
-	p.earlier(d, l)
 	return d
-}
-
-// earlier folds older results into one block.
-func (p Page) earlier(d *doc, l level) {
-	if len(p.Earlier) == 0 {
-		return
-	}
-	d.block("<details>", "<summary>Earlier results: "+text.Count(int64(len(p.Earlier)))+"</summary>",
-		list(p.Earlier, l.list, func(e Earlier) string {
-			s := "commit " + commit(e.Head) + ": " + prose(e.Words, l.short+60)
-			if run := p.link(e.URL, "run"); run != "" {
-				s += " · " + run
-			}
-			return s
-		}))
-	d.block("</details>")
 }
 
 // commit returns a commit's name as HTML, shortened if it is a full id.

@@ -79,18 +79,14 @@ func pages() map[string]Page {
 			Touches([]string{".github/workflows/ci.yml"}),
 			{Level: "note", Text: "the approval of commit `0a0a0a0a0a0a` is void: the plan is another one"},
 		},
-		Pending: &Pending{Command: "/fumehood approve 3fa2b91c"},
-		Earlier: []Earlier{
-			{Head: strings.Repeat("0a", 20), Words: "3 succeeded, 1 failed", URL: "https://github.example/octo/demo/actions/runs/807"},
-			{Head: strings.Repeat("1b", 20), Words: "cancelled", URL: "https://evil.example/octo/demo/actions/runs/1"},
-		},
+		Pending:    &Pending{Command: "/fumehood approve 3fa2b91c"},
 		Repository: ownRepository, RunURL: ownRun, Artifact: "fumehood",
 	}
 	fork.Parts[0].Foreign, fork.Head = true, sha
 	fork.Files = []string{"stats/stats_test.go", "stats/stats.go", "README.md"}
 	reported := fork
 	reported.Parts = []Part{{Report: allOK(), Audit: "sealed and complete: 9 entries", Foreign: true, Decided: true}}
-	reported.Notices, reported.Pending, reported.Earlier = []Notice{SelfReported("the audit log was verified, and each decision was made again with this repository's policy")}, nil, nil
+	reported.Notices, reported.Pending = []Notice{SelfReported("the audit log was verified, and each decision was made again with this repository's policy")}, nil
 	reported.Parts[0].Cosigned = &Cosigned{Key: "acme.example/fumehood+12ab34cd+AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyAh", Time: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), File: "audit.cosigned", Artifact: "evidence-of-fumehood"}
 	quiet := Page{Parts: []Part{{Report: mixed()}}, Repository: ownRepository, RunURL: ownRun, Artifact: "fumehood", Head: sha, Files: fork.Files, Detail: config.DetailQuiet}
 	full := quiet
@@ -141,7 +137,7 @@ func hostilePage(s string) Page {
 	return Page{
 		Parts:   []Part{{Name: s, Report: everywhere(s), Audit: s, Doubt: []string{s}, Cosigned: &Cosigned{Key: s, File: s, Artifact: s}}, {Name: s + "2", Report: everywhere(s + "2")}},
 		Notices: []Notice{{"warning", s}, {"note", s}, Moved(s), SelfReported(s), Touches([]string{s, s})},
-		Pending: &Pending{Command: s}, Earlier: []Earlier{{s, s, s}, {s, s, ownRun + s}},
+		Pending: &Pending{Command: s},
 		Repository: ownRepository, RunURL: ownRun, Artifact: s,
 	}
 }

@@ -31,7 +31,7 @@
 // with the line that matters, and its output folded; what could not run, and how to fix that;
 // what was not enforced; the commit; a fold with the commands that did not run and one with
 // those that succeeded; a last fold with programs, statistics, policy, protection and audit
-// log; and earlier results. If a page is too long, its details shrink in steps, and commands
+// log. If a page is too long, its details shrink in steps, and commands
 // become lines. Commands that a person is asked to approve are never shortened.
 //
 // It does not protect a reader from false content: text that a command printed is

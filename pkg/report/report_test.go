@@ -113,25 +113,6 @@ func TestFairShare(t *testing.T) {
 	}
 }
 
-func TestPour(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		sizes []int
-		room  int
-		want  []int
-	}{
-		{"all fit", []int{5, 6, 7}, 100, []int{5, 6, 7}},
-		{"small whole, rest equal", []int{10, 100, 200}, 110, []int{10, 50, 50}},
-		{"none", nil, 10, []int{}},
-		{"no room", []int{3, 4}, -5, []int{0, 0}},
-		{"remainder", []int{9, 9, 9}, 10, []int{3, 3, 4}},
-	} {
-		if diff := cmp.Diff(tt.want, pour(tt.sizes, tt.room)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
-	}
-}
-
 func TestHeading(t *testing.T) {
 	all := cases()
 	for name, want := range map[string]string{

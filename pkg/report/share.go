@@ -2,7 +2,7 @@
 
 package report
 
-import "slices"
+import "github.com/fumehood/fumehood/pkg/internal/text"
 
 // shares divides the room for outputs, first among commands and then among the
 // streams of each command.
@@ -28,29 +28,13 @@ func (s *shares) divide(room int) {
 			room -= o.min
 		}
 	}
-	for i, share := range pour(wants, room) {
+	for i, share := range text.Pour(wants, room) {
 		streams := make([]int, len(s.commands[i]))
 		for j, o := range s.commands[i] {
 			streams[j] = o.natural - o.min
 		}
-		for j, part := range pour(streams, share) {
+		for j, part := range text.Pour(streams, share) {
 			s.commands[i][j].share = s.commands[i][j].min + part
 		}
 	}
-}
-
-// pour divides room fairly (max-min): small sizes are met in full, and the others
-// get equal shares. The sum of the result is at most room.
-func pour(sizes []int, room int) []int {
-	order := make([]int, len(sizes))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return sizes[a] - sizes[b] })
-	got := make([]int, len(sizes))
-	for n, i := range order {
-		got[i] = max(0, min(sizes[i], room/(len(order)-n)))
-		room -= got[i]
-	}
-	return got
 }

@@ -41,13 +41,24 @@ func (p Page) end() end {
 	return worst
 }
 
-// heading is the verdict, the only one in the comment. A run that the pull request's own
-// workflow reports has no mark, because its outcome is not known.
+// productName begins each title.
+const productName = "fumehood"
+
+// heading is the verdict of the page.
 func (p Page) heading() string {
-	if p.foreign() {
-		return "## " + p.title()
+	if mark := p.headingMark(); mark != "" {
+		return "## " + mark + " " + p.title()
 	}
-	return "## " + p.withCauses().mark() + " " + p.title()
+	return "## " + p.title()
+}
+
+// headingMark is the mark of the heading. A run that the pull request's own workflow reports has none,
+// because its outcome is not known.
+func (p Page) headingMark() string {
+	if p.foreign() {
+		return ""
+	}
+	return p.withCauses().mark()
 }
 
 // title is the verdict as plain text.
@@ -57,7 +68,7 @@ func (p Page) title() string {
 	if end != endWhole && len(p.records()) == 0 {
 		counted = "nothing ran" // whatever was proposed
 	}
-	name := "fumehood" + [...]string{"", " ran out of time", " was cancelled", " stopped"}[end]
+	name := productName + [...]string{"", " ran out of time", " was cancelled", " stopped"}[end]
 	if p.foreign() && end == endWhole {
 		name += ": " + p.reporter() + " reports"
 	}

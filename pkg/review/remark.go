@@ -114,6 +114,14 @@ type Shown struct {
 	Comments map[string]string // by Key: the address of the finding's own comment
 	Notes    []string          // what happened to the review, one plain sentence each
 	Units    int               // the maximum length in UTF-16 units
+	Untitled bool              // the caller writes a heading
+}
+
+func (s Shown) heading(d Document) string {
+	if s.Untitled {
+		return code(d.Headline())
+	}
+	return "### Review: " + code(d.Headline())
 }
 
 // Summary renders d for the pull request's one comment, of at most s.Units units, which should be
@@ -124,5 +132,5 @@ func (d Document) Summary(s Shown) string {
 			return whole
 		}
 	}
-	return fmt.Sprintf("### Review: %s\n\nThe findings do not fit here: see the step summary.\n", code(d.Headline()))
+	return s.heading(d) + "\n\nThe findings do not fit here: see the step summary.\n"
 }

@@ -41,6 +41,20 @@ func (d Document) Headline() string {
 	}
 }
 
+// Title returns the result in a few words, of which none are the reviewer's.
+func (d Document) Title() string {
+	switch n := d.Count(Verified); {
+	case n == 0 && !d.Reviewed:
+		return "not reviewed"
+	case len(d.Results) == 0:
+		return "no findings"
+	case n == 0:
+		return fmt.Sprintf("none of %s is verified", counted(len(d.Results), "finding", "findings"))
+	default:
+		return fmt.Sprintf("%s of %d", counted(n, "verified finding", "verified findings"), len(d.Results))
+	}
+}
+
 func counted(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -148,7 +162,7 @@ func (d Document) Markdown() string { return d.markdown(Shown{}, maxCell) }
 // markdown shows cell characters of each text; with 0, only counts.
 func (d Document) markdown(s Shown, cell int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "### Review: %s\n\n", code(d.Headline()))
+	b.WriteString(s.heading(d) + "\n\n")
 	for _, note := range s.Notes {
 		fmt.Fprintf(&b, "⚠️ %s\n\n", code(note))
 	}

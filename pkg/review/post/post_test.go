@@ -17,7 +17,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/comment"
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -26,6 +25,8 @@ import (
 )
 
 const (
+	summaryUnits = 8000 // of a summary in the comment
+
 	number = 2
 	secret = "ghs_workflow"
 )
@@ -278,7 +279,7 @@ func TestEarlier(t *testing.T) {
 	if o := w.post(d); o.Created != 1 || o.Updated != 1 || len(w.ReviewComments(number)) != 2 {
 		t.Errorf("%+v", o)
 	}
-	if s := d.Summary(review.Shown{Units: comment.ReviewRoom}); !strings.Contains(s, "`"+since[:12]+"` was reviewed before") || !strings.Contains(s, "line 12 is wrong") {
+	if s := d.Summary(review.Shown{Units: summaryUnits}); !strings.Contains(s, "`"+since[:12]+"` was reviewed before") || !strings.Contains(s, "line 12 is wrong") {
 		t.Errorf("summary:\n%s", s)
 	}
 }
@@ -292,7 +293,7 @@ func TestRefusedPosition(t *testing.T) {
 	if o.Created != 2 || o.Failure != nil || len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "1 finding") || len(w.ReviewComments(number)) != 2 {
 		t.Errorf("%+v", o)
 	}
-	if s := d.Summary(review.Shown{Comments: o.Comments, Notes: o.Notes, Units: comment.ReviewRoom}); strings.Count(s, "](https://") != 2 || !strings.Contains(s, "line 1 is wrong") {
+	if s := d.Summary(review.Shown{Comments: o.Comments, Notes: o.Notes, Units: summaryUnits}); strings.Count(s, "](https://") != 2 || !strings.Contains(s, "line 1 is wrong") {
 		t.Errorf("summary:\n%s", s)
 	}
 	w = small(t)
@@ -466,7 +467,7 @@ func TestMany(t *testing.T) {
 	if o.Created != post.MaxComments || len(o.Notes) != 1 || !strings.HasPrefix(o.Notes[0], "20 more findings") {
 		t.Errorf("%+v", o.Notes)
 	}
-	if s := d.Summary(review.Shown{Comments: o.Comments, Notes: o.Notes, Units: comment.ReviewRoom}); len(s) > comment.ReviewRoom || !strings.Contains(s, "71 verified findings") {
+	if s := d.Summary(review.Shown{Comments: o.Comments, Notes: o.Notes, Units: summaryUnits}); len(s) > summaryUnits || !strings.Contains(s, "71 verified findings") {
 		t.Errorf("%d bytes: %.300s", len(s), s)
 	}
 }
