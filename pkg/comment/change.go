@@ -111,6 +111,9 @@ func (r Results) bounded() Results {
 		}
 	}
 	r.Pending, r.Body = kept, cached(r.Body)
+	if r.Mark == "✅" && (r.SelfReported || r.Conclusion != "success") {
+		r.Mark = ""
+	}
 	if !titleText.MatchString(r.Title) {
 		r.Title = ": " + r.Conclusion
 	}

@@ -91,14 +91,14 @@ func (s State) tally() string {
 		case x.Review && x.Conclusion == "neutral":
 			unreviewed++
 			continue
-		case x.Review && !x.SelfReported:
+		case x.Review && x.Mark != "":
 			findings += t.Failed - t.CouldNotRun
 			continue
 		case s.isApproved(x):
 			t.Asked = 0
 		}
 		sum := &trusted
-		if x.SelfReported {
+		if x.SelfReported || x.Mark == "" {
 			sum = &reported
 		}
 		*sum = proposal.Totals{Denied: sum.Denied + t.Denied, Asked: sum.Asked + t.Asked, Succeeded: sum.Succeeded + t.Succeeded,

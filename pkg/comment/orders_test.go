@@ -97,6 +97,24 @@ func starting(comment, run int64) Notice {
 	return n
 }
 
+// has checks that the comment has the results of several sources, and then calls check.
+func has(check func(*world) string, want ...Results) func(*world) string {
+	return func(w *world) string {
+		for _, c := range w.by(bot) {
+			s := readSheet(c.Body)
+			for _, r := range want {
+				if x, _ := s.find(r.Source); x.Stamp != r.Stamp || x.Mark != r.bounded().Mark || x.text != fmt.Sprintf("results of run %d.%d", r.RunID, r.Attempt) {
+					return fmt.Sprintf("%s has run %d.%d with mark %q and %q, want run %d.%d", r.Label(), x.RunID, x.Attempt, x.Mark, x.text, r.RunID, r.Attempt)
+				}
+			}
+			if len(s.Sections) != len(want) {
+				return fmt.Sprintf("%d sections, want %d", len(s.Sections), len(want))
+			}
+		}
+		return check(w)
+	}
+}
+
 type jobs = []func(*world, *turn) func(*Keeper) Outcome
 
 func TestOrders(t *testing.T) {
@@ -110,6 +128,20 @@ func TestOrders(t *testing.T) {
 		{name: "two answers", before: standing, jobs: jobs{answers(starting(900, 11)), answers(starting(901, 12))}, check: one(0, 901, 3)},
 		{name: "a push between two runs", before: standing, jobs: jobs{says(results(head1, 12, 1)), pushed(head2, results(head2, 11, 1))}, check: one(11, 0, 1)},
 		{name: "three runs, one comment", grain: middle, before: standing, jobs: jobs{says(results(head1, 12, 1)), says(results(head1, 13, 1)), says(results(head1, 11, 1))}, check: one(13, 0, 1)},
+		{name: "two jobs, no comment yet", jobs: jobs{says(results(head1, 11, 1).red()), says(results(head1, 11, 1).of(lint))},
+			check: has(one(0, 0, 0), results(head1, 11, 1).red(), results(head1, 11, 1).of(lint))},
+		{name: "two workflows, one comment", before: standing, jobs: jobs{says(results(head1, 11, 1).red()), says(results(head1, 12, 1).of(nightly))},
+			check: has(one(0, 0, 1), results(head1, 11, 1).red(), results(head1, 12, 1).of(nightly))},
+		{name: "two legs without a name", before: standing, jobs: jobs{says(results(head1, 11, 1).red().at(5)), says(results(head1, 11, 1).at(6))},
+			check: has(one(0, 0, 1), results(head1, 11, 1).red().at(5))},
+		{name: "an older run, run again", before: standing, jobs: jobs{says(results(head1, 12, 1).red().at(5)), says(results(head1, 11, 2).at(6))},
+			check: has(one(0, 0, 1), results(head1, 11, 2).at(6))},
+		{name: "two attempts, and another job", grain: coarse, before: standing, jobs: jobs{says(results(head1, 11, 1).red()), says(results(head1, 11, 2)), says(results(head1, 11, 1).of(lint))},
+			check: has(one(0, 0, 1), results(head1, 11, 2), results(head1, 11, 1).of(lint))},
+		{name: "a bot between two workflows", grain: coarse, before: standing, jobs: jobs{says(results(head1, 11, 1).red()), says(results(head1, 12, 1).of(requested)), says(results(head1, 13, 1).of(nightly))},
+			check: has(one(0, 0, 1), results(head1, 11, 1).red(), results(head1, 12, 1).of(requested), results(head1, 13, 1).of(nightly))},
+		{name: "a fork's run beside the repository's", grain: coarse, jobs: jobs{says(results(head1, 11, 1).red()), says(results(head1, 12, 1).of(forks)), answers(answer(900))},
+			check: has(one(0, 900, 0), results(head1, 11, 1).red(), results(head1, 12, 1).of(forks))},
 		{name: "two runs and an answer", grain: coarse, before: standing, jobs: jobs{says(results(head1, 12, 1)), says(results(head1, 11, 1)), answers(starting(900, 11))}, check: one(12, 900, 2)},
 		{name: "three runs, no comment yet", grain: coarse, jobs: jobs{says(results(head1, 12, 1)), says(results(head1, 13, 1)), says(results(head1, 11, 1))}, check: one(13, 0, 0)},
 	}

@@ -252,6 +252,7 @@ func some(r *rand.Rand) sheet {
 			x.Requester = "mona"
 		case 1:
 			x.SelfReported = true
+			x.Mark = strings.TrimPrefix(x.Mark, "✅")
 		}
 		return x
 	}
