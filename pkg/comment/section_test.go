@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/pkg/internal/golden"
+	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -248,11 +249,11 @@ func TestCutBlocks(t *testing.T) {
 func TestFitOfMany(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	l := layout{limit: MaxBody}
-	for range 40 {
+	for range sample.Rounds(t, 40, 6, 3) {
 		s := some(r)
 		for i := range s.Sections {
 			x := &s.Sections[i]
-			x.text = strings.TrimSpace(strings.Repeat("<p>x</p>\n\n", r.IntN(5000)))
+			x.text = strings.TrimSpace(strings.Repeat("<p>x</p>\n\n", r.IntN(3000)))
 			if x.Mark == "✋" {
 				x.Pending = []Pending{{PlanDigest: digest("a"), Policy: digest("b"), RunID: 1}}
 			}

@@ -274,7 +274,7 @@ func some(r *rand.Rand) sheet {
 // read back unchanged, merging again changes nothing, and nothing newer or worse is lost.
 func TestJoinOfMany(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for range sample.Rounds(t, 800, 100, 50) {
+	for range sample.Rounds(t, 800, 60, 30) {
 		a, b := some(r), some(r)
 		got := join(a, b, head1)
 		body := got.bodyOf(t, head1)
