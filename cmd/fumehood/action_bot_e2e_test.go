@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/config"
@@ -558,6 +557,3 @@ func TestE2EBotApprovalOfAnOldBase(t *testing.T) {
 	}
 	want(t, "log", ran.log, "approval.void")
 }
-
-// later advances GitHub's clock, which counts seconds.
-func (w *world) later() { w.ahead.Add(int64(2 * time.Second)) }

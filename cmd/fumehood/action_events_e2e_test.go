@@ -12,18 +12,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 )
 
-// group is the event of a merge queue that tests the world's head.
-func (w *world) group(change func(map[string]any)) []byte {
-	return w.event("merge_group.checks_requested", func(p map[string]any) {
-		p["repository"].(map[string]any)["id"] = hubID
-		p["merge_group"] = map[string]any{"head_sha": w.head, "base_sha": w.base, "base_ref": "refs/heads/master",
-			"head_ref": "refs/heads/gh-readonly-queue/master/pr-2-" + w.base}
-		if change != nil {
-			change(p)
-		}
-	})
-}
-
 // A merge queue's commit is run, by the policy of the default branch and of the branch that it
 // is to be merged to, and gets a check run and no comment.
 func TestE2EActionMergeGroup(t *testing.T) {

@@ -37,8 +37,18 @@ func TestE2EBotReview(t *testing.T) {
 	if s := w.phase(payload, "run", request); s.code != exitStopped || s.outputs["allowed"] != "0" {
 		t.Errorf("no plan: exit %d, outputs %q\n%s", s.code, s.outputs, s.log)
 	}
-	w.phase(payload, "report", request)
-	want(t, "comment", w.comment().Body, "review.no-plan", "proposed nothing")
+	w.phase(payload, "report", request, "INPUT_REVIEWER_RESULT=failure")
+	want(t, "comment", w.comment().Body, "review.failed", "the reviewer&#39;s job failed")
+	w.phase(payload, "report", request, "INPUT_REVIEWER_RESULT=success")
+	want(t, "comment", w.comment().Body, "report.missing")
+	nothing := w.phase(payload, "run", request, "INPUT_REVIEWER_RESULT=success", `INPUT_PLAN={"schema":"fumehood.plan/v1","proposals":[]}`)
+	w.runID++
+	w.upload(nothing, nil)
+	w.runID--
+	if s := w.phase(payload, "report", request, "INPUT_REVIEWER_RESULT=success"); s.code != exitOK || s.outputs["conclusion"] != "success" {
+		t.Errorf("nothing proposed: exit %d, outputs %q\n%s", s.code, s.outputs, s.log)
+	}
+	want(t, "comment", w.comment().Body, "requested by `Codertocat`: no commands were proposed\n")
 
 	w.runID += 10
 	payload = w.commentEvent(w.gh.AddComment(prNumber, "Codertocat", "/fumehood review"))
@@ -53,7 +63,7 @@ func TestE2EBotReview(t *testing.T) {
 	w.phase(payload, "report", request)
 	body := w.comment().Body
 	want(t, "comment", body, "grep -c o notes/new.txt", "curl", w.head[:12])
-	if strings.Contains(body, "Self-reported") || strings.Contains(body, "review.no-plan") {
+	if strings.Contains(body, "Self-reported") || strings.Contains(body, "report.missing") {
 		t.Errorf("the comment has an older result, or doubts the workflow of the default branch:\n%s", body)
 	}
 

@@ -455,3 +455,18 @@ func accountType(login string) string {
 }
 
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
+
+// later advances GitHub's clock, which counts seconds.
+func (w *world) later() { w.ahead.Add(int64(2 * time.Second)) }
+
+// group is the event of a merge queue that tests the world's head.
+func (w *world) group(change func(map[string]any)) []byte {
+	return w.event("merge_group.checks_requested", func(p map[string]any) {
+		p["repository"].(map[string]any)["id"] = hubID
+		p["merge_group"] = map[string]any{"head_sha": w.head, "base_sha": w.base, "base_ref": "refs/heads/master",
+			"head_ref": "refs/heads/gh-readonly-queue/master/pr-2-" + w.base}
+		if change != nil {
+			change(p)
+		}
+	})
+}

@@ -277,6 +277,7 @@ func (e Event) admitCode(r Runner, in Inputs, facts Facts) error {
 		return refuseOIDC()
 	case e.foreign() && (facts.ClassicScopes != "" || personal(in.Token)):
 		return refusePersonalToken()
+	case in.ReviewerResult != "" && in.ReviewerResult != ReviewerSucceeded: // there is nothing, and the report says why
 	case in.Phase == PhaseReview && strings.TrimSpace(in.Findings) == "" && in.Provider == "":
 		return refuseNoFindings()
 	case in.Phase != PhaseReview && e.Comment == nil && strings.TrimSpace(in.Plan) == "":

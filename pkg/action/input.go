@@ -229,6 +229,17 @@ func (r *inputReader) detail(input string) string {
 	return ""
 }
 
+// result reads how a job ended.
+func (r *inputReader) result(input string) string {
+	const hint = "${{ needs.propose.result }}"
+	value, ok := r.line(input, hint)
+	if ok && !slices.Contains(ReviewerResults, value) {
+		r.refuse(input, hint, "%s is not %s", quoted(value), alternatives(ReviewerResults))
+		return ""
+	}
+	return value
+}
+
 // parts reads the number of parts of a plan.
 func (r *inputReader) parts(input string) int {
 	n := r.count(input, DefaultParts)

@@ -48,6 +48,7 @@ type Inputs struct {
 	Upload           string          // UploadAuto, UploadTrue or UploadFalse: whether the action uploads the artifact
 	AllowedBots      []int64         // user ids of the bots that may request runs
 	Reviewer         bool            // a later job has an AI reviewer, whose plan is its input Plan: the command review starts it
+	ReviewerResult   string          // how the job of the AI reviewer ended, one of ReviewerResults; "" if there is none
 	MaxRunsPerPR     int             // budget of runs started by comments; 0 allows none
 	MaxRunsPerDay    int             // the same, in the repository since midnight UTC
 	Name             string          // of this plan if there are several; "" for a single one
@@ -112,6 +113,12 @@ const (
 	PhaseSplit   = "split"
 )
 
+// ReviewerResults are the values of Inputs.ReviewerResult, which are those of needs.<job>.result.
+var ReviewerResults = []string{ReviewerSucceeded, "failure", "cancelled", "skipped"}
+
+// ReviewerSucceeded says that the reviewer's job has an answer.
+const ReviewerSucceeded = "success"
+
 // The defaults of numeric inputs.
 const (
 	DefaultMaxRunsPerPR  = 20
@@ -168,6 +175,7 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		Upload:           r.word("upload", UploadAuto, UploadTrue, UploadFalse),
 		AllowedBots:      r.ids("allowed-bots"),
 		Reviewer:         r.boolean("reviewer", false),
+		ReviewerResult:   r.result("reviewer-result"),
 		MaxRunsPerPR:     r.count("max-runs-per-pr", DefaultMaxRunsPerPR),
 		MaxRunsPerDay:    r.count("max-runs-per-day", DefaultMaxRunsPerDay),
 		Name:             r.name("name", "unit-tests"),

@@ -311,7 +311,7 @@ func TestFormerNames(t *testing.T) {
 // inputNames are all inputs that ReadInputs reads.
 var inputNames = []string{
 	"plan", "policy", "mode", "phase", "rootfs", "network", "setup", "layers-cache", "results-cache", "parts", "durations", "timeout", "limits", "working-directory", "fail-on", "comment", "comment-detail", "comment-length", "check-run",
-	"dry-run", "unsupported-event", "upload", "retention-days", "staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "reviewer", "checkout",
+	"dry-run", "unsupported-event", "upload", "retention-days", "staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "reviewer", "reviewer-result", "checkout",
 	"policy-branches", "organization", "findings", "organisation", "policy-key", "minimum-revision",
 	"otlp", "otlp-headers", "mask", "provider", "model", "max-usd", "max-tokens", "max-rounds", "audit-key",
 }

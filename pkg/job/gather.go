@@ -86,16 +86,21 @@ func (g Gather) substitute(l PlanRun, err error) PlanRun {
 // before fumehood's step.
 func (g Gather) nothingReported() PlanRun {
 	run := g.Job.event.Run
-	err := &proposal.StopError{Code: "report.missing", Message: "the run has no report", Hint: "check the run's log: a step before fumehood's may have failed, or its input artifact may be empty or differ from this job's"}
-	if g.Task.Request.Command == reviewCommand {
-		err = &proposal.StopError{Code: "review.no-plan", Message: "the AI reviewer proposed nothing to run", Hint: "if a plan was expected, check the log of the reviewer's job"}
-	} else if run == nil {
-		err.Hint = "phase report shows the results of earlier jobs of the same run: give this job needs: and those jobs phase: run. If there is only one job, remove phase"
+	var err error = &proposal.StopError{Code: "report.missing", Message: "the run has no report", Hint: g.missingHint()}
+	if failed := g.Job.reviewerFailed(); failed != nil && g.Task.Request.Command == reviewCommand {
+		err = failed
 	}
 	if run != nil && run.Conclusion == "cancelled" {
 		err = &proposal.StopError{Code: "run.cancelled", Message: "the run was cancelled"}
 	}
 	return PlanRun{Report: g.Job.stoppedReport(g.Task.Request, err), local: true}
+}
+
+func (g Gather) missingHint() string {
+	if g.Job.event.Run == nil && g.Task.Request.Command != reviewCommand {
+		return "phase report shows the results of earlier jobs of the same run: give this job needs: and those jobs phase: run. If there is only one job, remove phase"
+	}
+	return "check the run's log: a step before fumehood's may have failed, or its input artifact may be empty or differ from this job's"
 }
 
 // refused reports whether err is about an artifact, which is then reported, and not about

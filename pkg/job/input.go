@@ -18,7 +18,17 @@ import (
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/report"
 )
+
+// reviewerFailed is the error that the reviewer's job did not succeed, as far as the workflow says so.
+func (j *Job) reviewerFailed() error {
+	words := map[string]string{"failure": "failed", "cancelled": "was cancelled", "skipped": "was skipped"}[j.in.ReviewerResult]
+	if words == "" {
+		return nil
+	}
+	return &proposal.StopError{Code: report.ReviewerFailed, Message: "the reviewer's job " + words, Hint: "see the log of the reviewer's job, and request the review again"}
+}
 
 // readInputPlan reads the plan that the workflow names: a document, or a file that an
 // earlier step wrote.

@@ -107,8 +107,8 @@ func (r reviewer) newPlanRun(a github.Artifact, dir string) PlanRun {
 
 // checkLog verifies the log and compares it with the report.
 func (l *PlanRun) checkLog(log []byte) error {
-	if l.Report.Audit == nil && len(log) == 0 && l.Report.Error != nil {
-		return nil // it stopped before there was one
+	if l.Report.Audit == nil && len(log) == 0 && (l.Report.Error != nil || len(l.Report.Records) == 0) {
+		return nil // it stopped before there was one, or nothing was proposed
 	}
 	var entries []journal.Entry
 	summary, err := audit.Scan(bytes.NewReader(log), trustOf(l.Report), func(e audit.Entry) error {
@@ -133,9 +133,9 @@ func (r reviewer) review(ctx context.Context, l *PlanRun) error {
 		return err
 	}
 	run := l.Report.Run
-	nothingRan := l.Report.Error != nil && len(l.Report.Records) == 0
+	nothingRan := len(l.Report.Records) == 0 && (l.Report.Error != nil || l.Report.Audit == nil)
 	if len(l.document) == 0 && nothingRan {
-		return nil // stopped before there was a plan
+		return nil // stopped before there was a plan, or nothing was proposed
 	}
 	p, problems := plan.Decode(l.document, planName)
 	if held := heldSecrets(l.Report); held && (len(problems) > 0 || p.Digest != run.PlanDigest) {

@@ -50,6 +50,12 @@ func (r Run) Do(ctx context.Context) (Outcome, error) {
 	if o.Skipped, err = r.checkPullRequest(ctx); o.Skipped != "" {
 		return o, nil
 	}
+	if err == nil && r.isProposedNothing() {
+		l := r.Job.stoppedRun(r.Task.Request, nil)
+		l.dir = r.Job.artifactDir()
+		o.Runs = []PlanRun{l}
+		return o, l.save()
+	}
 	var p prepared
 	if err == nil {
 		p, err = r.prepare(ctx)
@@ -64,6 +70,15 @@ func (r Run) Do(ctx context.Context) (Outcome, error) {
 	o.sources = p.workspace.sources
 	o.Runs, err = r.runAll(ctx, p)
 	return o, err
+}
+
+// isProposedNothing reports whether the reviewer's job succeeded and its plan has no proposals.
+func (r Run) isProposedNothing() bool {
+	if r.Job.in.ReviewerResult != action.ReviewerSucceeded || len(r.Task.Request.Plans) > 0 {
+		return false
+	}
+	own, err := r.readInputPlan()
+	return err == nil && plan.ProposesNothing([]byte(own.Document), own.File)
 }
 
 // checkPullRequest makes sure that the request is still about the pull request's commit.
@@ -105,6 +120,11 @@ func (r Run) prepare(ctx context.Context) (prepared, error) {
 	p := prepared{request: r.Task.Request}
 	r.Job.console.Group("fumehood: commit " + p.request.Head[:12])
 	defer r.Job.console.EndGroup()
+	if len(p.request.Plans) == 0 {
+		if err := r.Job.reviewerFailed(); err != nil {
+			return p, err
+		}
+	}
 	if err := r.Base.fetchPolicy(ctx, p.request.Head, p.request.Base); err != nil {
 		return p, err
 	}

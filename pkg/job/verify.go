@@ -70,6 +70,9 @@ func (j *Job) notReviewed(q Request, err error) review.Document {
 // verify runs fumehood review as root, in a process without the token, and reads what it left.
 func (v Verify) verify(ctx context.Context, run Run) (d review.Document, err error) {
 	j := v.Job
+	if err := j.reviewerFailed(); err != nil {
+		return d, err
+	}
 	s, err := j.reviewSource()
 	if err != nil {
 		return d, err

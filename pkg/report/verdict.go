@@ -224,8 +224,14 @@ func failure(r proposal.Report, l level) []string {
 	case endTimeUp:
 		return []string{"⏱️ <b>The run reached its time limit.</b> Commands that had finished are below." + fix}
 	}
+	if e.Code == ReviewerFailed {
+		return []string{"🛑 <b>Nothing ran: " + prose(e.Message, l.long) + ".</b>" + fix}
+	}
 	return []string{"🛑 <b>fumehood stopped; no more commands ran:</b> " + prose(e.Message, l.long) + " (" + code(e.Code, 80) + ")" + fix}
 }
+
+// ReviewerFailed is the code of an error that the job of an AI reviewer did not succeed.
+const ReviewerFailed = "review.failed"
 
 // firstParagraph leaves out the YAML of a hint: it is in the log, where it can be copied.
 func firstParagraph(hint string) string {

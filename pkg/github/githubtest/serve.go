@@ -33,6 +33,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the client went away
 	}
+	w.Header().Set("Date", s.now().Format(http.TimeFormat))
 	r, c := s.route(r, body)
 	answered := s.record(r, c.op, r.URL.Path, body)
 	for _, h := range s.hooksFor(c.op) {
