@@ -38,9 +38,10 @@ func TestE2EBotReview(t *testing.T) {
 		t.Errorf("no plan: exit %d, outputs %q\n%s", s.code, s.outputs, s.log)
 	}
 	w.phase(payload, "report", request, "INPUT_REVIEWER_RESULT=failure")
-	want(t, "comment", w.comment().Body, "review.failed", "the reviewer&#39;s job failed")
+	want(t, "comment", w.comment().Body, "Nothing ran: the reviewer&#39;s job failed.")
 	w.phase(payload, "report", request, "INPUT_REVIEWER_RESULT=success")
 	want(t, "comment", w.comment().Body, "report.missing")
+	w.runID += 10
 	nothing := w.phase(payload, "run", request, "INPUT_REVIEWER_RESULT=success", `INPUT_PLAN={"schema":"fumehood.plan/v1","proposals":[]}`)
 	w.runID++
 	w.upload(nothing, nil)
@@ -48,7 +49,7 @@ func TestE2EBotReview(t *testing.T) {
 	if s := w.phase(payload, "report", request, "INPUT_REVIEWER_RESULT=success"); s.code != exitOK || s.outputs["conclusion"] != "success" {
 		t.Errorf("nothing proposed: exit %d, outputs %q\n%s", s.code, s.outputs, s.log)
 	}
-	want(t, "comment", w.comment().Body, "requested by `Codertocat`: no commands were proposed\n")
+	want(t, "comment", w.comment().Body, "run requested by `Codertocat`: no commands were proposed\n")
 
 	w.runID += 10
 	payload = w.commentEvent(w.gh.AddComment(prNumber, "Codertocat", "/fumehood review"))

@@ -60,7 +60,7 @@ func TestActionSections(t *testing.T) {
 		{"another workflow", func() { run(inJob("nightly.yml", "unit"), greenPlan) }, "## ❌ fumehood: 1 failed, 2 succeeded", "### ✅ `nightly.yml / unit`: 1 succeeded"},
 		{"a named plan", func() { run(inJob("ci.yml", "unit", "INPUT_NAME=web"), greenPlan, "INPUT_WORKING_DIRECTORY=notes") }, "## ❌ fumehood: 2 failed, 2 succeeded", "### ❌ `ci.yml / unit / web`: 1 failed"},
 		{"a named plan again", func() { run(inJob("ci.yml", "unit", "INPUT_NAME=web"), greenPlan) }, "## ❌ fumehood: 1 failed, 3 succeeded", "### ✅ `ci.yml / unit / web`: 1 succeeded"},
-		{"a bot's run", func() { w.ask("Codertocat", "/fumehood run cat README.md") }, "## ❌ fumehood: 1 failed, 4 succeeded", "### ✅ requested by `Codertocat`: 1 succeeded"},
+		{"a bot's run", func() { w.ask("Codertocat", "/fumehood run cat README.md") }, "## ❌ fumehood: 1 failed, 4 succeeded", "### ✅ run requested by `Codertocat`: 1 succeeded"},
 		{"the same attempt", func() { run(inJob("ci.yml", "unit"), greenPlan, fmt.Sprint("GITHUB_RUN_ID=", red)) }, "## ❌ fumehood: 1 failed, 4 succeeded", "### ❌ `ci.yml / unit`: 1 failed"},
 		{"a newer run with a smaller id", func() { w.later(); run(inJob("ci.yml", "unit"), greenPlan, fmt.Sprint("GITHUB_RUN_ID=", red-900)) }, "## ✅ fumehood: 5 succeeded", "### ✅ `ci.yml / unit`: 1 succeeded"},
 		{"run again, and red", func() {

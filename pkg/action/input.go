@@ -231,7 +231,7 @@ func (r *inputReader) detail(input string) string {
 
 // result reads how a job ended.
 func (r *inputReader) result(input string) string {
-	const hint = "${{ needs.propose.result }}"
+	const hint = ReviewerSucceeded
 	value, ok := r.line(input, hint)
 	if ok && !slices.Contains(ReviewerResults, value) {
 		r.refuse(input, hint, "%s is not %s", quoted(value), alternatives(ReviewerResults))

@@ -75,7 +75,7 @@ func (s Source) Label() string {
 func (s Source) heading() string {
 	name := "`" + s.Label() + "`"
 	if s.Requester != "" {
-		name = "requested by `" + s.Requester + "`"
+		name = "run requested by `" + s.Requester + "`"
 		if s.Name != "" {
 			name += " (`" + s.Name + "`)"
 		}

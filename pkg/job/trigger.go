@@ -290,7 +290,8 @@ func (t Trigger) repeat(ctx context.Context, engine *policy.Engine, c bot.Comman
 	}
 	var plans []Planned
 	for _, l := range runs {
-		if t.Job.check.ID == 0 || l.Report.Run.PlanDigest == t.Job.rerun.plan {
+		// The newest run of the plan of a check run is enough.
+		if t.Job.check.ID == 0 || l.Report.Run.PlanDigest == t.Job.rerun.plan && len(plans) == 0 {
 			plans = append(plans, Planned{Name: l.Name, Document: string(l.document), File: planName})
 		}
 	}

@@ -61,7 +61,8 @@ func (p *prober) count(path string, numbers ...int64) {
 func checkFacts(r proposal.Report) *fault {
 	p := &prober{bare: r.Withheld != nil || r.Run.Session}
 	p.require(r.Schema == proposal.ReportSchema, "schema", "is not %q", proposal.ReportSchema)
-	p.run(r.Run, r.Error != nil)
+	nothing := len(r.Records) == 0 && r.Audit == nil // was proposed
+	p.run(r.Run, r.Error != nil || nothing)
 	ids := map[string]bool{}
 	for i, rec := range r.Records {
 		path := fmt.Sprintf("records[%d]", i)
@@ -87,7 +88,7 @@ func checkFacts(r proposal.Report) *fault {
 	return p.first
 }
 
-// run checks the conditions of a run. A run that stopped may lack some of them.
+// run checks the conditions of a run. A run that stopped, or had nothing to run, may lack some of them.
 func (p *prober) run(r proposal.Run, stopped bool) {
 	p.observed = r.NetworkObserved
 	p.match(runGrammar, r.ID, "run.id", stopped)
