@@ -38,7 +38,7 @@ func TestFailures(t *testing.T) {
 		{"no right to read", true, "list", always(github.NotFound), Refused, "github.not-found"},
 		{"no pull request", false, "pull", always(github.NotFound), Refused, "github.not-found"},
 		{"rate limit", false, "update", always(github.RateLimited), Refused, "github.rate-limited"},
-		{"rate limit while reading", false, "read", always(github.RateLimited), Refused, "github.rate-limited"},
+		{"rate limit while reading", false, "list", always(github.RateLimited), Refused, "github.rate-limited"},
 		{"GitHub is down", false, "list", always(github.Unavailable), Refused, "github.unavailable"},
 		{"GitHub is down for writes", false, "update", always(github.Unavailable), Refused, "github.unavailable"},
 		{"GitHub is slow for half a minute", false, "update", times(10, github.Uncertain), Updated, ""},
@@ -48,13 +48,12 @@ func TestFailures(t *testing.T) {
 		{"updated, then reset", false, "update", after(github.Uncertain), Updated, ""},
 		{"reset, not updated", false, "update", once(github.Uncertain), Updated, ""},
 		{"resets without end", true, "create", always(github.Uncertain), Refused, "github.unavailable"},
-		{"deleted before the look", false, "read", func(c *conversation) []failure { return []failure{deleted(c)} }, Posted, ""},
 		{"deleted before the write", false, "update", func(c *conversation) []failure { return []failure{deleted(c)} }, Posted, ""},
-		{"deleted after the write", false, "read", func(c *conversation) []failure { return []failure{{}, deleted(c)} }, Posted, ""},
+		{"deleted after the write", false, "read", func(c *conversation) []failure { return []failure{deleted(c)} }, Posted, ""},
 		{"a replica that lags", true, "read", once(github.NotFound), Posted, ""},
 		{"GitHub counts otherwise", false, "update", once(github.Invalid), Updated, ""},
 		{"GitHub takes nothing", false, "update", always(github.Invalid), Refused, "github.invalid"},
-		{"cannot look again", false, "read", func(*conversation) []failure { return []failure{{}, {err: refusal(github.Unavailable)}} }, Updated, ""},
+		{"cannot look again", false, "read", func(*conversation) []failure { return []failure{{err: refusal(github.Unavailable)}} }, Updated, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -55,10 +55,17 @@ func (t *turn) saw(format string, args ...any) {
 	fmt.Fprintf(&t.past, format+"\n", args...)
 }
 
-func (t *turn) PullRequest(ctx context.Context, n int) (pr github.PullRequest, err error) {
-	t.await("pull", func() {
+// open begins a window with the first request that reads.
+func (t *turn) open() {
+	if t.window == 0 {
 		t.world.windows++
 		t.window = t.world.windows
+	}
+}
+
+func (t *turn) PullRequest(ctx context.Context, n int) (pr github.PullRequest, err error) {
+	t.await("pull", func() {
+		t.open()
 		pr, err = t.world.conversation.PullRequest(ctx, n)
 		t.saw("pull %v %v", pr, err)
 	})
@@ -67,7 +74,7 @@ func (t *turn) PullRequest(ctx context.Context, n int) (pr github.PullRequest, e
 
 func (t *turn) Comments(ctx context.Context, n int) (list []github.Comment, err error) {
 	t.await("list", func() {
-		t.window = 0
+		t.open()
 		list, err = t.world.conversation.Comments(ctx, n)
 		t.saw("list %v %v", list, err)
 	})
@@ -76,6 +83,7 @@ func (t *turn) Comments(ctx context.Context, n int) (list []github.Comment, err 
 
 func (t *turn) Comment(ctx context.Context, id int64) (c github.Comment, err error) {
 	t.await("read", func() {
+		t.open()
 		c, err = t.world.conversation.Comment(ctx, id)
 		t.saw("read %v %v", c, err)
 	})
@@ -313,8 +321,8 @@ func (s scene) step(w *world, t *turn) {
 }
 
 var together = [...][]string{
-	middle: {"pull read", "read read", "settle pull", "settle list"},
-	coarse: {"pull read", "read read", "settle pull", "settle list", "list pull", "delete delete"},
+	middle: {"read pull", "read read", "settle read", "settle list"},
+	coarse: {"read pull", "read read", "settle read", "settle list", "list pull", "delete delete"},
 }
 
 func (w *world) kill(t *turn) {

@@ -29,7 +29,7 @@ func (v *visit) write(ctx context.Context, body string, within time.Duration) er
 	if err != nil {
 		return v.failed(ctx, err, did, brief.Err() != nil)
 	}
-	v.written, v.did = true, did
+	v.written, v.did, v.body = true, did, body
 	v.clear(ctx)
 	return v.settle(ctx)
 }

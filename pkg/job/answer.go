@@ -93,7 +93,7 @@ func (c conversation) notify(ctx context.Context, n comment.Notice) error {
 
 // keeper keeps the one comment.
 func (c conversation) keeper(ctx context.Context) (*comment.Keeper, error) {
-	author, err := c.gh.Author(ctx)
+	author, err := c.account(ctx)
 	if err != nil {
 		return nil, err
 	}

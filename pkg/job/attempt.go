@@ -40,7 +40,7 @@ func attemptOf(full string) (name string, attempt int, ok bool) {
 // later attempts, and those that were not uploaded in the attempt that they name, as far as
 // the start of the newest attempt shows it, are left out.
 func (j *Job) uploaded(ctx context.Context, s comment.Stamp) (map[string]github.Artifact, error) {
-	all, err := j.gh.Artifacts(ctx, s.RunID)
+	all, err := j.artifactsOfRun(ctx, s.RunID)
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ func (b *Base) fetchPolicy(ctx context.Context, shas ...string) error {
 	if b.tips != nil {
 		return b.fetch(ctx, shas...)
 	}
-	tip, err := b.job.gh.DefaultBranch(ctx)
+	tip, err := b.job.defaultBranch(ctx)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (j *Job) readCheck(ctx context.Context) (skipped string, err error) {
 	if err != nil {
 		return "", err
 	}
-	author, err := j.gh.Author(ctx)
+	author, err := j.account(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -86,7 +86,7 @@ func isApp(a github.Author) bool {
 // again, if the token is an app's, and else one for all.
 func (r Report) checks(ctx context.Context) ([]Report, bool) {
 	q := r.Outcome.Request
-	author, err := r.Job.gh.Author(ctx)
+	author, err := r.Job.account(ctx)
 	if err != nil || !isApp(author) || q.PR == 0 || len(r.Outcome.Runs) == 0 {
 		return []Report{r}, false
 	}

@@ -93,6 +93,7 @@ func (f Find) change(ctx context.Context) (c review.Change, skipped string, err 
 	if c.Diff, err = j.gh.Diff(ctx, q.PR); err != nil {
 		return c, "", err
 	}
+	f.Task.fresh = false
 	skipped, err = Run(f).checkPullRequest(ctx)
 	return c, skipped, err
 }

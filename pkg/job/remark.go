@@ -94,7 +94,7 @@ func (r Report) postLines(ctx context.Context, d review.Document, shown *review.
 		shown.Notes = append(shown.Notes, "Self-reported: the pull request can change the workflow that verified these findings, so that none is posted on its lines.")
 		return false, nil
 	}
-	author, err := j.gh.Author(ctx)
+	author, err := j.account(ctx)
 	if err != nil {
 		return false, err
 	}

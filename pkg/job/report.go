@@ -55,7 +55,9 @@ func (r Report) Do(ctx context.Context) (Outcome, error) {
 	if len(r.Outcome.Runs) == 0 {
 		return r.Outcome, reviewErr
 	}
-	r.files = r.listFiles(ctx)
+	if !r.SummaryOnly { // the job that posts says what the pull request changes
+		r.files = r.listFiles(ctx)
+	}
 	page := r.page()
 	if r.SummaryOnly {
 		page.Pending = nil
@@ -116,8 +118,7 @@ type changedFiles struct {
 
 // listFiles lists what the pull request changes, as GitHub shows it: since the merge base of
 // both branches. The commit that GitHub calls the base can be older or newer, and then also
-// differs by what others have merged. The list is the same in the job that runs and in the one
-// that reports. If it is incomplete, a notice says so, and only annotations are lost.
+// differs by what others have merged. If it is incomplete, a notice says so, and only annotations are lost.
 func (r Report) listFiles(ctx context.Context) changedFiles {
 	var list changedFiles
 	if r.Outcome.Request.PR == 0 {

@@ -87,9 +87,11 @@ func (r Run) checkPullRequest(ctx context.Context) (skipped string, err error) {
 	if q.PR == 0 {
 		return "", nil
 	}
-	pr, err := r.Job.gh.PullRequest(ctx, q.PR)
-	if err != nil {
-		return "", err
+	pr := r.Task.PR
+	if !r.Task.fresh {
+		if pr, err = r.Job.gh.PullRequest(ctx, q.PR); err != nil {
+			return "", err
+		}
 	}
 	err = q.checkHead(pr)
 	switch {

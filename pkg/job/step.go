@@ -92,7 +92,7 @@ func (s step) run(ctx context.Context, phase action.Phase, t Task) (Outcome, err
 		if err != nil || !judged.proceeds() {
 			return judged, conversation{s.job, t.PR.Number}.answerFailure(ctx, err)
 		}
-		t.Request, asked = judged.Request, judged.asked
+		t.Request, asked, t.fresh = judged.Request, judged.asked, false
 	}
 	ran, err := Run{Job: s.job, Task: t, Base: base}.Do(ctx)
 	ran.policy, ran.comment = describeTips(base.tips), base.comment()

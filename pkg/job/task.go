@@ -22,6 +22,8 @@ type Task struct {
 	PR      github.PullRequest // from the API; zero without a pull request
 	Fork    string             // the repository that the code comes from; "" for the base's own
 	Request Request
+
+	fresh bool // PR has just been read, and need not be read again before a run
 }
 
 // admit reads the pull request and decides what this step may do. A skipped that is not
@@ -33,6 +35,7 @@ func (s step) admit(ctx context.Context) (t Task, phase action.Phase, skipped st
 		if t.PR, err = j.gh.PullRequest(ctx, event.Number); err != nil {
 			return t, action.Nothing, "", err
 		}
+		t.fresh = true
 		if event.PR == nil {
 			event.PR = describePR(t.PR)
 		}

@@ -144,7 +144,7 @@ func (t Trigger) actor(ctx context.Context) (proposal.Actor, error) {
 	if c.AuthorType != "User" {
 		return a, nil
 	}
-	p, err := t.Job.gh.Permission(ctx, c.AuthorLogin)
+	p, err := t.Job.permission(ctx, c.AuthorLogin)
 	if err == nil && p.UserID == c.AuthorID {
 		a.Permission = p.Level
 	}
@@ -174,7 +174,7 @@ func (t Trigger) countRuns(ctx context.Context, runs *proposal.TriggerRuns) erro
 	}
 	runs.PR = state.Started()
 	runs.Day, err = dayRuns(by, j.in.AllowedBots, func(login string) (string, error) {
-		p, err := j.gh.Permission(ctx, login)
+		p, err := j.permission(ctx, login)
 		return p.Level, err
 	})
 	return err

@@ -21,6 +21,8 @@ type document struct {
 
 var documents = []document{
 	{"{ viewer { login databaseId } }", (*Server).serveViewer},
+	{"query ( $owner : String ! $name : String ! ) { viewer { login databaseId }" +
+		" repository ( owner : $owner name : $name ) { defaultBranchRef { name target { oid } } } }", (*Server).serveStart},
 	{"query ( $owner : String ! $name : String ! $number : Int ! $after : String ) { repository ( owner : $owner name : $name ) {" +
 		" pullRequest ( number : $number ) { reviewThreads ( first : 100 after : $after ) { pageInfo { hasNextPage endCursor }" +
 		" nodes { id isResolved resolvedBy { login databaseId } comments ( first : 1 ) { nodes { fullDatabaseId } } } } } } }", (*Server).serveThreads},
@@ -94,6 +96,24 @@ func graphQLError(kind, message string) answer {
 func (s *Server) serveViewer(c *call, _ json.RawMessage) answer {
 	u := s.user(c.token.Login)
 	return graphQLData(obj{"viewer": obj{"login": u.Login, "databaseId": u.ID}})
+}
+
+// serveStart answers who the token writes as, and the default branch of a repository.
+func (s *Server) serveStart(c *call, variables json.RawMessage) answer {
+	var in struct{ Owner, Name string }
+	if err := strict(variables, &in); err != nil {
+		return graphQLError("", "Variable was provided invalid value")
+	}
+	c.repo = s.repos[strings.ToLower(in.Owner+"/"+in.Name)]
+	if c.repo == nil || !s.granted(operation{level: "read", scopes: []string{"contents"}}, c) {
+		return graphQLError("NOT_FOUND", fmt.Sprintf("Could not resolve to a Repository with the name '%s/%s'.", in.Owner, in.Name))
+	}
+	var branch any // null without a commit
+	if name := c.repo.defaultBranch(); c.repo.ref("heads/"+name) != "" {
+		branch = obj{"name": name, "target": obj{"oid": c.repo.ref("heads/" + name)}}
+	}
+	u := s.user(c.token.Login)
+	return graphQLData(obj{"viewer": obj{"login": u.Login, "databaseId": u.ID}, "repository": obj{"defaultBranchRef": branch}})
 }
 
 // cursorPrefix begins the cursor after the n-th thread.
