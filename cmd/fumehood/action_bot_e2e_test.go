@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -417,14 +416,12 @@ func TestE2EBotApproveReplacedWhileReading(t *testing.T) {
 func (w *world) approveCommand() string {
 	w.t.Helper()
 	_, results, _ := strings.Cut(w.comment().Body, "<!-- fumehood:results -->")
-	command := approveForm.FindString(results)
+	command := approvalShown.FindString(results)
 	if command == "" {
 		w.t.Fatalf("the comment asks for no approval:\n%s", results)
 	}
 	return command
 }
-
-var approveForm = regexp.MustCompile(`/fumehood approve [0-9a-f]{8}\b`)
 
 // notice is the bot's last answer, without the results.
 func (w *world) notice() string {

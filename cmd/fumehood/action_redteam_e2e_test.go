@@ -305,7 +305,7 @@ func TestE2EActionAsksOnlyWhatItShowsWhole(t *testing.T) {
 				t.Fatalf("outputs %q\n%s", s.outputs, s.log)
 			}
 			body := w.comment().Body
-			command := approveForm.FindString(body)
+			command := approvalShown.FindString(body)
 			offered := command != ""
 			if offered != (test.shown != nil) {
 				t.Errorf("offered %t", offered)

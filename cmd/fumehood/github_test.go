@@ -287,7 +287,7 @@ func (w *world) start(event string, payload []byte, env ...string) (*exec.Cmd, s
 		"PATH=" + os.Getenv("PATH"), "HOME=" + temp, "FUMEHOOD_CACHE=" + w.cache,
 		"GITHUB_ACTIONS=true", "GITHUB_REPOSITORY=" + hub, "GITHUB_SERVER_URL=" + w.git.URL, "GITHUB_API_URL=" + w.gh.URL,
 		"GITHUB_EVENT_NAME=" + event, "GITHUB_EVENT_PATH=" + filepath.Join(temp, "event.json"), "GITHUB_WORKSPACE=" + filepath.Join(temp, "workspace"),
-		"GITHUB_WORKFLOW=fumehood", "GITHUB_JOB=fumehood", "GITHUB_SHA=" + w.base, "GITHUB_RUN_NUMBER=" + fmt.Sprint(w.runID), "GITHUB_RUN_ID=" + fmt.Sprint(w.runID),
+		"GITHUB_WORKFLOW=fumehood", "GITHUB_WORKFLOW_REF=" + hub + "/.github/workflows/fumehood.yml@refs/heads/master", "GITHUB_JOB=fumehood", "GITHUB_SHA=" + w.base, "GITHUB_RUN_NUMBER=" + fmt.Sprint(w.runID), "GITHUB_RUN_ID=" + fmt.Sprint(w.runID),
 		"GITHUB_RUN_ATTEMPT=1", "GITHUB_OUTPUT=" + filepath.Join(temp, "output"), "GITHUB_STEP_SUMMARY=" + filepath.Join(temp, "summary"),
 		"RUNNER_TEMP=" + temp, "RUNNER_OS=Linux", "RUNNER_ARCH=X64", "RUNNER_ENVIRONMENT=github-hosted",
 		"INPUT_GITHUB_TOKEN=" + jobToken, "INPUT_PLAN=" + goodPlan, "INPUT_ARTIFACT=fumehood",

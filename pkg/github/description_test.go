@@ -229,7 +229,7 @@ func useRuns(t *testing.T, s *githubtest.Server, c *github.Client) {
 		s.AddRun(githubtest.Run{Event: "issue_comment", Conclusion: conclusion, Created: now.Add(time.Duration(i) * time.Second)})
 	}
 	s.AddRun(githubtest.Run{Event: "issue_comment", Created: now.Add(-time.Hour)})
-	if n, err := c.CountWorkflowRuns(ctx, "issue_comment", "", now.Add(-time.Minute)); err != nil || counted(n) != 2 {
+	if n, err := c.CountWorkflowRuns(ctx, []string{"issue_comment"}, "", now.Add(-time.Minute)); err != nil || counted(n) != 2 {
 		t.Errorf("counted %v, %v", n, err)
 	}
 }
@@ -289,7 +289,7 @@ func TestMissingRights(t *testing.T) {
 		{"DeleteReviewComment", "pull-requests: write", func(c *github.Client) error { return c.DeleteReviewComment(ctx, remark) }},
 		{"WorkflowRun", "actions: read", func(c *github.Client) error { _, err := c.WorkflowRun(ctx, 7); return err }},
 		{"CountWorkflowRuns", "actions: read", func(c *github.Client) error {
-			_, err := c.CountWorkflowRuns(ctx, "issue_comment", "", time.Now())
+			_, err := c.CountWorkflowRuns(ctx, []string{"issue_comment"}, "", time.Now())
 			return err
 		}},
 		{"Artifacts", "actions: read", func(c *github.Client) error { _, err := c.Artifacts(ctx, 7); return err }},
@@ -437,9 +437,48 @@ func TestCountOneWorkflow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := c.CountWorkflowRuns(t.Context(), "issue_comment", ".github/workflows/bot.yml", time.Now().Add(-time.Hour))
-	if err != nil || counted(n) != 2 {
-		t.Errorf("counted %v, %v; want 2", n, err)
+	n, err := c.CountWorkflowRuns(t.Context(), []string{"issue_comment"}, ".github/workflows/bot.yml", time.Now().Add(-time.Hour))
+	if err != nil || counted(n) != 2 || len(s.Requests()) != 1 {
+		t.Errorf("counted %v, %v by %d requests; want 2 by one", n, err, len(s.Requests()))
+	}
+	s.AddRun(githubtest.Run{Event: "pull_request", Path: ".github/workflows/bot.yml"})
+	s.AddRun(githubtest.Run{Event: "check_run", Path: ".github/workflows/bot.yml"})
+	n, err = c.CountWorkflowRuns(t.Context(), []string{"issue_comment", "check_run"}, ".github/workflows/bot.yml", time.Now().Add(-time.Hour))
+	if err != nil || counted(n) != 3 {
+		t.Errorf("two events: counted %v, %v; want 3", n, err)
+	}
+	before := len(s.Requests())
+	n, err = c.CountWorkflowRuns(t.Context(), []string{"issue_comment", "check_run"}, ".github/workflows/unknown.yml", time.Now().Add(-time.Hour))
+	if err != nil || counted(n) != 0 || len(s.Requests()) != before+3 {
+		t.Errorf("a workflow that GitHub does not know: counted %v, %v", n, err)
+	}
+}
+
+// The account and the default branch are those that the four requests return.
+func TestReadAccountAndBranch(t *testing.T) {
+	for login, kind := range map[string]string{githubtest.ActionsBot: "Bot", "our-reviews[bot]": "Bot", "mona": "User"} {
+		s := githubtest.New(t, githubtest.Options{})
+		s.AddUser(githubtest.User{Login: login, ID: 77})
+		s.AddPR(githubtest.PR{Number: 2}) // and so its base
+		s.AddToken("token", githubtest.Token{Login: login, Permissions: map[string]string{"contents": "read"}})
+		c, err := github.New(github.Options{BaseURL: s.URL, Token: "token", Repository: "Codertocat/Hello-World"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		account, tip, err := c.ReadAccountAndBranch(t.Context())
+		if err != nil || account != (github.Author{Login: login, ID: 77, Type: kind}) || len(s.Requests()) != 1 {
+			t.Errorf("%s: got %+v, %v by %d requests", login, account, err, len(s.Requests()))
+		}
+		wantTip, err := c.DefaultBranch(t.Context())
+		wantAccount, accountErr := c.Author(t.Context())
+		if tip != wantTip || account != wantAccount || err != nil || accountErr != nil {
+			t.Errorf("%s: got %+v, %+v, want %+v, %+v (%v, %v)", login, account, tip, wantAccount, wantTip, err, accountErr)
+		}
+		s.Inject(githubtest.Fault{Op: "graphql", Kind: githubtest.Answer, Status: 502, Count: -1})
+		before := len(s.Requests())
+		if _, _, err := c.ReadAccountAndBranch(t.Context()); github.KindOf(err) != github.Unavailable || len(s.Requests()) != before+1 {
+			t.Errorf("%s: %v after %d requests, want one", login, err, len(s.Requests())-before)
+		}
 	}
 }
 

@@ -5,7 +5,10 @@ package github
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
+	pathpkg "path"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,30 +54,59 @@ func (c *Client) WorkflowRun(ctx context.Context, id int64) (WorkflowRun, error)
 	})
 }
 
-// CountWorkflowRuns counts the runs that event has started since then, by the actor
+// CountWorkflowRuns counts the runs that events have started since then, by the actor
 // that caused them. It counts runs of the workflow whose file is path, or of all
 // workflows if path is "". Skipped runs are not counted.
-func (c *Client) CountWorkflowRuns(ctx context.Context, event, path string, since time.Time) (map[Author]int, error) {
-	count, seen := map[Author]int{}, map[int64]bool{}
-	created := ">=" + stamp(since)
-	for range maxSearches {
-		runs, err := c.searchRuns(ctx, event, created)
+func (c *Client) CountWorkflowRuns(ctx context.Context, events []string, path string, since time.Time) (map[Author]int, error) {
+	count := map[Author]int{}
+	if dir, file := pathpkg.Split(path); dir == ".github/workflows/" && file != "" {
+		err := c.countRuns(ctx, "actions/workflows/"+url.PathEscape(file)+"/runs", nil, since, func(r WorkflowRun) {
+			if slices.Contains(events, r.Event) {
+				count[r.Actor]++
+			}
+		})
+		if err == nil {
+			return count, nil
+		}
+		if KindOf(err) != NotFound {
+			return nil, err
+		}
+	}
+	for _, event := range events { // of all workflows, which are too many without this filter
+		err := c.countRuns(ctx, "actions/runs", url.Values{"event": {event}}, since, func(r WorkflowRun) {
+			file, _, _ := strings.Cut(r.Path, "@") // GitHub appends the ref for some
+			if path == "" || file == path {
+				count[r.Actor]++
+			}
+		})
 		if err != nil {
 			return nil, err
 		}
+	}
+	return count, nil
+}
+
+// countRuns passes each run that was not skipped to add, once.
+func (c *Client) countRuns(ctx context.Context, list string, query url.Values, since time.Time, add func(WorkflowRun)) error {
+	seen := map[int64]bool{}
+	created := ">=" + stamp(since)
+	for range maxSearches {
+		runs, err := c.searchRuns(ctx, list, query, created)
+		if err != nil {
+			return err
+		}
 		for _, r := range runs {
-			file, _, _ := strings.Cut(r.Path, "@") // GitHub appends the ref for some
-			if !seen[r.ID] && r.Conclusion != "skipped" && (path == "" || file == path) {
-				count[r.Actor]++
+			if !seen[r.ID] && r.Conclusion != "skipped" {
+				add(r)
 			}
 			seen[r.ID] = true
 		}
 		if len(runs) < maxFound {
-			return count, nil
+			return nil
 		}
 		created = stamp(since) + ".." + stamp(runs[len(runs)-1].Created)
 	}
-	return nil, malformed("more than %d runs", maxSearches*maxFound).stop(countRuns)
+	return malformed("more than %d runs", maxSearches*maxFound).stop(countRuns)
 }
 
 // A search returns only the newest 1,000 matches. An attacker can cause thousands
@@ -87,11 +119,12 @@ const (
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// searchRuns lists the newest runs that event has started within the range created.
-func (c *Client) searchRuns(ctx context.Context, event, created string) ([]WorkflowRun, error) {
+// searchRuns lists the newest runs of a list within the range created.
+func (c *Client) searchRuns(ctx context.Context, list string, query url.Values, created string) ([]WorkflowRun, error) {
 	var runs []WorkflowRun
-	query := url.Values{"event": {event}, "created": {created}}
-	err := pages(ctx, c, countRuns, c.path("actions/runs"), query, func(page struct {
+	search := url.Values{"created": {created}}
+	maps.Copy(search, query)
+	err := pages(ctx, c, countRuns, c.path(list), search, func(page struct {
 		Runs []*run `json:"workflow_runs"`
 	}) error {
 		for _, item := range page.Runs {

@@ -111,7 +111,7 @@ func TestCountWorkflowRuns(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := play(t, history(t, test.runs, testTime))
 			c, _ := client(t, s.URL)
-			by, err := c.CountWorkflowRuns(context.Background(), "issue_comment", "", testTime)
+			by, err := c.CountWorkflowRuns(context.Background(), []string{"issue_comment"}, "", testTime)
 			got := total(by)
 			if err != nil || got != test.want || len(s.requests()) != test.requests {
 				t.Errorf("got %d, %v by %d requests, want %d by %d", got, err, len(s.requests()), test.want, test.requests)
@@ -123,13 +123,13 @@ func TestCountWorkflowRuns(t *testing.T) {
 	}
 	t.Run("before midnight", func(t *testing.T) {
 		c, _ := client(t, play(t, history(t, repeat(10, `"success"`), testTime.Add(-5*time.Second))).URL)
-		if got, err := c.CountWorkflowRuns(context.Background(), "issue_comment", "", testTime); err != nil || total(got) != 5 {
+		if got, err := c.CountWorkflowRuns(context.Background(), []string{"issue_comment"}, "", testTime); err != nil || total(got) != 5 {
 			t.Errorf("got %v, %v", got, err)
 		}
 	})
 	t.Run("more than can be counted", func(t *testing.T) {
 		c, _ := client(t, play(t, history(t, repeat(10100, `"skipped"`), testTime)).URL)
-		got, err := c.CountWorkflowRuns(context.Background(), "issue_comment", "", testTime)
+		got, err := c.CountWorkflowRuns(context.Background(), []string{"issue_comment"}, "", testTime)
 		wantError(t, err, Malformed, "github.malformed")
 		if got != nil {
 			t.Errorf("got %v beside the error", got)
@@ -137,7 +137,7 @@ func TestCountWorkflowRuns(t *testing.T) {
 	})
 	t.Run("malformed", func(t *testing.T) {
 		c, _ := client(t, play(t, say(200, `{"workflow_runs":[null]}`)).URL)
-		_, err := c.CountWorkflowRuns(context.Background(), "issue_comment", "", testTime)
+		_, err := c.CountWorkflowRuns(context.Background(), []string{"issue_comment"}, "", testTime)
 		wantError(t, err, Malformed, "github.malformed")
 	})
 }

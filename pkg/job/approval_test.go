@@ -106,7 +106,7 @@ func TestApprove(t *testing.T) {
 		"an artifact is gone":       {func(g *given) { g.runs = g.runs[:1] }, "the plan has changed"},
 		"another policy":            {func(g *given) { g.now.policy = "sha256:" + strings.Repeat("2", 64) }, "the policy has changed"},
 		"a policy that is unknown":  {func(g *given) { g.now.policy = "" }, "the policy has changed"},
-		"nothing waits":             {func(g *given) { g.state.Pending = nil }, "nothing is waiting"},
+		"nothing waits":             {func(g *given) { g.state.Sections[0].Pending = nil }, "nothing is waiting"},
 		"an older release's":        {func(g *given) { g.state.Sections[0].Pending[0].Nonce, g.state.Sections[0].Pending[1].Nonce = "", "" }, "nothing is waiting"},
 		"two questions":             {func(g *given) { g.state.Sections[0].Pending[1].Nonce = "OTHER" }, "no commands that wait"},
 	} {

@@ -7,6 +7,7 @@ package job
 import (
 	"context"
 
+	"github.com/fumehood/fumehood/pkg/comment"
 	"github.com/fumehood/fumehood/pkg/github"
 )
 
@@ -18,6 +19,7 @@ type answers struct {
 	account     github.Author
 	tip         github.Branch
 	permissions map[string]github.Permission // by login
+	state       *comment.State               // of the comment that is judged against; nil before
 	artifacts   map[int64][]github.Artifact  // by run: those of jobs that ended before this step began
 }
 

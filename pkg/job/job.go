@@ -75,8 +75,9 @@ type Job struct {
 	collector collector
 	dir       string // only for this step, in RUNNER_TEMP
 
-	started time.Time // when this step started, by this machine's clock
-	known   answers   // of the API
+	started time.Time          // when this step started, by this machine's clock
+	ran     github.WorkflowRun // the run of the event, as the API reports it
+	known   answers            // of the API
 
 	check github.KnownCheckRun // whose plan is requested again, as the API reports it
 	rerun subject              // check's

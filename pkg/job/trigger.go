@@ -151,26 +151,34 @@ func (t Trigger) actor(ctx context.Context) (proposal.Actor, error) {
 	return a, err
 }
 
-// countRuns counts in runs what comments have started before.
-func (t Trigger) countRuns(ctx context.Context, runs *proposal.TriggerRuns) error {
+// readState returns the state of the pull request's comment, as it was when the step first asked.
+func (t Trigger) readState(ctx context.Context) (comment.State, error) {
 	j := t.Job
+	if j.known.state != nil {
+		return *j.known.state, nil
+	}
 	k, err := t.conversation().keeper(ctx)
 	if err != nil {
-		return err
+		return comment.State{}, err
 	}
 	state, err := k.Read(ctx)
 	if err != nil {
+		return comment.State{}, err
+	}
+	j.known.state = &state
+	return state, nil
+}
+
+// countRuns counts in runs what comments have started before.
+func (t Trigger) countRuns(ctx context.Context, runs *proposal.TriggerRuns) error {
+	j := t.Job
+	state, err := t.readState(ctx)
+	if err != nil {
 		return err
 	}
-	by := map[github.Author]int{}
-	for _, event := range action.CommentEvents {
-		some, err := j.gh.CountWorkflowRuns(ctx, event, j.workflowFile(), midnight(time.Now()))
-		if err != nil {
-			return err
-		}
-		for who, n := range some {
-			by[who] += n
-		}
+	by, err := j.gh.CountWorkflowRuns(ctx, action.CommentEvents, j.workflowFile(), midnight(time.Now()))
+	if err != nil {
+		return err
 	}
 	runs.PR = state.Started()
 	runs.Day, err = dayRuns(by, j.in.AllowedBots, func(login string) (string, error) {
@@ -308,11 +316,7 @@ func (t Trigger) approver() bot.Approver {
 
 // last reads the runs that c is about, of those that the comment on this pull request shows.
 func (t Trigger) last(ctx context.Context, engine *policy.Engine, c bot.Command) (comment.State, []PlanRun, *bot.Problem, error) {
-	k, err := t.conversation().keeper(ctx)
-	if err != nil {
-		return comment.State{}, nil, nil, err
-	}
-	s, err := k.Read(ctx)
+	s, err := t.readState(ctx)
 	if err != nil {
 		return s, nil, nil, err
 	}

@@ -54,6 +54,7 @@ var operations = map[string]operation{
 	"actions/get-artifact":                {"read", []string{"actions"}, (*Server).getArtifact},
 	"actions/download-artifact":           {"read", []string{"actions"}, (*Server).downloadArtifact},
 	"actions/get-workflow-run":            {"read", []string{"actions"}, (*Server).getRun},
+	"actions/list-workflow-runs":          {"read", []string{"actions"}, (*Server).listRuns},
 	"actions/list-workflow-runs-for-repo": {"read", []string{"actions"}, (*Server).listRuns},
 
 	"repos/get": {"read", nil, (*Server).getRepository},

@@ -88,6 +88,8 @@ func TestOperations(t *testing.T) {
 
 		{"actions/get-workflow-run", "GET", home + "/actions/runs/7", "", 200, head},
 		{"actions/list-workflow-runs-for-repo", "GET", home + "/actions/runs?event=pull_request&created=%3E%3D2000-01-01&head_sha=" + head, "", 200, `"total_count":1`},
+		{"actions/list-workflow-runs", "GET", home + "/actions/workflows/fumehood.yml/runs?event=pull_request&created=%3E%3D2000-01-01", "", 200, `"total_count":1`},
+		{"actions/list-workflow-runs", "GET", home + "/actions/workflows/other.yml/runs", "", 404, "Not Found"},
 		{"actions/list-workflow-runs-for-repo", "GET", home + "/actions/runs?status=failure", "", 200, `"total_count":0`},
 		{"actions/list-workflow-run-artifacts", "GET", home + "/actions/runs/7/artifacts?name=fumehood", "", 200, `"size_in_bytes":2`},
 		{"actions/list-artifacts-for-repo", "GET", home + "/actions/artifacts?name=other", "", 200, `"total_count":0`},

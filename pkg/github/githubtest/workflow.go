@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,10 +35,18 @@ func (s *Server) listRuns(c *call) reply {
 	matches := func(name, value string) bool {
 		return query.Get(name) == "" || strings.EqualFold(query.Get(name), value)
 	}
+	file := c.params["workflow_id"] // "" for the runs of all workflows
+	of := func(run *Run) bool {
+		name, _, _ := strings.Cut(path.Base(run.Path), "@")
+		return file == "" || name == file
+	}
+	if file != "" && !slices.ContainsFunc(c.repo.runs, of) { // GitHub does not know the workflow
+		return notFound
+	}
 	var list []any
 	for _, run := range slices.Backward(c.repo.runs) {
 		status := query.Get("status")
-		if matches("event", run.Event) && matches("head_sha", run.HeadSHA) && matches("branch", run.HeadBranch) &&
+		if of(run) && matches("event", run.Event) && matches("head_sha", run.HeadSHA) && matches("branch", run.HeadBranch) &&
 			matches("actor", run.Actor) && (status == "" || status == run.Status || status == run.Conclusion) &&
 			within(query.Get("created"), run.Created) {
 			list = append(list, s.runShape(c.repo, run))
