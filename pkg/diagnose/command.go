@@ -24,6 +24,7 @@ const (
 type command struct {
 	proposal.Record
 	seen    *proposal.Observations
+	unmet   []proposal.Unmet
 	lines   []string // of stdout, then of stderr, without colors: those with a keyword
 	kept    int      // their bytes
 	partial bool     // some of the output is missing
@@ -31,7 +32,7 @@ type command struct {
 }
 
 // newCommand returns false for a record that can have no Cause.
-func newCommand(r proposal.Record) (*command, bool) {
+func newCommand(r proposal.Record, unmet []proposal.Unmet) (*command, bool) {
 	if !r.Runnable() || r.Result == nil {
 		return nil, false
 	}
@@ -40,7 +41,7 @@ func newCommand(r proposal.Record) (*command, bool) {
 	if res.Status != proposal.Exited || res.ExitCode == 0 || res.Limit != "" || o == nil || !o.Complete || o.Counts.Refused > 0 {
 		return nil, false
 	}
-	c := &command{Record: r, seen: o}
+	c := &command{Record: r, seen: o, unmet: unmet}
 	for _, s := range []proposal.Stream{res.Stdout, res.Stderr} {
 		c.partial = c.partial || s.Truncated || s.Withheld != "" || int64(len(s.Head)+len(s.Tail)) < s.Bytes
 		for _, piece := range pieces(s) {

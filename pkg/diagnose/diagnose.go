@@ -18,6 +18,8 @@
 //
 //   - a missing program: exit code 127, or the same from make or pnpm, and no program of
 //     that name was started;
+//   - a toolchain that is too old: a program of it was started from the read-only root file
+//     system, and the repository asks for a newer one at the base of the pull request, too;
 //   - missing dependencies: the package manager or interpreter that prints the message
 //     was started from the read-only root file system, and no set-up command of the same
 //     run has installed dependencies of that kind;
@@ -27,7 +29,7 @@
 //
 // A configured service that fails to start is a Cause too: its command is fumehood's own.
 //
-// The output must not report any other failure: a failed assertion, a compiler error, an
+// Except for a toolchain that is too old, the output must not report any other failure: a failed assertion, a compiler error, an
 // error that has another reason, or more failed tests than the cause explains. Output of
 // which a part is missing gives only causes of the first kind.
 //
@@ -56,11 +58,12 @@ import (
 // MaxEvidence is the maximum size in bytes of a Cause's Evidence, and of its Subject.
 const MaxEvidence = 240
 
-// Records returns records with the Cause of each. Causes that they had are replaced.
-func Records(records []proposal.Record) []proposal.Record {
+// Records returns records with the Cause of each. Causes that they had are replaced. unmet are the
+// toolchains that do not meet what the repository asks for, as in Run.Unmet.
+func Records(records []proposal.Record, unmet []proposal.Unmet) []proposal.Record {
 	list := slices.Clone(records)
 	for i := range list {
-		found := Of(list[i])
+		found := Of(list[i], unmet)
 		if list[i].Cause = ofSetup(list[i], found); list[i].Cause == nil {
 			list[i].Cause = afterSetup(list[:i], found)
 		}
@@ -73,15 +76,15 @@ func Records(records []proposal.Record) []proposal.Record {
 }
 
 // Of returns why r could not run, or nil. It does not consider other records of the run.
-func Of(r proposal.Record) *proposal.Cause {
+func Of(r proposal.Record, unmet []proposal.Unmet) *proposal.Cause {
 	if r.Proposal.Origin == proposal.OriginService {
 		return notStarted(r)
 	}
-	c, ok := newCommand(r)
+	c, ok := newCommand(r, unmet)
 	if !ok {
 		return nil
 	}
-	for _, find := range []func(*command) *proposal.Cause{missingProgram, missingVersion, missingPackages, missingService, missingNetwork} {
+	for _, find := range []func(*command) *proposal.Cause{oldToolchain, missingProgram, missingVersion, missingPackages, missingService, missingNetwork} {
 		cause := find(c)
 		if cause == nil {
 			continue

@@ -187,7 +187,7 @@ func TestRecorded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run, code, stdout, stderr := recorded(t, name)
 			r := failing(run, code, stdout, stderr, tt.programs, tt.events...)
-			cause := Of(r)
+			cause := Of(r, nil)
 			if got := describe(cause); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
@@ -196,7 +196,7 @@ func TestRecorded(t *testing.T) {
 			}
 			checkSubject(t, tt.want, run+"\n"+stdout+stderr, tt.events)
 			r.Result.ExitCode = 0
-			if cause := Of(r); cause != nil || code == 0 {
+			if cause := Of(r, nil); cause != nil || code == 0 {
 				t.Errorf("exit %d; with exit 0: %s", code, describe(cause))
 			}
 		})
@@ -254,14 +254,14 @@ func checkEvidence(t *testing.T, r proposal.Record, cause *proposal.Cause) {
 		changed, res, o := r, *r.Result, *r.Result.Observations
 		res.Observations, changed.Result = &o, &res
 		change(&res, &o)
-		if c := Of(changed); c != nil {
+		if c := Of(changed, nil); c != nil {
 			t.Errorf("%s: got %s", what, describe(c))
 		}
 	}
 	if cause.Kind == proposal.CauseNetwork || cause.Kind == proposal.CauseService {
 		changed, res, o := r, *r.Result, *r.Result.Observations
 		res.Observations, changed.Result, o.Notable = &o, &res, nil
-		if c := Of(changed); c != nil {
+		if c := Of(changed, nil); c != nil {
 			t.Errorf("no connection was tried: got %s", describe(c))
 		}
 	}
@@ -345,7 +345,7 @@ func TestWritten(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := failing(tt.run, tt.code, "", tt.output, tt.programs, tt.events...)
-			cause := Of(r)
+			cause := Of(r, nil)
 			if got := describe(cause); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
@@ -376,7 +376,7 @@ func TestRecords(t *testing.T) {
 	forged.Cause = &proposal.Cause{Kind: proposal.CauseTool}
 
 	kinds := func(records ...proposal.Record) (list []string) {
-		for _, r := range Records(records) {
+		for _, r := range Records(records, nil) {
 			list = append(list, describe(r.Cause))
 			if r.Cause != nil {
 				list[len(list)-1] = r.Cause.Kind + r.Cause.After
@@ -436,7 +436,7 @@ func TestSetup(t *testing.T) {
 		"a test that failed for another reason": {[]proposal.Record{lock, red}, []string{fix + " | ", ""}, ""},
 		"a proposal that calls itself set-up":   {[]proposal.Record{proposed}, []string{""}, ""},
 	} {
-		got := Records(tt.records)
+		got := Records(tt.records, nil)
 		for i, r := range got {
 			want := tt.want[i]
 			if d := describe(r.Cause); want == "" && r.Cause != nil || !strings.HasPrefix(d, strings.TrimSuffix(want, " | ")) {
@@ -460,7 +460,7 @@ func TestPartial(t *testing.T) {
 	} {
 		r.Result.Stdout = proposal.Stream{Bytes: 1 << 30, Head: []byte("a\n"), Tail: []byte("b\n"), Truncated: true}
 		got := ""
-		if c := Of(r); c != nil {
+		if c := Of(r, nil); c != nil {
 			got = c.Kind
 		}
 		if got != want {
@@ -473,15 +473,15 @@ func TestPartial(t *testing.T) {
 func TestGateway(t *testing.T) {
 	r := failing("pip download six", 1, "", "ERROR: Could not resolve host: pypi.org\n", "pip")
 	r.Decision.Grant.Network = []string{"registry:npm"}
-	if c := Of(r); c != nil {
+	if c := Of(r, nil); c != nil {
 		t.Errorf("nothing was tried: %s", describe(c))
 	}
 	r.Result.Observations.Network = []proposal.Reach{{Kind: proposal.EventLookup, Name: "pypi.org", Refused: true}}
-	if c := Of(r); c == nil || c.Reason != noHost || c.Subject != "pypi.org" {
+	if c := Of(r, nil); c == nil || c.Reason != noHost || c.Subject != "pypi.org" {
 		t.Errorf("got %s", describe(c))
 	}
 	r.Result.Observations.Network[0].Name = "other.example"
-	if c := Of(r); c != nil {
+	if c := Of(r, nil); c != nil {
 		t.Errorf("another host was refused: %s", describe(c))
 	}
 }
@@ -492,7 +492,7 @@ func TestLongOutput(t *testing.T) {
 		text := strings.Repeat(line, 2<<20/len(line))
 		r := failing("npm test", 1, text, text, "npm node go python3")
 		start := time.Now()
-		if c := Of(r); c != nil {
+		if c := Of(r, nil); c != nil {
 			t.Errorf("%.40q: %s", line, describe(c))
 		}
 		if d := time.Since(start); d > 20*time.Second {
@@ -506,7 +506,7 @@ func TestLongOutput(t *testing.T) {
 func FuzzOf(f *testing.F) {
 	f.Add("npm test", "sh: 1: mocha: not found\n", "npm node", 127)
 	f.Fuzz(func(t *testing.T, run, output, programs string, code int) {
-		c := Of(failing(run, code, output, output, programs, asked(), connect("tcp 127.0.0.1:6379", "ECONNREFUSED")))
+		c := Of(failing(run, code, output, output, programs, asked(), connect("tcp 127.0.0.1:6379", "ECONNREFUSED")), nil)
 		if c == nil {
 			return
 		}
@@ -542,7 +542,7 @@ func TestServiceDidNotStart(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			records := Records([]proposal.Record{test.service, client})
+			records := Records([]proposal.Record{test.service, client}, nil)
 			got := ""
 			if c := records[0].Cause; c != nil {
 				got = strings.Join([]string{c.Reason, c.Evidence, c.Advice}, " | ")
@@ -555,5 +555,53 @@ func TestServiceDidNotStart(t *testing.T) {
 				t.Errorf("the command after it: %+v", c)
 			}
 		})
+	}
+}
+
+// A toolchain that is too old is the cause of whatever fails with it, but only if the base of the
+// pull request asks for a newer one, too.
+func TestToolchain(t *testing.T) {
+	node := proposal.Unmet{Tool: "node", Version: "20.20.2", File: "package.json", Wants: ">=22", Base: true}
+	change := func(f func(*proposal.Unmet)) proposal.Unmet {
+		u := node
+		f(&u)
+		return u
+	}
+	absent := change(func(u *proposal.Unmet) { u.Version, u.Base = "", false })
+	const old, gone = "tool | Node 20.20.2 is too old: package.json wants >=22 | ", "tool | Node is not installed: package.json wants >=22 | npm"
+	notFound := "bash: line 1: npm: command not found\n"
+	for name, tt := range map[string]struct {
+		unmet  proposal.Unmet
+		record proposal.Record
+		want   string
+	}{
+		"too old":                        {node, failing("npm test", 1, "", "AssertionError: 1 == 2\n", "npm node"), old},
+		"output with a gap":              {node, failing("node x.js", 1, "", strings.Repeat("Error: x\n", 10000), "node"), old},
+		"another tool failed":            {node, failing("go test", 1, "", "FAIL\n", "go"), ""},
+		"a node of the pull request":     {node, failing("./node x", 1, "", "", "own:node"), ""},
+		"it succeeded":                   {node, failing("npm test", 0, "", "", "npm node"), ""},
+		"only the pull request asks":     {change(func(u *proposal.Unmet) { u.Base = false }), failing("npm test", 1, "", "1 failing\n", "npm node"), ""},
+		"an unknown tool":                {change(func(u *proposal.Unmet) { u.Tool = "bash" }), failing("npm test", 1, "", "", "npm node"), ""},
+		"a forged file":                  {change(func(u *proposal.Unmet) { u.File = "a`b" }), failing("npm test", 1, "", "", "npm node"), ""},
+		"a forged version":               {change(func(u *proposal.Unmet) { u.Version = "1\n2" }), failing("npm test", 1, "", "", "npm node"), ""},
+		"a forged range":                 {change(func(u *proposal.Unmet) { u.Wants = "<b>x</b>" }), failing("npm test", 1, "", "", "npm node"), ""},
+		"not installed":                  {absent, failing("npm test", 127, "", notFound, ""), gone},
+		"not installed, and not missing": {absent, failing("npm test", 1, "", notFound, ""), ""},
+	} {
+		if got := describe(Of(tt.record, []proposal.Unmet{tt.unmet})); got != tt.want {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
+	}
+	const step = "add this step before fumehood: `- {uses: actions/setup-node@v6, with: {node-version-file: package.json}}`."
+	if c := Of(failing("npm test", 1, "", "", "npm node"), []proposal.Unmet{node}); c == nil || !strings.HasSuffix(c.Advice, step) {
+		t.Errorf("advice %+v", c)
+	}
+	// All commands have one reason, set-up too.
+	install := failing("npm ci", 1, "", "npm error EBADENGINE\n", "npm node")
+	install.Proposal.Phase, install.Proposal.Origin = proposal.PhaseSetup, proposal.OriginSetup
+	for _, r := range Records([]proposal.Record{install, failing("npm test", 127, "", "sh: 1: mocha: not found\n", "npm node")}, []proposal.Unmet{node}) {
+		if got := describe(r.Cause); got != old {
+			t.Errorf("got %q, want %q", got, old)
+		}
 	}
 }

@@ -68,6 +68,9 @@ func missingProgram(c *command) *proposal.Cause {
 	case slices.Contains(pythonTools, name):
 		return packages("pypi", name, line)
 	}
+	if cause := absentToolchain(c, name, line); cause != nil {
+		return cause
+	}
 	return withoutTool(name, line)
 }
 

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/fumehood/fumehood/pkg/diagnose"
 	"github.com/fumehood/fumehood/pkg/egress/upstream"
 	"github.com/fumehood/fumehood/pkg/policy"
 	policysource "github.com/fumehood/fumehood/pkg/policy/source"
@@ -50,7 +51,12 @@ func (g *Gate) describe(id string, p proposal.Plan) (proposal.Run, error) {
 	for _, text := range g.root.Warnings(g.tools) {
 		run.Unenforced = append(run.Unenforced, "the versions of your tools: "+text)
 	}
-	run.Toolchains = g.tools
+	for _, u := range g.unmet {
+		if !u.Base { // then it excuses no failure
+			run.Unenforced = append(run.Unenforced, "the versions of your tools: "+diagnose.Describe(u)+". The base of the pull request does not, or it is not known")
+		}
+	}
+	run.Toolchains, run.Unmet = g.tools, g.unmet
 	return run, nil
 }
 

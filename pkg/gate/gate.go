@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/diagnose"
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/explain"
@@ -20,6 +21,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/rootfs"
 	"github.com/fumehood/fumehood/pkg/sandbox"
 	"github.com/fumehood/fumehood/pkg/sandbox/install"
+	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 // A Gate decides plans and runs what is allowed. Its methods are safe for concurrent
@@ -31,6 +33,7 @@ type Gate struct {
 	root     rootfs.Root
 	image    *openImage // of root; nil for other roots
 	tools    []proposal.Toolchain
+	unmet    []proposal.Unmet
 	runsc    install.Runsc
 	sandbox  sandbox.Options // without the parts that belong to one run
 	early    *sandbox.Pool   // the sandbox of the first run, or nil
@@ -118,6 +121,10 @@ func (g *Gate) prepare(ctx context.Context) (err error) {
 	}
 	for _, text := range g.root.Warnings(g.tools) {
 		g.o.notice("warning: " + text)
+	}
+	g.unmet = g.findUnmet(ctx)
+	for _, u := range g.unmet {
+		g.o.notice("warning: " + terminal.Line(diagnose.Describe(u)))
 	}
 	if text := belowTop(g.o.Workspace); text != "" {
 		g.o.notice("warning: " + text)

@@ -27,7 +27,7 @@ func TestToolchainOutsideUsr(t *testing.T) {
 	home := filepath.Join(root, "home")
 	for name, text := range map[string]string{
 		".pyenv/version": "9.8.7", ".pyenv/shims/python3": "#!/bin/sh\nexit 3", ".pyenv/versions/9.8.7/lib/x": "", ".pyenv/versions/1.2.3/lib/x": "",
-		".pyenv/versions/9.8.7/bin/python3": "#!/bin/sh\necho Python 9.8.7", ".npmrc": "token", ".asdf/shims/git": "#!/bin/sh", ".asdf/installs/x": "",
+		".pyenv/versions/9.8.7/bin/python3": "#!/bin/sh\necho Python 9.8.7; test \"$1\" = --version", ".npmrc": "token", ".asdf/shims/git": "#!/bin/sh", ".asdf/installs/x": "",
 	} {
 		path := filepath.Join(home, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -41,6 +41,9 @@ func TestToolchainOutsideUsr(t *testing.T) {
 		t.Fatal(err)
 	}
 	workspace := t.TempDir()
+	if err := os.WriteFile(filepath.Join(workspace, ".python-version"), []byte("9.9.1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	g, err := gate.New(t.Context(), gate.Options{Workspace: workspace, Tools: home + "/.pyenv/shims:" + home + "/.asdf/shims:/usr/bin:/bin"})
 	if err != nil {
 		t.Fatal(err)
@@ -50,6 +53,7 @@ func TestToolchainOutsideUsr(t *testing.T) {
 schema: fumehood.plan/v1
 proposals:
   - {id: version, run: python3 --version}
+  - {id: old, run: python3 -c x}
   - {id: home, run: "ls -A `+root+` `+home+` `+home+`/.pyenv `+home+`/.pyenv/versions"}
 `))
 	if err != nil {
@@ -59,8 +63,11 @@ proposals:
 	if got := out(0); got != "Python 9.8.7\n" {
 		t.Errorf("python3 --version: %q", got)
 	}
-	if got := strings.Join(strings.Fields(strings.ReplaceAll(out(1), root, "ROOT")), " "); got != "ROOT: home ROOT/home: .pyenv ROOT/home/.pyenv: versions ROOT/home/.pyenv/versions: 9.8.7" {
+	if got := strings.Join(strings.Fields(strings.ReplaceAll(out(2), root, "ROOT")), " "); got != "ROOT: home ROOT/home: .pyenv ROOT/home/.pyenv: versions ROOT/home/.pyenv/versions: 9.8.7" {
 		t.Errorf("visible: %q", got)
+	}
+	if c := report.Records[1].Cause; c == nil || c.Reason != "Python 9.8.7 is too old: .python-version wants 9.9.1" {
+		t.Errorf("old: cause %+v of %+v", c, report.Records[1].Result)
 	}
 	if len(report.Run.Unenforced) != 1 || !strings.Contains(report.Run.Unenforced[0], "git is /usr/bin/git inside, not "+home+"/.asdf/shims/git as in your PATH") {
 		t.Errorf("%q", report.Run.Unenforced)

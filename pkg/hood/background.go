@@ -22,7 +22,8 @@ type Running struct {
 	i       int
 	record  proposal.Record // redacted, without a Result
 	process proposal.Process
-	done    chan struct{} // closed when the next two are set
+	unmet   []proposal.Unmet // see Run.Unmet
+	done    chan struct{}    // closed when the next two are set
 	result  *proposal.Result
 	err     error
 }
@@ -36,7 +37,7 @@ func (r *Running) Record() (proposal.Record, error) {
 	<-r.done
 	record := r.record
 	record.Result = r.result
-	record.Cause = diagnose.Of(record)
+	record.Cause = diagnose.Of(record, r.unmet)
 	return record, r.err
 }
 
@@ -69,7 +70,7 @@ func (s *Session) Start(ctx context.Context, p proposal.Proposal, a *proposal.Cl
 	}
 	i := len(s.records)
 	err := s.decideOne(ctx, p, a, true)
-	r := &Running{i: i, record: s.report.Records[i], done: make(chan struct{})}
+	r := &Running{i: i, record: s.report.Records[i], unmet: s.report.Run.Unmet, done: make(chan struct{})}
 	if err == nil && s.records[i].Runnable() {
 		s.changing++
 		err = s.launch(ctx, r)

@@ -352,7 +352,7 @@ func (s *Session) end(ctx context.Context, err error) (proposal.Report, error) {
 	report, wholeErr := s.h.p.Redactor.Whole(ctx, s.report)
 	err = errors.Join(err, wholeErr)
 	report.Run.WallMS = s.h.p.Now().Sub(report.Run.Start).Milliseconds()
-	report.Records = diagnose.Records(report.Records)
+	report.Records = diagnose.Records(report.Records, report.Run.Unmet)
 	report.Totals, report.Hosts = proposal.Total(report.Records), proposal.HostsOf(report.Records)
 	report.Error = s.h.p.Redactor.Failure(proposal.FailureOf(err))
 	return report, errors.Join(err, s.h.conclude(report, err))

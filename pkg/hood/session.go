@@ -131,7 +131,7 @@ func (s *Session) do(ctx context.Context, p proposal.Proposal, a *proposal.Clien
 	s.stopped = err
 	record := s.report.Records[i]
 	record.Result = s.records[i].Result
-	record.Cause = diagnose.Of(record)
+	record.Cause = diagnose.Of(record, s.report.Run.Unmet)
 	if record.Result != nil {
 		s.changed(*record.Result)
 	}

@@ -17,11 +17,11 @@ const configFile = ".github/fumehood.yml"
 
 // causes checks that each cause of an untrusted report is of the kind that its record
 // gives. A record without one is accepted: it counts as failed.
-func (p *prober) causes(records []proposal.Record) {
+func (p *prober) causes(records []proposal.Record, unmet []proposal.Unmet) {
 	if !slices.ContainsFunc(records, func(r proposal.Record) bool { return r.Cause != nil }) {
 		return
 	}
-	for i, r := range diagnose.Records(records) {
+	for i, r := range diagnose.Records(records, unmet) {
 		given := records[i].Cause
 		p.require(given == nil || r.Cause != nil && r.Cause.Kind == given.Kind, fmt.Sprintf("records[%d].cause", i), "is not what the record gives")
 	}
@@ -47,7 +47,7 @@ func trustedCauses(r proposal.Report, foreign bool) []proposal.Record {
 	list := slices.Clone(r.Records)
 	var again []proposal.Record
 	if foreign {
-		again = diagnose.Records(list)
+		again = diagnose.Records(list, r.Run.Unmet)
 	}
 	for i := range list {
 		switch c := list[i].Cause; {

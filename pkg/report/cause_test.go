@@ -35,7 +35,7 @@ func failingCall(id, program, kind, address, errno string) proposal.Event {
 }
 
 func diagnosed(records ...proposal.Record) proposal.Report {
-	return finish(proposal.Report{Records: diagnose.Records(records)})
+	return finish(proposal.Report{Records: diagnose.Records(records, nil)})
 }
 
 func missingDependencies() proposal.Report {

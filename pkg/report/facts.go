@@ -73,7 +73,7 @@ func checkFacts(r proposal.Report) *fault {
 			return p.first // one fault is enough, and a record may be large
 		}
 	}
-	p.causes(r.Records)
+	p.causes(r.Records, r.Run.Unmet)
 	p.require(r.Totals == proposal.Total(r.Records), "totals", "does not match the records")
 	p.require(r.Hosts == nil || reflect.DeepEqual(r.Hosts, proposal.HostsOf(r.Records)), "hosts", "does not match the records")
 	if r.Differences != nil {

@@ -461,8 +461,8 @@ func TestNames(t *testing.T) {
 	r, rec := gated(t)
 	rec.reset(allow)
 	for name, want := range map[string]string{
-		"x.invalid:80":       "lookup x.invalid on " + guest.Resolver + ":53: no such host",
-		"api.localhost:9":    "connect: connection refused",
+		"x.invalid:80":        "lookup x.invalid on " + guest.Resolver + ":53: no such host",
+		"api.localhost:9":     "connect: connection refused",
 		guest.Resolver + ":9": "connect: connection refused",
 	} {
 		out, result := play(t, r, "/opt/bin/testprogram connect "+name)

@@ -33,7 +33,7 @@
 // # What it does not do
 //
 // It does not evaluate setup.py, build.gradle or other programs, so it does not know what
-// they require. It does not resolve versions of toolchains. What it saw and left out, such
+// they require. It installs no toolchain: Requirements says which versions the repository asks for. What it saw and left out, such
 // as vcpkg or a private registry, is a Note.
 package setup
 

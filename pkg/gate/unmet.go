@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+
+	"github.com/fumehood/fumehood/pkg/checkout"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/setup"
+)
+
+// findUnmet returns the toolchains that are older than the workspace asks for. In a run for a pull
+// request, what its base asks for is read from the base's commit, whose id the job gave; if that
+// cannot be read, nothing is known of it. Without a pull request there is no other side, and the
+// workspace's own files count.
+func (g *Gate) findUnmet(ctx context.Context) []proposal.Unmet {
+	dirs := []string{"."}
+	if cwd := g.o.Subject.Cwd; cwd != "" && cwd != "." && fs.ValidPath(cwd) {
+		dirs = append(dirs, cwd)
+	}
+	root, err := os.OpenRoot(g.o.Workspace)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	head := setup.Requirements(setup.Files(root.FS()), dirs...)
+	unmet := setup.Unmet(head, head, g.tools)
+	if len(unmet) == 0 || g.o.Subject.PR == 0 && g.o.Subject.BaseSHA == "" {
+		return unmet
+	}
+	return setup.Unmet(head, g.baseRequirements(ctx, dirs), g.tools)
+}
+
+// baseRequirements returns what the base of the pull request asks for, or nil if it cannot be read.
+func (g *Gate) baseRequirements(ctx context.Context, dirs []string) []setup.Requirement {
+	if g.o.Subject.BaseSHA == "" || !isTop(g.o.Workspace) {
+		return nil
+	}
+	repository, err := checkout.OpenLocal(ctx, g.o.Workspace)
+	if err != nil {
+		return nil
+	}
+	defer repository.Close()
+	wanted := func(file string) bool {
+		return slices.Contains(setup.ToolFiles, path.Base(file)) && slices.Contains(dirs, path.Dir(file))
+	}
+	contents, _, err := repository.ReadDir(ctx, g.o.Subject.BaseSHA, "", wanted, checkout.Limits{})
+	if err != nil {
+		return nil
+	}
+	return setup.Requirements(func(file string) (string, bool) {
+		i := slices.IndexFunc(contents, func(c checkout.Content) bool { return c.Path == file })
+		if i < 0 || len(contents[i].Bytes) > setup.MaxFile {
+			return "", false
+		}
+		return string(contents[i].Bytes), true
+	}, dirs...)
+}
