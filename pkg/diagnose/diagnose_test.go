@@ -561,7 +561,7 @@ func TestServiceDidNotStart(t *testing.T) {
 // A toolchain that is too old is the cause of whatever fails with it, but only if the base of the
 // pull request asks for a newer one, too.
 func TestToolchain(t *testing.T) {
-	node := proposal.Unmet{Tool: "node", Version: "20.20.2", File: "package.json", Wants: ">=22", Base: true}
+	node := proposal.Unmet{Tool: "node", Version: "20.20.2", File: "package.json", Wants: ">=22", Least: "22", Base: true}
 	change := func(f func(*proposal.Unmet)) proposal.Unmet {
 		u := node
 		f(&u)
@@ -584,6 +584,7 @@ func TestToolchain(t *testing.T) {
 		"an unknown tool":                {change(func(u *proposal.Unmet) { u.Tool = "bash" }), failing("npm test", 1, "", "", "npm node"), ""},
 		"a forged file":                  {change(func(u *proposal.Unmet) { u.File = "a`b" }), failing("npm test", 1, "", "", "npm node"), ""},
 		"a forged version":               {change(func(u *proposal.Unmet) { u.Version = "1\n2" }), failing("npm test", 1, "", "", "npm node"), ""},
+		"a forged number":                {change(func(u *proposal.Unmet) { u.Least = "22}" }), failing("npm test", 1, "", "", "npm node"), ""},
 		"a forged range":                 {change(func(u *proposal.Unmet) { u.Wants = "<b>x</b>" }), failing("npm test", 1, "", "", "npm node"), ""},
 		"not installed":                  {absent, failing("npm test", 127, "", notFound, ""), gone},
 		"not installed, and not missing": {absent, failing("npm test", 1, "", notFound, ""), ""},
@@ -592,7 +593,7 @@ func TestToolchain(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, tt.want)
 		}
 	}
-	const step = "add this step before fumehood: `- {uses: actions/setup-node@v6, with: {node-version-file: package.json}}`."
+	const step = "add this step before fumehood: `- {uses: actions/setup-node@v6, with: {node-version: \"22\"}}`."
 	if c := Of(failing("npm test", 1, "", "", "npm node"), []proposal.Unmet{node}); c == nil || !strings.HasSuffix(c.Advice, step) {
 		t.Errorf("advice %+v", c)
 	}

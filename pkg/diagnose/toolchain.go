@@ -44,6 +44,7 @@ func Describe(u proposal.Unmet) string {
 var (
 	plainPath    = pattern.New(`^[A-Za-z0-9._][A-Za-z0-9._/-]{0,119}$`)
 	plainVersion = pattern.New(`^[A-Za-z0-9.+_-]{0,40}$`)
+	plainNumber  = pattern.New(`^[0-9]{1,7}(?:\.[0-9]{1,7}){0,3}$`)
 	plainRange   = pattern.New(`^[A-Za-z0-9 .,|<>=~^*!+_-]{1,120}$`)
 )
 
@@ -51,12 +52,12 @@ var (
 // its texts are short and in the characters of paths, versions and ranges.
 func isPlain(u proposal.Unmet) bool {
 	_, known := toolchain.Tools[u.Tool]
-	return known && plainPath.MatchString(u.File) && plainVersion.MatchString(u.Version) && plainRange.MatchString(u.Wants)
+	return known && plainPath.MatchString(u.File) && plainVersion.MatchString(u.Version) && plainNumber.MatchString(u.Least) && plainRange.MatchString(u.Wants)
 }
 
 // install says what installs the toolchain, with the lines for a workflow.
 func install(u proposal.Unmet) string {
-	if step := toolchain.Step(u.Tool, u.File); step != "" {
+	if step := toolchain.Step(u.Tool, u.Least); step != "" {
 		return "Put such a version first in `PATH`. In a workflow, add this step before fumehood: `" + step + "`."
 	}
 	return "Put such a version first in `PATH`, in a workflow by a step before fumehood."

@@ -56,7 +56,7 @@ func TestFindUnmet(t *testing.T) {
 		"a base that is no commit": {Subject{BaseSHA: "HEAD"}, false},
 	} {
 		g := &Gate{o: Options{Workspace: dir, Subject: tt.subject}, tools: []proposal.Toolchain{{Name: "node", Version: "20.1.0"}}}
-		want := []proposal.Unmet{{Tool: "node", Version: "20.1.0", File: "package.json", Wants: ">=99", Base: tt.want}}
+		want := []proposal.Unmet{{Tool: "node", Version: "20.1.0", File: "package.json", Wants: ">=99", Least: "99", Base: tt.want}}
 		if diff := cmp.Diff(want, g.findUnmet(t.Context())); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

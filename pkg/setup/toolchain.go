@@ -27,6 +27,15 @@ type Requirement struct {
 // A release is a version of up to four numbers; missing ones are 0.
 type release [4]int
 
+// String returns v without zeros at its end.
+func (v release) String() string {
+	text := strconv.Itoa(v[0])
+	for i := 1; i < len(v) && slices.Max(v[i:]) > 0; i++ {
+		text += "." + strconv.Itoa(v[i])
+	}
+	return text
+}
+
 func (v release) compare(w release) int { return slices.Compare(v[:], w[:]) }
 
 // ToolFiles are the files that Requirements reads, in each of its directories.
@@ -242,6 +251,12 @@ func lowerBound(word string, wholeParts bool) (release, bool) {
 	return v, ok
 }
 
+// Least returns the oldest version that r accepts: "22", "3.10".
+func (r Requirement) Least() string { return r.least.String() }
+
+// Step returns the step of a workflow that installs the tool, in YAML's flow style, or "".
+func (r Requirement) Step() string { return toolchain.Step(r.Tool, r.Least()) }
+
 // IsMetBy reports whether a version of the tool is not too old. It is true for one that cannot be
 // read.
 func (r Requirement) IsMetBy(text string) bool {
@@ -259,7 +274,7 @@ var installedNumber = pattern.New(`^[0-9]{1,6}(?:\.[0-9]{1,6}){0,3}`)
 // the pull request's base; the workspace's own if there is no pull request.
 func Unmet(head, base []Requirement, toolchains []proposal.Toolchain) (list []proposal.Unmet) {
 	for _, r := range head {
-		u := proposal.Unmet{Tool: r.Tool, File: r.File, Wants: r.Wants}
+		u := proposal.Unmet{Tool: r.Tool, File: r.File, Wants: r.Wants, Least: r.Least()}
 		if i := slices.IndexFunc(toolchains, func(t proposal.Toolchain) bool { return t.Name == toolchain.Tools[r.Tool].Toolchain }); i >= 0 {
 			if u.Version = toolchains[i].Version; u.Version == "" || r.IsMetBy(u.Version) {
 				continue

@@ -57,6 +57,8 @@ type File struct {
 type Repository struct {
 	Setup setup.Setup
 	Tests []Test // at most maxTests
+	// Steps install the toolchains that the repository asks for, in YAML's flow style.
+	Steps []string
 }
 
 // A Test is a command that runs a part of the repository's tests.
@@ -80,6 +82,11 @@ func Detect(root fs.FS) Repository {
 	for _, step := range r.Setup.Steps {
 		if step.Cwd != "" && plainDir.MatchString(step.Cwd) && !slices.Contains(dirs, step.Cwd) {
 			dirs = append(dirs, step.Cwd)
+		}
+	}
+	for _, required := range setup.Requirements(setup.Files(root), dirs...) {
+		if step := required.Step(); step != "" {
+			r.Steps = append(r.Steps, step)
 		}
 	}
 	for _, dir := range dirs {
@@ -245,9 +252,19 @@ func (r reader) text(name string) string {
 func (r Repository) Files(forks bool) []File {
 	files := []File{{config.Path, r.Config()}}
 	if forks {
-		return append(files, File{runPath, runJob + indent(r.Plan())}, File{reportPath, reportJob})
+		return append(files, File{runPath, r.withSteps(runJob) + indent(r.Plan())}, File{reportPath, reportJob})
 	}
-	return append(files, File{runPath, oneJob + indent(r.Plan())})
+	return append(files, File{runPath, r.withSteps(oneJob) + indent(r.Plan())})
+}
+
+// withSteps adds the steps that install toolchains to the workflow's job, before fumehood.
+func (r Repository) withSteps(workflow string) string {
+	const steps = "    steps:\n"
+	var b strings.Builder
+	for _, step := range r.Steps {
+		b.WriteString("      " + step + "\n")
+	}
+	return strings.Replace(workflow, steps, steps+b.String(), 1)
 }
 
 // indent indents a plan below the workflow's "plan: |".

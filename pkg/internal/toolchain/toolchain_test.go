@@ -5,17 +5,18 @@ package toolchain
 import "testing"
 
 func TestStep(t *testing.T) {
-	for _, tt := range []struct{ tool, file, want string }{
-		{"node", "package.json", "- {uses: actions/setup-node@v6, with: {node-version-file: package.json}}"},
-		{"go", "a/go.mod", "- {uses: actions/setup-go@v6, with: {go-version-file: a/go.mod}}"},
-		{"java", ".java-version", "- {uses: actions/setup-java@v5, with: {java-version-file: .java-version, distribution: temurin}}"},
-		{"ruby", "Gemfile", "- {uses: ruby/setup-ruby@v1}"},
-		{"rust", "Cargo.toml", ""},
-		{"python", "mise.toml", ""},
-		{"cobol", "x", ""},
+	for _, tt := range []struct{ tool, least, want string }{
+		{"node", "22", `- {uses: actions/setup-node@v6, with: {node-version: "22"}}`},
+		{"node", "20.11.1", `- {uses: actions/setup-node@v6, with: {node-version: "20"}}`},
+		{"go", "1.23.4", `- {uses: actions/setup-go@v6, with: {go-version: "1.23"}}`},
+		{"python", "3", `- {uses: actions/setup-python@v6, with: {python-version: "3"}}`},
+		{"java", "17", `- {uses: actions/setup-java@v5, with: {java-version: "17", distribution: temurin}}`},
+		{"rust", "1.80", ""},
+		{"node", "", ""},
+		{"cobol", "1", ""},
 	} {
-		if got := Step(tt.tool, tt.file); got != tt.want {
-			t.Errorf("%s %s: got %q, want %q", tt.tool, tt.file, got, tt.want)
+		if got := Step(tt.tool, tt.least); got != tt.want {
+			t.Errorf("%s %s: got %q, want %q", tt.tool, tt.least, got, tt.want)
 		}
 	}
 }
