@@ -54,7 +54,7 @@ func (o Options) readBody(lines []string) (b body) {
 			i += n - 1
 			continue
 		}
-		if codeFrame.MatchString(line) || inStack {
+		if codeFrame.MatchString(line) || inStack || t == "(compared using ==)" || t == "Diff:" || strings.HasPrefix(t, "@@ ") {
 			continue
 		}
 		if len(b.messages) < 20 {
@@ -88,7 +88,7 @@ func (b *body) readValue(lines []string, t string) int {
 		target = &b.actual
 	}
 	if *target == "" {
-		*target = clip(unquoteYAML(value))
+		*target = clip(unquoteYAML(strings.TrimSuffix(value, ",")))
 	}
 	return n
 }
@@ -131,11 +131,16 @@ func (b *body) readDiff(lines []string) int {
 			want, have = plus, minus
 		}
 		if b.expected == "" && b.actual == "" {
-			b.expected, b.actual = clip(strings.Join(want, " ")), clip(strings.Join(have, " "))
+			b.expected, b.actual = joinValues(want), joinValues(have)
 		}
 		return n
 	}
 	return 0
+}
+
+// joinValues joins the lines of a value, without a comma at the end.
+func joinValues(lines []string) string {
+	return clip(strings.TrimSuffix(strings.Join(lines, " "), ","))
 }
 
 // inline are the forms of messages that have both values: groups want and have.
@@ -153,7 +158,7 @@ var inline = []struct {
 	{" is identical to ", pattern.New(`^Failed asserting that (?P<have>.{1,400}?) is identical to (?P<want>.{1,400}?)\.$`)},
 	{"want", pattern.New(`(?:got|= ?|have) ?(?P<have>.{1,300}?)[,;] ?want(?:ed)?:? (?P<want>.{1,300})$`)},
 	{"got", pattern.New(`(?:[Ee]xpected|want(?:ed)?):? (?P<want>.{1,300}?)[,;]? (?:but )?(?:got|actual|received):? (?P<have>.{1,300})$`)},
-	{" expected but was", pattern.New(`^<(?P<want>.{0,400})> expected but was\s*<(?P<have>.{0,400})>`)},
+	{" expected but was", pattern.New(`<(?P<want>.{0,400})> expected but was\s*<(?P<have>.{0,400})>`)},
 	{" == ", pattern.New(`^(?:AssertionError(?: \[\w+\])?: )(?P<have>.{1,400}?) == (?P<want>.{1,400})$`)},
 }
 
@@ -201,6 +206,46 @@ func (o Options) fill(f *proposal.Diagnostic, lines []string) {
 	o.complete(f)
 	if len(b.frames) > 0 {
 		o.place(f, b.frames)
+	}
+	o.placeInMessage(f, b.messages)
+}
+
+var (
+	parenPlace   = pattern.New(`^(\w*Error: )?((?:file://)?/[^\s:]{1,400}): (.{1,900}) \((\d{1,7}):(\d{1,5})\)$`)
+	leadingPlace = pattern.New(`^(\w*Error: )?((?:/workspace/|\./)?[^\s:()]{1,300}\.\w{1,8}):(\d{1,7})(?::(\d{1,5}))?: (.{1,900})$`)
+	namedFile    = pattern.New(`\((/workspace/[^\s()]{1,300})\)$`)
+)
+
+// placeInMessage reads the place of a report without a stack, which compilers and loaders
+// write into the message. A report of a file has that file, without a line.
+func (o Options) placeInMessage(f *proposal.Diagnostic, messages []string) {
+	if f.File != "" && f.Line > 0 {
+		return
+	}
+	for _, message := range append([]string{f.Message}, messages...) {
+		if m := match(parenPlace, " (", message); m != nil {
+			if frame, ok := o.resolve(place{name: m[2], row: number(m[4]), col: number(m[5])}); ok {
+				f.File, f.Line, f.Column, f.Message = frame.File, frame.Line, frame.Column, m[1]+m[3]
+				return
+			}
+		}
+		if m := match(leadingPlace, ":", message); m != nil {
+			if frame, ok := o.resolve(place{name: m[2], row: number(m[3]), col: number(m[4])}); ok {
+				f.File, f.Line, f.Column = frame.File, frame.Line, frame.Column
+				f.Message = strings.Replace(f.Message, message, m[1]+m[5], 1)
+				return
+			}
+		}
+		if m := match(namedFile, "(/", message); m != nil && f.File == "" {
+			if frame, ok := o.resolve(place{name: m[1], row: 1}); ok {
+				f.File = frame.File
+			}
+		}
+	}
+	if f.File == "" && f.Suite != "" && isFileName(f.Suite) {
+		if frame, ok := o.resolve(place{name: "/workspace/" + f.Suite, row: 1}); ok {
+			f.File = frame.File
+		}
 	}
 }
 

@@ -32,6 +32,9 @@ func readV8(s *scan) {
 			continue
 		}
 		hasHeader := i-headerAt <= 8
+		if s.until(i+1, 40, func(t, line string) bool { return strings.HasPrefix(t, "File \"") }) < min(len(s.lines), i+41) && !hasHeader {
+			continue // Python's
+		}
 		end := s.until(i+1, maxBlock, func(t, line string) bool {
 			if _, isFrame := parseFrame(line); isFrame || strings.HasPrefix(t, "- /") || t == "Require stack:" {
 				return false
@@ -40,7 +43,13 @@ func readV8(s *scan) {
 		})
 		if end == i+1 && !hasHeader {
 			// A message of several lines, before the stack.
-			end = s.until(i+1, 30, func(t, line string) bool { _, isFrame := parseFrame(line); return isFrame })
+			end = s.until(i+1, 30, func(t, line string) bool {
+				_, isFrame := parseFrame(line)
+				return isFrame || v8Header.MatchString(line) || v8Error.MatchString(line)
+			})
+			if end < len(s.lines) && (v8Header.MatchString(s.lines[end]) || v8Error.MatchString(s.lines[end])) {
+				continue
+			}
 			if end == min(len(s.lines), i+31) || end == len(s.lines) {
 				continue
 			}
@@ -63,6 +72,21 @@ func readV8(s *scan) {
 		}
 		s.add(rankStack, f)
 		i = max(i, end-1)
+	}
+	s.keepLast("node")
+}
+
+// keepLast lowers all but the last exception of a language: a program that ends with one may
+// have logged others before.
+func (s *scan) keepLast(tool string) {
+	isLast := true
+	for i := len(s.found) - 1; i >= 0; i-- {
+		if r := &s.found[i]; r.Tool == tool && r.rank == rankStack {
+			if !isLast {
+				r.rank, r.Level = rankLine, Warning
+			}
+			isLast = false
+		}
 	}
 }
 

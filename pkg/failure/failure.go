@@ -53,7 +53,7 @@ type Options struct {
 // the order of the output. It returns nil if no reader recognizes anything; LastLine is then
 // what there is to show.
 func Read(stdout, stderr []byte, o Options) []proposal.Diagnostic {
-	return worst(readAll([][]byte{stdout, stderr}, o))
+	return worst(readAll([][]byte{stderr, stdout}, o))
 }
 
 // Of is Read for the kept output of a result. It returns nil for nil.
@@ -61,7 +61,7 @@ func Of(r *proposal.Result, o Options) []proposal.Diagnostic {
 	if r == nil {
 		return nil
 	}
-	return worst(readAll(slices.Concat(pieces(r.Stdout), pieces(r.Stderr)), o))
+	return worst(readAll(slices.Concat(pieces(r.Stderr), pieces(r.Stdout)), o))
 }
 
 // Diagnostics returns all that the kept output of a result reports, of every rank and level,
@@ -71,7 +71,7 @@ func Diagnostics(r *proposal.Result, o Options) []proposal.Diagnostic {
 		return nil
 	}
 	var list []proposal.Diagnostic
-	for _, report := range readAll(slices.Concat(pieces(r.Stdout), pieces(r.Stderr)), o) {
+	for _, report := range readAll(slices.Concat(pieces(r.Stderr), pieces(r.Stdout)), o) {
 		list = append(list, report.Diagnostic)
 	}
 	return list

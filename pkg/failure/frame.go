@@ -77,6 +77,9 @@ func parseFrame(line string) (p place, isFrame bool) {
 		fields := strings.Fields(t)
 		p, isFrame = parsePlace(strings.Trim(fields[len(fields)-1], "()"))
 		return p, isFrame
+	case strings.HasPrefix(t, "File: "), strings.HasPrefix(t, "file: "):
+		p, isFrame = parsePlace(strings.TrimSpace(t[len("File: "):]))
+		return p, isFrame
 	case strings.HasPrefix(t, "File \""):
 		if m := pythonFrame.FindStringSubmatch(t); m != nil {
 			return place{name: m[1], row: number(m[2])}, true
@@ -93,8 +96,8 @@ func parseFrame(line string) (p place, isFrame bool) {
 				return p, strings.ContainsAny(p.name, "/.")
 			}
 		}
-		if p, ok := parseFrame(strings.TrimPrefix(t, "# ")); ok && t[1] == ' ' {
-			return p, true
+		if rest, ok := strings.CutPrefix(t, "# "); ok {
+			return parseFrame(strings.TrimLeft(rest, "# "))
 		}
 	case strings.HasSuffix(t, ")") && strings.Contains(t, " ("):
 		// a V8 frame without "at", as in TAP

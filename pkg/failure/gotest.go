@@ -44,16 +44,28 @@ type goScan struct {
 	panics   *proposal.Diagnostic
 	frames   []proposal.Frame
 	building string // the package whose errors follow
+	compile  []proposal.Diagnostic
+	broken   map[string]bool // packages that could not be built
+	ran      map[string]bool // tests that go test -v says it ran
+	verbose  bool
+	said     string // the last line that is none of go test's
 }
 
 // readGo reads the output of go test, also as JSON.
 func readGo(s *scan) {
 	lines := goJSON(s.lines)
-	g := &goScan{scan: s, verdicts: map[string]string{}}
+	g := &goScan{scan: s, verdicts: map[string]string{}, broken: map[string]bool{}, ran: map[string]bool{}}
 	for _, line := range lines {
 		g.line(line)
 	}
 	g.settle("", "")
+	for _, f := range g.compile {
+		rank := rankTool
+		if g.broken[f.Suite] {
+			rank = rankRunner
+		}
+		g.add(rank, f)
+	}
 }
 
 // goJSON returns the lines in the events of go test -json, by package, or the lines as they
@@ -100,11 +112,13 @@ func (g *goScan) line(line string) {
 	}
 	g.open = nil
 	if m := match(goRuns, "=== ", line); m != nil {
-		g.test = m[1]
+		g.test, g.verbose, g.ran[m[1]] = m[1], true, true
 		return
 	}
 	if m := match(goVerdict, "--- ", line); m != nil {
-		g.verdict(m[2], m[3])
+		if !g.verbose || g.ran[m[3]] { // or else a test printed it
+			g.verdict(m[2], m[3])
+		}
 		return
 	}
 	if m := match(goPackage, "\t", line); m != nil {
@@ -117,10 +131,16 @@ func (g *goScan) line(line string) {
 	}
 	if m := match(goCompile, ".go:", line); m != nil && g.building != "" {
 		f := proposal.Diagnostic{Tool: "go", Message: m[4], Suite: g.building}
-		if g.at(&f, place{name: m[1], row: number(m[2]), col: number(m[3])}) {
-			g.add(rankTool, f)
+		if g.at(&f, place{name: m[1], row: number(m[2]), col: number(m[3])}) && len(g.compile) < maxReports {
+			g.compile = append(g.compile, f)
 		}
 		return
+	}
+	if line == "" || line[0] != '\t' {
+		g.building = ""
+	}
+	if t := strings.TrimSpace(line); t != "" && t != "FAIL" && !isNoise(t) {
+		g.said = t
 	}
 	g.panic(line)
 }
@@ -217,17 +237,24 @@ func (g *goScan) settle(pkg, outcome string) {
 	for _, test := range g.order {
 		hasChild := slices.ContainsFunc(g.order, func(other string) bool { return strings.HasPrefix(other, test+"/") })
 		if !reported[test] && !hasChild {
-			g.add(rankTest, proposal.Diagnostic{Tool: "go test", Test: test, Suite: pkg, Message: "failed"})
+			g.add(rankTest, proposal.Diagnostic{Tool: "go test", Test: test, Suite: pkg})
 		}
 	}
+	if strings.Contains(outcome, "[build failed]") {
+		g.broken[pkg] = true
+	}
 	if strings.HasPrefix(outcome, "FAIL") && len(g.order) == 0 && g.panics == nil && pkg != "" && !strings.Contains(outcome, "build failed") {
-		message := "the package failed outside its tests"
+		message := "failed outside its tests"
+		if g.said != "" {
+			message += ": " + g.said
+		}
 		if strings.Contains(outcome, "[setup failed]") {
 			message = "the package cannot be loaded"
 		}
-		g.add(rankLine, proposal.Diagnostic{Tool: "go test", Suite: pkg, Message: message})
+		g.add(rankRunner, proposal.Diagnostic{Tool: "go test", Suite: pkg, Message: message})
 	}
 	g.logs, g.verdicts, g.order, g.test, g.panics, g.frames, g.open = g.logs[:0], map[string]string{}, nil, "", nil, nil, nil
+	g.said, g.ran, g.verbose = "", map[string]bool{}, false
 }
 
 // isGoLog is a guess: output does not say whether t.Log or t.Error printed a line.

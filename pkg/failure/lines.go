@@ -16,6 +16,9 @@ func splitLines(piece []byte) []string {
 	if len(text) > maxBytes {
 		text = text[:maxBytes/4] + "\n\n" + text[len(text)-maxBytes*3/4:]
 	}
+	for _, home := range []string{"\x1b[1G", "\x1b[0G", "\x1b[G"} {
+		text = strings.ReplaceAll(text, home, "\r") // the cursor returns, as with \r
+	}
 	lines := make([]string, 0, strings.Count(text, "\n")+1)
 	for text != "" {
 		n := strings.IndexAny(text, "\r\n")

@@ -68,18 +68,18 @@ func readTestdox(s *scan) {
 			continue
 		}
 		end := s.until(i+1, maxBlock, func(t, line string) bool {
-			return !strings.HasPrefix(t, "│") && !strings.HasPrefix(t, "├") && !strings.HasPrefix(t, "┐") && !strings.HasPrefix(t, "┴") && t != ""
+			return !strings.HasPrefix(line, "   ")
 		})
 		var body []string
 		for _, line := range s.lines[i+1 : end] {
-			t := strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "│├┐┴┊╵ "))
+			t := strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(strings.ReplaceAll(line, "·", " ")), "│├┐┴┊╵ "))
 			body = append(body, t)
 		}
 		name := m[1]
 		if i := strings.LastIndex(name, "  "); i > 0 {
 			name = strings.TrimSpace(name[:i])
 		}
-		s.addBlock(rankTest, proposal.Diagnostic{Tool: "phpunit", Suite: class, Test: name}, body)
+		s.addBlock(rankTest, proposal.Diagnostic{Tool: "phpunit", Suite: class, Test: name}, phpunitBody(body))
 		i = end - 1
 	}
 }

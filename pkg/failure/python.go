@@ -284,4 +284,5 @@ func readTracebacks(s *scan) {
 		}
 		i = end - 1
 	}
+	s.keepLast("python")
 }

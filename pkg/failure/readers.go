@@ -16,7 +16,7 @@ var runners = []reader{
 	{name: "node", marks: []string{"✖ failing tests:"}, read: readNodeSpec},
 	{name: "ava", marks: []string{"✘ [fail]", "Uncaught exception in"}, read: readAVA},
 	{name: "jasmine", marks: []string{"  Message:"}, read: readJasmine},
-	{name: "tap", marks: []string{"not ok"}, read: readTAP},
+	{name: "tap", marks: []string{"not ok", "Bail", "urther testing stopped"}, read: readTAP},
 	{name: "bats", marks: []string{" ✗ "}, read: readBatsPretty},
 	{name: "perl", marks: []string{"#   Failed "}, read: readPerl},
 	{name: "pytest", marks: []string{"short test summary info", "___ ", "=== "}, read: readPytest},
@@ -38,7 +38,7 @@ var runners = []reader{
 // nested are the readers that also read what a command of another runner prints.
 var nested = []reader{
 	{name: "googletest", marks: []string{"[  FAILED  ]"}, read: readGoogleTest},
-	{name: "diagnostics", marks: []string{":", "(", "[warn]"}, read: readDiagnostics},
+	{name: "diagnostics", marks: []string{":", "(", "[warn]", " line "}, read: readDiagnostics},
 	{name: "native", marks: []string{"Assertion ", "Sanitizer", "runtime error", "undefined ", "multiple definition", "ld: ", "CMake Error", " *** "}, read: readNative},
 	{name: "ruby", marks: []string{":in ", "syntax error"}, read: readRuby},
 	{name: "php", marks: []string{"error: "}, read: readPHP},

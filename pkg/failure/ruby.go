@@ -50,10 +50,8 @@ func rspecBody(lines []string) []string {
 		if !ok {
 			continue
 		}
-		if strings.TrimSpace(rest) == "" || true {
-			for i+1 < len(lines) && strings.TrimSpace(lines[i+1]) != "" {
-				i++
-			}
+		for strings.TrimSpace(rest) == "" && i+1 < len(lines) && strings.TrimSpace(lines[i+1]) != "" {
+			i++ // code of several lines is below
 		}
 		return lines[min(i+1, len(lines)):]
 	}
@@ -96,16 +94,31 @@ func readTestUnit(s *scan) {
 		}
 		end := s.until(i+1, maxBlock, func(t, line string) bool { return strings.HasPrefix(line, "======") || testUnit.MatchString(line) })
 		body := s.lines[i+1 : end]
-		var kept []string
+		var kept, stack []string
 		for _, line := range body {
-			if t := strings.TrimSpace(line); !strings.HasPrefix(t, "=>") && !isRubyCode(t) {
+			if _, isFrame := parseFrame(line); isFrame {
+				stack = append(stack, line)
+				continue
+			}
+			t := strings.TrimSpace(line)
+			if t == "diff:" {
+				break
+			}
+			if !strings.HasPrefix(t, "=>") && !isRubyCode(t) {
 				kept = append(kept, strings.TrimSuffix(line, ":"))
 			}
 		}
+		kept = append(kept, stack...)
 		f := proposal.Diagnostic{Tool: "test-unit", Test: m[1], Suite: m[2], Message: m[3]}
-		joined := strings.Join(kept, " ")
-		if want, have := readInline(strings.TrimSpace(joined)); f.Message == "" && want != "" {
-			f.Expected, f.Actual = want, have
+		if f.Message == "" {
+			b := s.readBody(kept)
+			f.Message = clip(strings.Join(b.messages[:min(3, len(b.messages))], " "))
+			if !strings.Contains(f.Message, "> expected but was") && len(b.messages) > 0 {
+				f.Message = b.message()
+			}
+			s.place(&f, b.frames)
+			s.add(rankTest, f)
+			continue
 		}
 		s.addBlock(rankTest, f, kept)
 		i = end - 1

@@ -44,16 +44,17 @@ type reader struct {
 func readAll(pieces [][]byte, o Options) []report {
 	o.Cwd = strings.TrimPrefix(strings.TrimPrefix(o.Cwd, strings.TrimSuffix(workspace, "/")), "/")
 	var all []report
+	s := &scan{Options: o}
 	for _, piece := range pieces {
-		s := &scan{Options: o, lines: splitLines(piece)}
-		whole := strings.Join(s.lines, "\n")
-		for _, r := range readers {
-			if slices.ContainsFunc(r.marks, func(mark string) bool { return strings.Contains(whole, mark) }) {
-				r.read(s)
-			}
-		}
-		all = append(all, s.found...)
+		s.lines = append(append(s.lines, splitLines(piece)...), "", "")
 	}
+	whole := strings.Join(s.lines, "\n")
+	for _, r := range readers {
+		if slices.ContainsFunc(r.marks, func(mark string) bool { return strings.Contains(whole, mark) }) {
+			r.read(s)
+		}
+	}
+	all = append(all, s.found...)
 	slices.SortStableFunc(all, func(a, b report) int { return cmp.Compare(a.rank, b.rank) })
 	return settle(all, o.Succeeded)
 }
@@ -69,8 +70,19 @@ func settle(all []report, succeeded bool) []report {
 	seen := map[key]bool{}
 	hasTest := slices.ContainsFunc(all, func(r report) bool { return r.rank <= rankRunner && r.Level == Error })
 	list := all[:0]
+	named := map[string]bool{} // last parts of the names of tests with a message
+	for _, r := range all {
+		if r.rank == rankTest && (r.Message != unsaid || r.File != "") {
+			named[lastName(r.Test)] = true
+		}
+	}
 	for _, r := range all {
 		k := key{r.Tool, r.Suite, r.Test, r.Message, r.File, r.Line}
+		if r.rank > rankTest {
+			k.tool, k.suite = "", ""
+		} else if r.Message == unsaid && r.File == "" && r.Tool != "go test" && named[lastName(r.Test)] {
+			continue // another reader, or the other stream, has more
+		}
 		if seen[k] || len(list) == maxReports {
 			continue
 		}
@@ -107,11 +119,20 @@ func worst(all []report) []proposal.Diagnostic {
 	return nil
 }
 
+// unsaid is the message of a test of which only the name is known.
+const unsaid = "failed"
+
+// lastName returns the name of a test without those of the suites around it.
+func lastName(name string) string { return strings.TrimSpace(name[strings.LastIndex(name, "> ")+1:]) }
+
 // add adds a report.
 func (s *scan) add(rank int, f proposal.Diagnostic) {
 	f.Message, f.Test, f.Suite = clip(f.Message), clip(f.Test), clip(f.Suite)
 	if f.Message == "" && f.Test == "" || len(s.found) >= maxReports {
 		return
+	}
+	if f.Message == "" {
+		f.Message = unsaid
 	}
 	if f.Level == "" {
 		f.Level = Error

@@ -3,6 +3,7 @@
 package failure
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
@@ -13,9 +14,10 @@ var (
 	tapResult  = pattern.New(`^(\s{0,60})(not )?ok\b(?: (\d{1,7}))?(?: -)?(?: (.{0,900}))?$`)
 	tapSubtest = pattern.New(`^(\s{0,60})# Subtest: (.{1,900})$`)
 	tapKey     = pattern.New(`^(\s{0,60})([A-Za-z_]{1,40})\s{0,10}:(?: (.*))?$`)
+	bailOut    = pattern.New(`^(?:FAILED--|Bailout called\.\s{1,3})[Ff]urther testing stopped:\s{1,3}(.{1,600})$`)
 	tapSuffix  = pattern.New(` # (?:time=|SKIP|skip|TODO|todo).{0,200}$`)
 	batsPlace  = pattern.New(`in (?:test )?file ([^,]{1,400}), line (\d{1,7})`)
-	batsFailed = pattern.New("^`.{1,1500}' failed")
+	batsFailed = pattern.New("^`.{1,1000}' failed")
 	batsPretty = pattern.New(`^ ✗ (.{1,900})$`)
 	perlTest   = pattern.New(`^(\s{0,40})#   Failed (?:\(TODO\) )?test(?: '(.{0,900})')?(?: at (\S{1,400}) line (\d{1,7})\.)?$`)
 	perlAt     = pattern.New(`^\s{0,40}#   (?:at|in) (?:.{0,300} at )?(\S{1,400}) line (\d{1,7})\.$`)
@@ -28,6 +30,7 @@ type tapLine struct {
 	isExpected bool // its number is the next one of its level
 	parents    []string
 	name       string
+	comment    string // the last one above
 }
 
 // readTAP reads the Test Anything Protocol. A line whose number is not the next one was
@@ -38,6 +41,7 @@ func readTAP(s *scan) {
 	subtests := map[int]string{}
 	deepest := -1 // level of the failed tests since the last result of the same or a lower level
 	inYAML := -1
+	comment := "" // the last one: tape names tests so
 	for i, line := range s.lines {
 		if inYAML >= 0 {
 			if strings.TrimSpace(line) == "..." && indent(line) <= inYAML {
@@ -58,6 +62,14 @@ func readTAP(s *scan) {
 				}
 			}
 			continue
+		}
+		if rest, ok := strings.CutPrefix(line, "# "); ok {
+			comment = rest
+		}
+		if m := match(bailOut, "urther testing stopped: ", t); m != nil {
+			s.add(rankRunner, proposal.Diagnostic{Tool: "tap", Message: m[1]})
+		} else if rest, ok := strings.CutPrefix(t, "Bail out!"); ok {
+			s.add(rankRunner, proposal.Diagnostic{Tool: "tap", Message: strings.TrimSpace(rest)})
 		}
 		if !strings.HasPrefix(t, "ok") && !strings.HasPrefix(t, "not ok") {
 			continue
@@ -83,7 +95,7 @@ func readTAP(s *scan) {
 			continue
 		}
 		deepest = depth
-		r := tapLine{at: i, depth: depth, isExpected: isExpected, name: tapSuffix.ReplaceAllString(m[4], "")}
+		r := tapLine{at: i, comment: comment, depth: depth, isExpected: isExpected, name: tapSuffix.ReplaceAllString(m[4], "")}
 		for d := 0; d < depth; d++ {
 			if name := subtests[d]; name != "" && !strings.Contains(name, "/") && !isFileName(name) {
 				r.parents = append(r.parents, name)
@@ -108,11 +120,7 @@ func readTAP(s *scan) {
 
 // tapFailure reads what follows the line of a test that failed: a YAML document, or comments.
 func (s *scan) tapFailure(r tapLine) {
-	name := r.name
-	if name == "" {
-		name = "test at line " // replaced below by the comment above
-	}
-	f := proposal.Diagnostic{Tool: "tap", Test: strings.Join(append(r.parents, name), " > ")}
+	f := proposal.Diagnostic{Tool: "tap", Test: strings.Join(append(slices.Clone(r.parents), r.name), " > ")}
 	if r.name == "" {
 		f.Test = strings.Join(r.parents, " > ")
 	}
@@ -208,6 +216,9 @@ func (s *scan) tapYAML(f proposal.Diagnostic, lines []string, r tapLine) {
 	}
 	if strings.Contains(strings.Join(lines, "\n"), "failureType:") {
 		f.Tool = "node:test"
+	}
+	if keys["operator"] != "" && f.Tool == "tap" && r.comment != "" && len(r.parents) == 0 {
+		f.Test = r.comment + " > " + f.Test
 	}
 	b := s.readBody(append(append(append([]string{}, body...), blocks["diff"]...), blocks["stack"]...))
 	if at := strings.TrimSpace(keys["at"]); len(b.frames) == 0 && at != "" {
