@@ -14,7 +14,7 @@ const maxBlock = 400
 
 var (
 	jestTest    = pattern.New(`^  ● (\S.{0,900})$`)
-	jestFile    = pattern.New(`^(?:FAIL|PASS) (?:\S{1,100} )?(\S{1,400}\.[A-Za-z]{2,5})(?: \([\d.]{1,10} m?s\))?$`)
+	jestFile    = pattern.New(`^ ?(?:FAIL|PASS) {1,2}(?:\S{1,100} )?(\S{1,400}\.[A-Za-z]{2,5})(?: \([\d.]{1,10} m?s\))?$`)
 	vitestTest  = pattern.New(`^\s?FAIL  (?:\|[^|]{1,100}\| )?(\S.{0,400}?\.[A-Za-z]{2,5})(?: > (.{1,900}))?(?: \[ .{1,400} \])?$`)
 	mochaCount  = pattern.New(`^  \d{1,6} failing$`)
 	numbered    = pattern.New(`^\s{0,4}\d{1,6}\) (\S.{0,900})$`)

@@ -256,6 +256,9 @@ func (s *scan) addJUnit(f proposal.Diagnostic, message, text string) {
 		s.add(rankTest, p)
 		return
 	}
+	if len(body) > 0 && strings.HasPrefix(body[0], f.Suite+"::"+f.Test) {
+		body = body[1:] // PHPUnit repeats the name
+	}
 	if first, _, _ := strings.Cut(strings.TrimSpace(message), "\n"); first != "" && !strings.HasSuffix(first, ":") {
 		f.Message = first
 	}

@@ -11,7 +11,7 @@ var readers = slices.Concat(runners, nested)
 // runners are the readers of test runners.
 var runners = []reader{
 	{name: "jest", marks: []string{"  ● "}, read: readJest},
-	{name: "vitest", marks: []string{" FAIL  ", "Unhandled "}, read: readVitest},
+	{name: "vitest", marks: []string{"⎯⎯"}, read: readVitest},
 	{name: "mocha", marks: []string{" failing"}, read: readMocha},
 	{name: "node", marks: []string{"✖ failing tests:"}, read: readNodeSpec},
 	{name: "ava", marks: []string{"✘ [fail]", "Uncaught exception in"}, read: readAVA},

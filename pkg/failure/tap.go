@@ -94,6 +94,12 @@ func readTAP(s *scan) {
 			deepest = depth // the parent of tests that failed
 			continue
 		}
+		if name, ok := strings.CutSuffix(m[4], " {"); ok { // vitest: its tests follow
+			subtests[depth] = tapSuffix.ReplaceAllString(name, "")
+			delete(next, depth+4)
+			deepest = -1
+			continue
+		}
 		deepest = depth
 		r := tapLine{at: i, comment: comment, depth: depth, isExpected: isExpected, name: tapSuffix.ReplaceAllString(m[4], "")}
 		for d := 0; d < depth; d++ {
@@ -128,6 +134,11 @@ func (s *scan) tapFailure(r tapLine) {
 	if i < len(s.lines) && strings.TrimSpace(s.lines[i]) == "---" {
 		end := s.until(i+1, 4*maxBlock, func(t, line string) bool { return t == "..." && indent(line) <= indent(s.lines[i]) })
 		s.tapYAML(f, s.lines[i+1:end], r)
+		return
+	}
+	if i < len(s.lines) && indent(s.lines[i]) > r.depth && strings.TrimSpace(s.lines[i]) != "" && !strings.HasPrefix(strings.TrimSpace(s.lines[i]), "#") { // mocha
+		end := s.until(i, maxBlock, func(t, line string) bool { return t != "" && indent(line) <= r.depth })
+		s.addBlock(rankTest, f, s.lines[i:end])
 		return
 	}
 	var comments []string
@@ -201,6 +212,14 @@ func (s *scan) tapYAML(f proposal.Diagnostic, lines []string, r tapLine) {
 		return
 	}
 	body := blocks["error"]
+	for _, line := range body[:min(len(body), 4)] { // vitest
+		if m := match(tapKey, ":", line); m != nil && (m[2] == "name" || m[2] == "message") && keys["error"] == "" {
+			keys[m[2]] = unquoteTAP(strings.TrimSpace(m[3]))
+		}
+	}
+	if keys["error"] == "" && keys["message"] != "" {
+		body = nil
+	}
 	message := keys["error"]
 	if message == "" || strings.HasPrefix(message, "|") || strings.HasPrefix(message, ">") {
 		message = ""
@@ -220,7 +239,7 @@ func (s *scan) tapYAML(f proposal.Diagnostic, lines []string, r tapLine) {
 	if keys["operator"] != "" && f.Tool == "tap" && r.comment != "" && len(r.parents) == 0 {
 		f.Test = r.comment + " > " + f.Test
 	}
-	b := s.readBody(append(append(append([]string{}, body...), blocks["diff"]...), blocks["stack"]...))
+	b := s.readBody(append(append(append([]string{}, body...), blocks["diff"]...), append(blocks["details"], blocks["stack"]...)...))
 	if at := strings.TrimSpace(keys["at"]); len(b.frames) == 0 && at != "" {
 		b.frames = s.readBody([]string{"at " + at}).frames
 	}
