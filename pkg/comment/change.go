@@ -101,7 +101,7 @@ func (r Results) check() error {
 // untrusted report; a bad one must not prevent the comment.
 func (r Results) bounded() Results {
 	t := &r.Totals
-	for _, n := range []*int{&t.Proposed, &t.Allowed, &t.Denied, &t.Asked, &t.Succeeded, &t.Failed, &t.CouldNotRun} {
+	for _, n := range []*int{&t.Proposed, &t.Allowed, &t.Denied, &t.Asked, &t.Succeeded, &t.Failed, &t.CouldNotRun, &t.FailedBefore, &t.NotRun} {
 		*n = min(*n, maxCount)
 	}
 	var kept []Pending

@@ -92,7 +92,7 @@ func (s State) tally() string {
 			unreviewed++
 			continue
 		case x.Review && x.Mark != "":
-			findings += t.Failed - t.CouldNotRun
+			findings += t.Failed
 			continue
 		case s.isApproved(x):
 			t.Asked = 0
@@ -101,8 +101,7 @@ func (s State) tally() string {
 		if x.SelfReported || x.Mark == "" {
 			sum = &reported
 		}
-		*sum = proposal.Totals{Denied: sum.Denied + t.Denied, Asked: sum.Asked + t.Asked, Succeeded: sum.Succeeded + t.Succeeded,
-			Failed: sum.Failed + t.Failed, CouldNotRun: sum.CouldNotRun + t.CouldNotRun}
+		*sum = sum.Add(t)
 	}
 	list := countAll(trusted)
 	if unreviewed > 0 {
@@ -125,8 +124,8 @@ func countAll(t proposal.Totals) (list []string) {
 		n     int
 		words string
 	}{
-		{t.Failed - t.CouldNotRun, "failed"}, {t.Denied, "denied"}, {t.Asked, "waiting for approval"},
-		{t.CouldNotRun, "could not run"}, {t.Succeeded, "succeeded"},
+		{t.Failed, "failed"}, {t.Denied, "denied"}, {t.Asked, "waiting for approval"}, {t.CouldNotRun, "could not run"},
+		{t.FailedBefore, "failed before"}, {t.NotRun, "not run"}, {t.Succeeded, "succeeded"},
 	} {
 		if part.n > 0 {
 			list = append(list, fmt.Sprintf("%d %s", part.n, part.words))

@@ -48,7 +48,7 @@ type encodedSection struct {
 type encodedResult struct {
 	Stamp
 	Conclusion string `json:"said"`
-	Totals     [7]int `json:"totals"`
+	Totals     [9]int `json:"totals"`
 }
 
 // encodeState returns s as the comment's second line, without the newline. If the
@@ -146,12 +146,13 @@ func (w wire) state() State {
 
 func encodeResult(r Result) encodedResult {
 	t := r.Totals
-	return encodedResult{r.Stamp, r.Conclusion, [7]int{t.Proposed, t.Allowed, t.Denied, t.Asked, t.Succeeded, t.Failed, t.CouldNotRun}}
+	return encodedResult{r.Stamp, r.Conclusion, [9]int{t.Proposed, t.Allowed, t.Denied, t.Asked, t.Succeeded, t.Failed, t.CouldNotRun, t.FailedBefore, t.NotRun}}
 }
 
 func (s encodedResult) result() Result {
 	t := s.Totals
 	return Result{s.Stamp, s.Conclusion, proposal.Totals{
 		Proposed: t[0], Allowed: t[1], Denied: t[2], Asked: t[3], Succeeded: t[4], Failed: t[5], CouldNotRun: t[6],
+		FailedBefore: t[7], NotRun: t[8],
 	}}
 }

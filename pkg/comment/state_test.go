@@ -24,9 +24,9 @@ var fullState = State{
 			Source: Source{Workflow: "ci.yml", Job: "unit", Name: "linux--x64"}, Mark: "✋", Title: ": 3 waiting for approval, 2 succeeded",
 			Result: Result{
 				Stamp: Stamp{Head: strings.Repeat("a", 40), RunID: 12345678901, Attempt: 2, Started: 1800000000}, Conclusion: "asked",
-				Totals: proposal.Totals{Proposed: 7, Allowed: 6, Denied: 5, Asked: 4, Succeeded: 3, Failed: 2, CouldNotRun: 1},
+				Totals: proposal.Totals{Proposed: 7, Allowed: 6, Denied: 5, Asked: 4, Succeeded: 3, Failed: 2, CouldNotRun: 1, FailedBefore: 8, NotRun: 9},
 			},
-			Pending: []Pending{{Name: "lint --> x", PlanDigest: digest("c"), Policy: digest("d"), RunID: 12345678901, Artifact: "fumehood", ArtifactID: 42}},
+			Pending: []Pending{{Name: "lint --> x", PlanDigest: digest("c"), Policy: digest("d"), RunID: 12345678901, Artifact: "fumehood", ArtifactID: 42, Nonce: "N"}},
 		},
 		{
 			Source: Source{Workflow: "bot.yml", Job: "report", Requester: "mona", SelfReported: true, Review: true}, Mark: "", Title: ": no findings",
@@ -45,13 +45,13 @@ var fullState = State{
 // fullLine fixes the format, to the byte.
 const fullLine = `<!-- fumehood:state {"v":2,"sections":[` +
 	`{"workflow":"ci.yml","job":"unit","name":"linux-\u002dx64","head":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","run":12345678901,"attempt":2,"started":1800000000,` +
-	`"said":"asked","totals":[7,6,5,4,3,2,1],"mark":"✋","title":": 3 waiting for approval, 2 succeeded",` +
+	`"said":"asked","totals":[7,6,5,4,3,2,1,8,9],"mark":"✋","title":": 3 waiting for approval, 2 succeeded",` +
 	`"pending":[{"name":"lint -\u002d\u003e x","plan":"sha256:cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc",` +
-	`"policy":"sha256:dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd","run":12345678901,"artifact":"fumehood","artifact_id":42}]},` +
+	`"policy":"sha256:dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd","run":12345678901,"artifact":"fumehood","artifact_id":42,"nonce":"N"}]},` +
 	`{"workflow":"bot.yml","job":"report","requester":"mona","self_reported":true,"review":true,"head":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","run":12345678902,"attempt":1,"started":0,` +
-	`"said":"success","totals":[0,0,0,0,0,0,0],"mark":"","title":": no findings","approved":["sha256:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"]}],` +
+	`"said":"success","totals":[0,0,0,0,0,0,0,0,0],"mark":"","title":": no findings","approved":["sha256:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"]}],` +
 	`"omitted":{"head":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","mark":"❌"},` +
-	`"earlier":[{"head":"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb","run":12345678900,"attempt":1,"started":0,"said":"denied","totals":[0,0,0,0,0,0,0]}],` +
+	`"earlier":[{"head":"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb","run":12345678900,"attempt":1,"started":0,"said":"denied","totals":[0,0,0,0,0,0,0,0,0]}],` +
 	`"starts":[[12345678900,20778],[12345678901,20778]],"dropped":{"count":3,"through":12345678890},` +
 	`"notice":{"comment":2345678901,"cleared":true},` +
 	`"review":{"job":"report","review":true,"head":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","run":1,"attempt":1,"started":5,"done":true}} -->`
@@ -119,8 +119,8 @@ func TestStateLineRefused(t *testing.T) {
 		{"unknown word", swap(`"said":"asked"`, `"said":"merged"`)},
 		{"negative total", swap(`[7,6`, `[-7,6`)},
 		{"huge total", swap(`[7,6`, `[100001,6`)},
-		{"six totals", swap(`[7,6,5,4,3,2,1]`, `[7,6,5,4,3,2]`)},
-		{"eight totals", swap(`[7,6,5,4,3,2,1]`, `[7,6,5,4,3,2,1,0]`)},
+		{"eight totals", swap(`[7,6,5,4,3,2,1,8,9]`, `[7,6,5,4,3,2,1,8]`)},
+		{"ten totals", swap(`[7,6,5,4,3,2,1,8,9]`, `[7,6,5,4,3,2,1,8,9,0]`)},
 		{"no digest", swap("sha256:c", "sha512:c")},
 		{"name with a newline", swap("lint ", `lint\n`)},
 		{"starts out of order", swap(`[12345678900,20778],[12345678901,20778]`, `[12345678901,20778],[12345678900,20778]`)},
@@ -135,7 +135,7 @@ func TestStateLineRefused(t *testing.T) {
 		{"a long source", swap(`"job":"unit"`, `"job":"`+strings.Repeat("u", maxSource+1)+`"`)},
 		{"a false field as it is", swap(`"requester":"mona",`, `"requester":"mona","self_reported":false,`)},
 		{"unknown mark", swap(`"mark":"✋"`, `"mark":"x"`)},
-		{"a success that failed", swap(`"said":"success","totals":[0,0,0,0,0,0,0],"mark":""`, `"said":"failure","totals":[0,0,0,0,0,0,0],"mark":"✅"`)},
+		{"a success that failed", swap(`"said":"success","totals":[0,0,0,0,0,0,0,0,0],"mark":""`, `"said":"failure","totals":[0,0,0,0,0,0,0,0,0],"mark":"✅"`)},
 		{"a title with Markdown", swap(`: no findings`, `: **no findings**`)},
 		{"a mention in a title", swap(`: no findings`, `: @octocat`)},
 		{"a long title", swap(`: no findings`, `: `+strings.Repeat("x", 160))},
@@ -161,7 +161,7 @@ func TestStateLineHasABound(t *testing.T) {
 	result := func(i int) Result {
 		return Result{
 			Stamp: Stamp{Head: fmt.Sprintf("%064x", i), RunID: maxID, Attempt: maxCount, Started: maxDay * 24 * 60 * 60}, Conclusion: "cancelled",
-			Totals: proposal.Totals{Proposed: maxCount, Allowed: maxCount, Denied: maxCount, Asked: maxCount, Succeeded: maxCount, Failed: maxCount, CouldNotRun: maxCount},
+			Totals: proposal.Totals{Proposed: maxCount, Allowed: maxCount, Denied: maxCount, Asked: maxCount, Succeeded: maxCount, Failed: maxCount, CouldNotRun: maxCount, FailedBefore: maxCount, NotRun: maxCount},
 		}
 	}
 	for pool, n := range maxSections {
@@ -183,7 +183,7 @@ func TestStateLineHasABound(t *testing.T) {
 	for range MaxPending {
 		longest.Sections[0].Pending = append(longest.Sections[0].Pending, Pending{
 			Name: strings.Repeat("n", maxName), PlanDigest: digest("a"), Policy: digest("b"), RunID: maxID,
-			Artifact: strings.Repeat("a", maxName), ArtifactID: maxID,
+			Artifact: strings.Repeat("a", maxName), ArtifactID: maxID, Nonce: strings.Repeat("n", maxName),
 		})
 	}
 	line, err := encodeState(longest)

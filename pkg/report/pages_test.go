@@ -135,9 +135,9 @@ func checkPage(t testing.TB, p Page, md string) {
 // hostilePage has s in every field that a caller sets.
 func hostilePage(s string) Page {
 	return Page{
-		Parts:   []Part{{Name: s, Report: everywhere(s), Audit: s, Doubt: []string{s}, Cosigned: &Cosigned{Key: s, File: s, Artifact: s}}, {Name: s + "2", Report: everywhere(s + "2")}},
-		Notices: []Notice{{"warning", s}, {"note", s}, Moved(s), SelfReported(s), Touches([]string{s, s})},
-		Pending: &Pending{Command: s},
+		Parts:      []Part{{Name: s, Report: everywhere(s), Audit: s, Doubt: []string{s}, Cosigned: &Cosigned{Key: s, File: s, Artifact: s}}, {Name: s + "2", Report: everywhere(s + "2")}},
+		Notices:    []Notice{{"warning", s}, {"note", s}, Moved(s), SelfReported(s), Touches([]string{s, s})},
+		Pending:    &Pending{Command: s},
 		Repository: ownRepository, RunURL: ownRun, Artifact: s,
 	}
 }
