@@ -65,7 +65,7 @@ func (s sheet) headingOf(x Section, head string) string {
 	return lead
 }
 
-// mark is the worst mark of all sections, but for those whose waiting plans were approved and then ran
+// mark is the worst mark of all sections, except for those whose waiting plans were approved and then ran
 // in a section of their own.
 func (s State) mark() string {
 	worst := len(Marks) - 1

@@ -7,6 +7,8 @@ package job
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/comment"
@@ -59,8 +61,13 @@ func (r Report) reviewed(d review.Document, shown review.Shown) comment.Results 
 	outcome := reviewOutcome(d)
 	conclusion, _ := action.Conclude(outcome, j.in.FailOn)
 	shown.Untitled = true
+	mark, title := j.reviewMark(d), ": "+d.Title()
+	if len(shown.Open) > 0 {
+		title += fmt.Sprintf(", %d of earlier reviews still open", len(shown.Open))
+		mark = strings.Replace(mark, "✅", "⚠️", 1)
+	}
 	return comment.Results{
-		Section: comment.Section{Source: source, Mark: j.reviewMark(d), Title: ": " + d.Title(),
+		Section: comment.Section{Source: source, Mark: mark, Title: title,
 			Result: comment.Result{Stamp: j.stamp(d.Head), Conclusion: conclusion, Totals: outcome.Totals}},
 		Answered: j.answers(q), Done: d.Reviewed,
 		Body: func(room comment.Room) string {
@@ -99,7 +106,7 @@ func (r Report) postLines(ctx context.Context, d review.Document, shown *review.
 		return false, err
 	}
 	o := post.Post(ctx, post.Options{Client: j.gh, Author: author, PR: r.Outcome.Request.PR, Settle: j.options.Settle}, d)
-	shown.Comments, shown.Notes = o.Comments, append(shown.Notes, o.Notes...)
+	shown.Comments, shown.Open, shown.Notes = o.Comments, o.Open, append(shown.Notes, o.Notes...)
 	j.console.Progress("review: %d comments created, %d updated, %d threads resolved or unresolved", o.Created, o.Updated, o.Threads)
 	switch {
 	case o.Failure == nil:

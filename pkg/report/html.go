@@ -92,6 +92,10 @@ func prose(s string, max int) string {
 	return b.String()
 }
 
+// Prose returns an untrusted sentence as HTML in a block, of at most max units: plain words as they are,
+// and everything else in code elements. Nothing in it makes a link, a mention or other HTML.
+func Prose(s string, max int) string { return prose(s, max) }
+
 type word struct {
 	text   string
 	quoted bool

@@ -160,7 +160,7 @@ func (s setting) describe(b *strings.Builder) {
 	}
 	b.WriteString(", and those of the base system.\n")
 	for _, r := range s.setup {
-		fmt.Fprintf(b, "Set-up: %s\n", report(r))
+		fmt.Fprintf(b, "Set-up: %s\n", describeEnd(r))
 	}
 }
 
@@ -245,8 +245,8 @@ func fence(kind, lines string) string {
 	return marks + kind + "\n" + lines + marks + "\n"
 }
 
-// report describes how a command ended, in one line.
-func report(r proposal.Record) string {
+// describeEnd describes how a command ended, in one line.
+func describeEnd(r proposal.Record) string {
 	what := text.Inline(command(r.Proposal), maxReasonShown)
 	if r.Result == nil || !r.Runnable() {
 		return what + ": did not run: " + refusal(r)
@@ -270,7 +270,7 @@ func (s setting) results(round int, records []proposal.Record, mistakes []string
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", s.round(round))
 	for i, r := range records {
-		fmt.Fprintf(&b, "\nCommand %d: %s\n", i+1, report(r))
+		fmt.Fprintf(&b, "\nCommand %d: %s\n", i+1, describeEnd(r))
 		if r.Result == nil {
 			continue
 		}

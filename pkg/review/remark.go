@@ -115,6 +115,37 @@ type Shown struct {
 	Notes    []string          // what happened to the review, one plain sentence each
 	Units    int               // the maximum length in UTF-16 units
 	Untitled bool              // the caller writes a heading
+	Open     []Open            // verified findings of earlier reviews that this one does not mention
+}
+
+// An Open is a finding that an earlier review verified and that has a comment on its lines.
+type Open struct {
+	Path  string
+	Line  int    // 0 if the lines have changed
+	URL   string // of the comment
+	Since string // the commit that it was last verified on
+}
+
+// maxOpen is how many open findings are listed.
+const maxOpen = 20
+
+// open lists what is still open.
+func (s Shown) open(b *strings.Builder) {
+	if len(s.Open) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s of earlier reviews still open:\n\n", counted(len(s.Open), "verified finding", "verified findings"))
+	for i, o := range s.Open {
+		if i == maxOpen {
+			fmt.Fprintf(b, "- and %d more\n", len(s.Open)-maxOpen)
+			break
+		}
+		place := o.Path
+		if o.Line > 0 {
+			place = fmt.Sprintf("%s:%d", o.Path, o.Line)
+		}
+		fmt.Fprintf(b, "- %s: see the [comment](%s), open since commit `%s`\n", code(place), o.URL, short(o.Since))
+	}
 }
 
 func (s Shown) heading(d Document) string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/report"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
@@ -155,8 +156,9 @@ func short(sha string) string { return sha[:min(len(sha), 12)] }
 // maxCell is how many characters of a claim the Markdown shows.
 const maxCell = 600
 
-// Markdown renders d as GitHub's Markdown. Text of the reviewer is shown in code, which
-// nothing in it can end: it makes no link, no mention and no HTML.
+// Markdown renders d as GitHub's Markdown. A claim is shown as plain text, of which everything but plain
+// words is in code elements. Other text of the reviewer is shown in code, which nothing in it can end: it
+// makes no link, no mention and no HTML.
 func (d Document) Markdown() string { return d.markdown(Shown{}, maxCell) }
 
 // markdown shows cell characters of each text; with 0, only counts.
@@ -171,6 +173,7 @@ func (d Document) markdown(s Shown, cell int) string {
 	} else {
 		fmt.Fprintf(&b, "Reproducers ran on `%s` and on `%s`, in sandboxes of their own. A verdict says what they did, not that a claim is true.\n", short(d.Head), short(d.Base))
 	}
+	s.open(&b)
 	if d.Since != "" {
 		fmt.Fprintf(&b, "\nThe commit `%s` was reviewed before: new comments are only on lines that have changed since, and near them.\n", short(d.Since))
 	}
@@ -212,7 +215,7 @@ func (r Result) markdown(b *strings.Builder, s Shown, cell int) {
 	}
 	fmt.Fprintf(b, "\n- %s %s: %s\n", code(r.Finding.ID), code(r.place()), code(r.Why))
 	if r.Finding.Claim != "" {
-		block(b, "text", text.Inline(r.Finding.Claim, cell))
+		fmt.Fprintf(b, "\n  <p>%s</p>\n\n", report.Prose(text.Inline(r.Finding.Claim, cell), 2*cell))
 	}
 	if r.Finding.Reproducer != nil {
 		block(b, "sh", text.Inline(command(*r.Finding.Reproducer), cell))

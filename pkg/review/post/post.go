@@ -49,8 +49,11 @@ type Outcome struct {
 	Threads int // resolved or unresolved
 	// Comments are the addresses of the findings' comments, by review.Result.Key.
 	Comments map[string]string
-	Notes    []string          // for people: what was not posted, and why
-	Failure  *proposal.Failure // what GitHub refused; nil if there is nothing left to do
+	// Open are findings that an earlier review verified, that this one does not mention, and whose
+	// threads are not resolved.
+	Open    []review.Open
+	Notes   []string          // for people: what was not posted, and why
+	Failure *proposal.Failure // what GitHub refused; nil if there is nothing left to do
 }
 
 const defaultSettle = 2 * time.Second
@@ -71,6 +74,7 @@ func Post(ctx context.Context, o Options, d review.Document) Outcome {
 		err = v.all(ctx)
 	}
 	v.out.Comments = v.addresses()
+	v.out.Open = v.open(ctx)
 	v.out.Failure = proposal.FailureOf(err)
 	return v.out
 }

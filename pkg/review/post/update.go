@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/github"
@@ -121,4 +123,22 @@ func (v *visit) moved(c posted, r review.Result) string {
 		return ""
 	}
 	return fmt.Sprintf("Now at %s.\n\n", r.Place())
+}
+
+// open lists the comments on verified findings that v's document does not mention, except for those whose
+// threads are resolved. If threads cannot be read, all are open.
+func (v *visit) open(ctx context.Context) (list []review.Open) {
+	for _, key := range slices.Sorted(maps.Keys(v.ours)) {
+		c := v.ours[key][0]
+		if c.state != states[review.Verified] || slices.ContainsFunc(v.doc.Results, func(r review.Result) bool { return r.Key() == key }) {
+			continue
+		}
+		if v.threads.byComment == nil && v.threads.failed == nil {
+			v.stopThreads(v.readThreads(ctx))
+		}
+		if !v.threads.byComment[c.ID].Resolved {
+			list = append(list, review.Open{Path: c.Path, Line: c.Line, URL: c.URL, Since: c.head})
+		}
+	}
+	return list
 }
