@@ -29,6 +29,35 @@ const inputsOfCall = `      organization: {type: string, default: "", descriptio
       setup: {type: string, default: configured}
 `
 
+// toolchains are the steps of jobs that run commands, one for each input with a version.
+var toolchains = []struct{ input, step string }{
+	{"node-version", "actions/setup-node@48b55a011bda9f5d6aeb4c2d9c7362e8dae4041e # v6.4.0\n        with: {node-version: \"${{ inputs.node-version }}\"}\n"},
+	{"python-version", "actions/setup-python@a309ff8b426b58ec0e2a45f0f869d46889d02405 # v6.2.0\n        with: {python-version: \"${{ inputs.python-version }}\"}\n"},
+	{"go-version", "actions/setup-go@7a3fe6cf4cb3a834922a1244abfce67bcef6a0c5 # v6.2.0\n        with: {go-version: \"${{ inputs.go-version }}\", cache: false}\n"},
+	{"java-version", "actions/setup-java@b6effb05e454b25005698d916606bdc6ffcbf961 # v5.7.0\n        with: {java-version: \"${{ inputs.java-version }}\", distribution: temurin}\n"},
+}
+
+// addToolchains adds the steps to the jobs of a workflow whose phase is run, and returns the
+// inputs that they have; "" if there is no such job.
+func addToolchains(jobs string) (with, inputs string) {
+	steps := ""
+	for _, t := range toolchains {
+		steps += "      - if: inputs." + t.input + " != ''\n        uses: " + t.step
+		inputs += "      " + t.input + ": {type: string, default: \"\", description: \"of the toolchain to install before the commands run\"}\n"
+	}
+	const start = "    steps:\n"
+	parts := strings.Split(jobs, start)
+	for i := 1; i < len(parts); i++ {
+		if strings.Contains(parts[i], "          phase: run\n") {
+			parts[i] = steps + parts[i]
+		}
+	}
+	if with = strings.Join(parts, start); with == jobs {
+		return jobs, ""
+	}
+	return with, inputs
+}
+
 // The reusable workflows are the examples, started by workflow_call and with inputs.
 func TestReusableWorkflows(t *testing.T) {
 	for _, r := range reusable {
@@ -63,6 +92,8 @@ func TestReusableWorkflows(t *testing.T) {
 			on += "      " + r.differ + "\n"
 			jobs = strings.Replace(jobs, "group: fumehood-", "group: fumehood-${{ inputs."+name+" }}-", 1)
 		}
+		jobs, inputs := addToolchains(jobs)
+		on = strings.Replace(on, inputsOfCall, inputsOfCall+inputs, 1)
 		var b strings.Builder
 		fmt.Fprintf(&b, "# Made from .github/examples/%s by the test TestReusableWorkflows, for other repositories to call: see\n# .github/examples/organization.yml.\n#\n%s\nname: call %s\non:\n%s\npermissions: {}\n", r.example, comment, strings.TrimSuffix(r.example, ".yml"), on)
 		// A called workflow in the group of the one that calls it would cancel that.

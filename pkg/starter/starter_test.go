@@ -231,7 +231,7 @@ func TestLinks(t *testing.T) {
 func TestSteps(t *testing.T) {
 	root := tree("package.json", `{"engines":{"node":">=22.1"},"scripts":{"test":"x"}}`, "go.mod", "module x\ngo 1.24.1\n", "rust-toolchain", "1.80.0\n", ".python-version", "3.12.1\n")
 	want := "    steps:\n" +
-		"      - {uses: actions/setup-go@v6, with: {go-version: \"1.24\"}}\n" +
+		"      - {uses: actions/setup-go@v6, with: {go-version: \"1.24\", cache: false}}\n" +
 		"      - {uses: actions/setup-node@v6, with: {node-version: \"22\"}}\n" +
 		"      - {uses: actions/setup-python@v6, with: {python-version: \"3.12\"}}\n"
 	for _, forks := range []bool{false, true} {

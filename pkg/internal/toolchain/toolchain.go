@@ -19,7 +19,7 @@ type Tool struct {
 
 // Tools are the toolchains by their name in a proposal.Unmet.
 var Tools = map[string]Tool{
-	"go":     {"Go", "go", []string{"go"}, "actions/setup-go@v6", "go-version", "", 2},
+	"go":     {"Go", "go", []string{"go"}, "actions/setup-go@v6", "go-version", "cache: false", 2},
 	"java":   {"Java", "java", []string{"java", "javac", "mvn", "gradle"}, "actions/setup-java@v5", "java-version", "distribution: temurin", 1},
 	"node":   {"Node", "node", []string{"node", "npm", "npx"}, "actions/setup-node@v6", "node-version", "", 1},
 	"python": {"Python", "python3", []string{"python", "pip", "pytest"}, "actions/setup-python@v6", "python-version", "", 2},
