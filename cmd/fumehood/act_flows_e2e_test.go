@@ -148,7 +148,7 @@ func TestE2EActTamperedArtifact(t *testing.T) {
 	s := newStage(t, true, nil, nil)
 	s.edit("fumehood.yml", "run: go vet ./...", "run: "+show, "run: go test ./...", "run: cat README.md")
 	s.play("fumehood.yml", "pull_request", s.event("pull_request.opened.fork", nil))
-	zips, err := filepath.Glob(filepath.Join(s.artifacts, "*", "fumehood", "*.zip"))
+	zips, err := filepath.Glob(filepath.Join(s.artifacts, "*", "fumehood-*", "*.zip"))
 	if err != nil || len(zips) != 1 {
 		t.Fatalf("artifacts %q (%v)", zips, err)
 	}
@@ -213,7 +213,7 @@ func waitForSleeper(t *testing.T, installed string) int {
 // wantSealed verifies the log of the run's artifact.
 func (s *stage) wantSealed(t *testing.T) {
 	t.Helper()
-	zips, err := filepath.Glob(filepath.Join(s.artifacts, "*", "fumehood", "*.zip"))
+	zips, err := filepath.Glob(filepath.Join(s.artifacts, "*", "fumehood-*", "*.zip"))
 	if err != nil || len(zips) != 1 {
 		t.Fatalf("artifacts %q (%v)", zips, err)
 	}

@@ -326,12 +326,12 @@ func TestNightlyActionAttempts(t *testing.T) {
 	w.permit("contents:read", "pull_requests:read")
 	first := w.act("pull_request", w.event("pull_request.opened.fork", nil))
 	w.upload(first, nil)
-	w.gh.AddArtifact(githubtest.Artifact{Run: w.runID, Name: "fumehood@2", Data: []byte("a squatter's"), Created: w.now().Add(-time.Hour)})
+	w.gh.AddArtifact(githubtest.Artifact{Run: w.runID, Name: "fumehood-fumehood@2", Data: []byte("a squatter's"), Created: w.now().Add(-time.Hour)})
 	w.ahead.Store(int64(time.Hour))
 	started := w.now()
 	w.runID--
 	second := w.act("pull_request", w.event("pull_request.opened.fork", nil), "GITHUB_RUN_ATTEMPT=2", "INPUT_PLAN="+lookPlan, "INPUT_RETENTION_DAYS=90")
-	if first.outputs["artifact-name"] != "fumehood" || second.outputs["artifact-name"] != "fumehood@2" {
+	if first.outputs["artifact-name"] != "fumehood-fumehood" || second.outputs["artifact-name"] != "fumehood-fumehood@2" {
 		t.Fatalf("names %q and %q", first.outputs["artifact-name"], second.outputs["artifact-name"])
 	}
 	if first.outputs["retention-days"] != "7" || second.outputs["retention-days"] != "90" {
@@ -342,7 +342,7 @@ func TestNightlyActionAttempts(t *testing.T) {
 	w.permit("contents:read", "pull_requests:write", "actions:read")
 	s := w.report(again) // the job's upload failed: its first attempt counts, not the squatter
 	want(t, "comment", w.comment().Body, "1 failed")
-	want(t, "log", s.log, "fumehood@2", "not uploaded in the attempt that it names")
+	want(t, "log", s.log, "fumehood-fumehood@2", "not uploaded in the attempt that it names")
 	w.upload(second, nil)
 	w.report(again)
 	want(t, "comment", w.comment().Body, "own run reports: 1 succeeded")

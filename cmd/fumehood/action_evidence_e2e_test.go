@@ -130,7 +130,7 @@ func TestE2EActionCosigns(t *testing.T) {
 		t.Errorf("other processes have the key: %q", seen)
 	}
 	w.wantNoSecret(r, private)
-	if r.code != exitRefused || r.outputs["cosigned"] != "1" || r.outputs["artifact-name"] != "evidence-of-fumehood" || r.outputs["upload"] != "true" {
+	if r.code != exitRefused || r.outputs["cosigned"] != "1" || r.outputs["artifact-name"] != "evidence-of-fumehood-fumehood" || r.outputs["upload"] != "true" {
 		t.Fatalf("exit %d, outputs %q\n%s", r.code, r.outputs, r.log)
 	}
 	cosigned := filepath.Join(r.outputs["artifact-path"], "audit.cosigned")
@@ -140,7 +140,7 @@ func TestE2EActionCosigns(t *testing.T) {
 	if sums := string(readFile(t, r.outputs["audit-checksums"])); sums != sum(readFile(t, log))+"  audit.jsonl\n" {
 		t.Errorf("checksums %q", sums)
 	}
-	want(t, "comment", w.comment().Body, "fumehood verify audit.jsonl --cosigned audit.cosigned --key "+public, "evidence-of-fumehood")
+	want(t, "comment", w.comment().Body, "fumehood verify audit.jsonl --cosigned audit.cosigned --key "+public, "evidence-of-fumehood-fumehood")
 
 	_, stranger := newAuditKey(t)
 	if code, out := verifyCosigned(t, log, cosigned, stranger); code != exitRefused {

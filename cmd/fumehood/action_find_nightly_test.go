@@ -26,7 +26,7 @@ func TestNightlyActionFind(t *testing.T) {
 				return modeltest.Said{Text: foundAnswer(greetingFinding(nil), greetingFinding(map[string]any{"id": "ignored", "file": "notes/new.txt"}))}
 			})
 			r := f.ask(s, provider)
-			if r.code != exitOK || r.outputs["conclusion"] != "success" || r.outputs["reason"] != "" || r.outputs["artifact-name"] != "find-of-fumehood" || len(s.Asked()) != 1 {
+			if r.code != exitOK || r.outputs["conclusion"] != "success" || r.outputs["reason"] != "" || r.outputs["artifact-name"] != "find-of-fumehood-fumehood" || len(s.Asked()) != 1 {
 				t.Fatalf("exit %d, %d requests, outputs %q\n%s", r.code, len(s.Asked()), r.outputs, r.log)
 			}
 			asked := s.Asked()[0]

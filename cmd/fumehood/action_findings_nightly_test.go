@@ -18,7 +18,7 @@ func TestNightlyActionReview(t *testing.T) {
 	w := newWorld(t, false, nil, nil)
 	for range 2 {
 		s := w.act("pull_request", w.event("pull_request.opened", nil), "INPUT_PHASE=review", "INPUT_PLAN=", "INPUT_FINDINGS="+badFindings)
-		if s.code != exitRefused || s.outputs["conclusion"] != "failure" || s.outputs["verified"] != "2" || s.outputs["artifact-name"] != "review-of-fumehood" {
+		if s.code != exitRefused || s.outputs["conclusion"] != "failure" || s.outputs["verified"] != "2" || s.outputs["artifact-name"] != "review-of-fumehood-fumehood" {
 			t.Fatalf("exit %d, outputs %q\n%s", s.code, s.outputs, s.log)
 		}
 		w.checkPosted(s.log)

@@ -313,7 +313,7 @@ func TestActionNoisyFork(t *testing.T) {
 	plan := fmt.Sprintf("schema: fumehood.plan/v1\nproposals:\n  - {id: noise, run: head -c %[1]s /dev/urandom}\n  - {id: more, run: head -c %[1]s /dev/urandom}\n", much)
 	s := w.act("pull_request", w.event("pull_request.opened.fork", nil), "INPUT_PLAN="+plan)
 	entries, err := os.ReadDir(s.outputs["artifact-path"])
-	if err != nil || len(entries) != 6 || s.outputs["files-name"] != "files-of-fumehood" {
+	if err != nil || len(entries) != 6 || s.outputs["files-name"] != "files-of-fumehood-fumehood" {
 		t.Errorf("%d files in the artifact (%v), outputs %q", len(entries), err, s.outputs)
 	}
 	w.upload(s, nil)

@@ -51,7 +51,7 @@ func (s *stage) review() (r actRun, d review.Document) {
 func (s *stage) reviewDocument() (d review.Document) {
 	s.t.Helper()
 	dir := s.t.TempDir()
-	for name, data := range s.artifactFiles("review-of-fumehood") {
+	for name, data := range s.artifactFiles("review-of-fumehood-review") {
 		s.must(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
 		s.must(os.WriteFile(filepath.Join(dir, name), data, 0o644))
 	}
@@ -83,7 +83,7 @@ func (s *stage) artifactFiles(name string) (files map[string][]byte) {
 func (s *stage) checkNowhere(r actRun) {
 	s.t.Helper()
 	texts := map[string]string{"log": r.log, "summary": r.summary}
-	for name, data := range s.artifactFiles("review-of-fumehood") {
+	for name, data := range s.artifactFiles("review-of-fumehood-review") {
 		texts[name] = string(data)
 	}
 	shown := []string{r.summary}
@@ -227,7 +227,7 @@ func quote(s string) string {
 // checkReserved fails if a request of the last run's log was allowed to exceed limit.
 func (s *stage) checkReserved(limit int64) {
 	s.t.Helper()
-	log := s.artifactFiles("review-of-fumehood")["logs/model/audit.jsonl"]
+	log := s.artifactFiles("review-of-fumehood-review")["logs/model/audit.jsonl"]
 	requests := 0
 	_, err := audit.Scan(bytes.NewReader(log), audit.Trust{}, func(e audit.Entry) error {
 		var r struct{ Spent struct{ Tokens int64 } }

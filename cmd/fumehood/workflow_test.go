@@ -400,3 +400,22 @@ func TestActionStep(t *testing.T) {
 		}
 	}
 }
+
+// No job overwrites the artifact of another. The one that cannot upload says how to fix it.
+func TestActionKeepsArtifacts(t *testing.T) {
+	uploads, fixed := 0, false
+	for _, step := range readAction(t).Runs.Steps {
+		if strings.HasPrefix(step.Uses, "actions/upload-artifact@") {
+			uploads++
+			if step.With["overwrite"] != "false" {
+				t.Errorf("%s has overwrite: %q", step.Uses, step.With["overwrite"])
+			}
+		}
+		if step.If == "${{ always() && steps.upload.outcome == 'failure' }}" {
+			fixed = strings.Contains(step.Run, "input name") && strings.Contains(step.Run, "::error ") && !strings.Contains(step.Run, "${{")
+		}
+	}
+	if uploads != 2 || !fixed {
+		t.Errorf("%d uploads, and the fix is shown: %t", uploads, fixed)
+	}
+}

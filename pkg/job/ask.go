@@ -12,7 +12,7 @@ import (
 )
 
 // answers are what a step has asked the API and does not ask again: a token has 1,000 requests an
-// hour, for all jobs of a repository. What can change while a step works is not among them, but for
+// hour, for all jobs of a repository. What can change while a step works is not among them, except for
 // the tip of the default branch, which is one and the same for all that a step decides.
 type answers struct {
 	started     bool // account and tip were asked for

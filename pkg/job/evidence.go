@@ -81,7 +81,7 @@ func (j *Job) cosign(l *PlanRun, dir string) error {
 // evidenceName names the artifact with cosigned checkpoints. It is not one of those with the
 // reports of plans.
 func (j *Job) evidenceName() string {
-	return attempted("evidence-of-"+j.in.Artifact, j.runner.Attempt)
+	return attempted("evidence-of-"+j.ownArtifact(), j.runner.Attempt)
 }
 
 // evidenceOutputs are the outputs of a job that reports.

@@ -22,6 +22,7 @@ func reporting(t *testing.T, key *audit.Signer, log *bytes.Buffer) *Job {
 	t.Helper()
 	j := &Job{console: action.NewConsole(log, func() string { return "token" }), dir: t.TempDir()}
 	j.in.AuditKey, j.in.Artifact, j.in.Upload, j.runner.Attempt = key, "fumehood", action.UploadTrue, 2
+	j.runner.Job = "report"
 	return j
 }
 
@@ -80,7 +81,7 @@ func TestKeepEvidence(t *testing.T) {
 	for _, o := range j.evidenceOutputs(runs) {
 		outputs[o[0]] = o[1]
 	}
-	if outputs["cosigned"] != "2" || outputs["artifact-name"] != "evidence-of-fumehood@2" || outputs["upload"] != "true" || outputs["artifact-path"] != j.artifactDir() {
+	if outputs["cosigned"] != "2" || outputs["artifact-name"] != "evidence-of-fumehood-report@2" || outputs["upload"] != "true" || outputs["artifact-path"] != j.artifactDir() {
 		t.Errorf("outputs %q", outputs)
 	}
 	for dir, log := range map[string][]byte{"0": log, "3": lastLog} {

@@ -147,5 +147,5 @@ func (j *Job) findOutputs(o Outcome) [][2]string {
 	if _, err := os.Stat(filepath.Join(j.artifactDir(), modelLogs)); err != nil || j.in.Artifact == "" {
 		return values
 	}
-	return append(values, j.uploadOutputs(attempted("find-of-"+j.in.Artifact, j.runner.Attempt))...)
+	return append(values, j.uploadOutputs(attempted("find-of-"+j.ownArtifact(), j.runner.Attempt))...)
 }

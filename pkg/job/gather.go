@@ -55,7 +55,7 @@ func (g Gather) Do(ctx context.Context) (Outcome, error) {
 }
 
 func (g Gather) readAll(ctx context.Context, engine *policy.Engine, artifacts []github.Artifact) ([]PlanRun, error) {
-	r := reviewer{job: g.Job, base: g.Base, engine: engine, fork: g.Task.Fork, request: g.Task.Request, run: g.Job.runID()}
+	r := reviewer{job: g.Job, base: g.Base, engine: engine, fork: g.Task.Fork, request: g.Task.Request, run: g.Job.runID(), labels: g.Job.labelArtifacts(artifacts)}
 	var runs []PlanRun
 	for _, a := range artifacts {
 		found, err := r.read(ctx, a)

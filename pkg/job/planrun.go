@@ -164,15 +164,6 @@ func verdictOf(s audit.Summary, err error) string {
 	return s.String()
 }
 
-// artifactName is the name of this job's artifact.
-func (j *Job) artifactName() string {
-	name := j.in.Artifact
-	if name != "" && j.in.Name != "" {
-		name += "-" + j.in.Name
-	}
-	return attempted(name, j.runner.Attempt)
-}
-
 // filesOf names the artifact with the files that commands left. It is another one than
 // the reported artifact, which can be read however much they left.
 func filesOf(name string) string { return "files-of-" + name }

@@ -42,7 +42,8 @@ type reviewer struct {
 	request Request        // that the run must be about
 	fork    string
 	run     int64 // the workflow run's id
-	local   bool  // its workflow is one that no pull request can change
+	labels  map[string]string
+	local   bool // its workflow is one that no pull request can change
 }
 
 // read downloads an artifact and reviews each plan in it. An error refuses all of them.
@@ -94,8 +95,7 @@ func (j *Job) unpack(ctx context.Context, a github.Artifact) (map[string]map[str
 
 // newPlanRun names what is in an artifact: at its top or, of several plans, in dir.
 func (r reviewer) newPlanRun(a github.Artifact, dir string) PlanRun {
-	name, _, _ := attemptOf(a.Name)
-	l := PlanRun{Name: strings.TrimPrefix(strings.TrimPrefix(name, r.job.in.Artifact), "-"), local: r.local,
+	l := PlanRun{Name: r.labels[a.Name], local: r.local,
 		artifact: artifactRef{run: r.run, id: a.ID, name: a.Name, dir: dir}}
 	if i, err := strconv.Atoi(dir); err == nil && i < len(r.request.Plans) {
 		l.Name = r.request.Plans[i].Name

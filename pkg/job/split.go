@@ -5,6 +5,7 @@
 package job
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -110,8 +111,8 @@ func (j *Job) durationsOutputs() [][2]string {
 func (g Gather) missingParts(artifacts []github.Artifact) (runs []PlanRun) {
 	found := map[int]map[int]bool{}
 	for _, a := range artifacts {
-		name, _, _ := attemptOf(a.Name)
-		k, n, ok := plan.ParsePart(strings.TrimPrefix(name, g.Job.in.Artifact+"-"))
+		job, name := g.Job.readArtifactName(a.Name)
+		k, n, ok := plan.ParsePart(cmp.Or(name, job))
 		if ok && found[n] == nil {
 			found[n] = map[int]bool{}
 		}

@@ -382,7 +382,7 @@ func (t Trigger) readRuns(ctx context.Context, engine *policy.Engine, s comment.
 	request := t.request("")
 	request.Head = s.Head
 	r := reviewer{job: t.Job, base: t.Base, engine: engine, fork: t.Task.Fork, request: request,
-		run: s.RunID, local: action.Event{Name: run.Event}.OfDefaultBranch()} // whose workflow no pull request changes
+		run: s.RunID, labels: t.Job.labelArtifacts(artifacts), local: action.Event{Name: run.Event}.OfDefaultBranch()} // whose workflow no pull request changes
 	var runs []PlanRun
 	for _, a := range artifacts {
 		found, err := r.read(ctx, a)

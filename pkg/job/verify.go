@@ -39,9 +39,11 @@ const (
 	logsName     = "logs"
 )
 
-// reviewArtifact names the artifact of a review, without the attempt. It is not one of those
+// reviewArtifact names the artifact of this job's review, without the attempt. It is not one of those
 // with the reports of plans.
-func (j *Job) reviewArtifact() string { return "review-of-" + j.in.Artifact }
+func (j *Job) reviewArtifact() string { return reviewPrefix + j.ownArtifact() }
+
+const reviewPrefix = "review-of-"
 
 // Do verifies the findings. A review that could not be made has a Document that says why.
 func (v Verify) Do(ctx context.Context) (Outcome, error) {
@@ -252,11 +254,20 @@ func (j *Job) gatherReview(ctx context.Context, q Request) (*review.Document, er
 	if err != nil {
 		return nil, err
 	}
-	newest, there := all[j.reviewArtifact()]
-	if !there {
+	var reviews []string
+	for name := range all {
+		if of, is := strings.CutPrefix(name, reviewPrefix); is && (of == j.in.Artifact || strings.HasPrefix(of, j.in.Artifact+"-")) {
+			reviews = append(reviews, name)
+		}
+	}
+	if len(reviews) == 0 {
 		return nil, nil
 	}
-	d, err := j.readReview(ctx, newest, q)
+	d, err := j.readReview(ctx, all[reviews[0]], q)
+	if len(reviews) > 1 {
+		err = &proposal.StopError{Code: "review.several", Message: fmt.Sprintf("the run has %d reviews", len(reviews)),
+			Hint: "give each job with phase: review, and the job that reports it, an input artifact of its own; none begins with another"}
+	}
 	if err != nil && !strings.HasPrefix(proposal.FailureOf(err).Code, "report.") && !strings.HasPrefix(proposal.FailureOf(err).Code, "review.") {
 		return nil, err
 	}
