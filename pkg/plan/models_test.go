@@ -90,7 +90,7 @@ func outcome(t *testing.T, document, name string) (lines []string) {
 	return lines
 }
 
-// A text that stands in YAML without quotes, in any place that a command has, is the text that is
+// A text without quotes in YAML, in any place that a command has, is the text that is
 // decided, or only its proposal is refused.
 func TestPlainTextIsUnchanged(t *testing.T) {
 	tokens := []string{"!", "#", " #", ": ", ":", "'", `"`, "[", "]", "{", "}", "&", "*", "|", ">", "%", "@", "`", ", ", ",", `\`, "a", "b c", "$x",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	shapes "github.com/fumehood/fumehood/pkg/internal/document"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -21,13 +22,16 @@ func advice(r proposal.Record) string {
 		if r.Result.Limit != "wall "+granted.Wall.String() {
 			return "that was left of the run's time; to allow more, set a longer `timeout` in `.github/fumehood.yml`, or propose less"
 		}
-		return wanted("wall", strings.TrimSuffix((2*granted.Wall).String(), "0s"))
+		if r.Proposal.Timeout == granted.Wall {
+			return setting("timeout: "+trimDuration(2*granted.Wall), "in the proposal")
+		}
+		return setting("limits: {wall: "+trimDuration(2*granted.Wall)+"}", inBoth)
 	case proposal.OutOfMemory:
-		return wanted("memory", (2 * granted.Memory).String())
+		return setting("limits: {memory: "+packedSize(2*granted.Memory)+"}", inBoth)
 	case proposal.ProcessLimit:
-		return wanted("pids", fmt.Sprint(2*granted.Pids))
+		return setting(fmt.Sprintf("limits: {pids: %d}", 2*granted.Pids), inBoth)
 	case proposal.DiskLimit:
-		return wanted("disk", (2 * granted.Disk).String())
+		return setting("limits: {disk: "+packedSize(2*granted.Disk)+"}", inBoth)
 	case proposal.OutputLimit:
 		if strings.HasPrefix(r.Result.Limit, "events ") {
 			return "start fewer programs"
@@ -37,10 +41,39 @@ func advice(r proposal.Record) string {
 	return ""
 }
 
-// wanted names a limit where proposers and maintainers can set it.
-func wanted(limit, value string) string {
-	return fmt.Sprintf("to allow more, set `limits: {%s: %s}` in the proposal or in `.github/fumehood.yml`", limit, strings.ReplaceAll(value, " ", ""))
+const inBoth = "in the proposal or in `.github/fumehood.yml`"
+
+// settings are the fields that advice names.
+var settings = shapes.Shape{Kind: shapes.Object, Fields: []shapes.Field{
+	shapes.Optional("limits", shapes.Limits()), shapes.Optional("timeout", shapes.Duration("")),
+}}
+
+// setting advises a line of YAML, if the reader of proposals and of the configuration takes
+// it; it does not take more than the most that can be requested.
+func setting(line, where string) string {
+	var problems shapes.Problems
+	if root := shapes.Read([]byte(line), "advice.yaml", len(line), &problems); root != nil {
+		shapes.Check(root, &settings, "", &problems)
+	}
+	if len(problems.List) > 0 {
+		return "more cannot be requested: propose less"
+	}
+	return fmt.Sprintf("to allow more, set `%s` %s", line, where)
 }
+
+// trimDuration formats d without parts that are zero: 20m, not 20m0s.
+func trimDuration(d proposal.Duration) string {
+	s := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, zero) {
+			s = s[:len(s)-2]
+		}
+	}
+	return s
+}
+
+// packedSize formats b without a blank.
+func packedSize(b proposal.Bytes) string { return strings.ReplaceAll(b.String(), " ", "") }
 
 // backticks returns our own text s in HTML, with code for what is in backticks.
 func backticks(s string) string {

@@ -170,7 +170,7 @@ func mixed() proposal.Report {
 			proposal.Reason{Rule: "net.fetch", Message: "`curl` fetches from the network, and the sandbox has none", Suggestion: "put the file into the pull request, or ask for the host in `network`", Command: 0, Text: "curl",
 				Layer: "default", Retry: proposal.RetryVary},
 			proposal.Reason{Rule: "shell.stdin-script", Message: "`sh` runs what it reads from a pipe, which was not decided", Suggestion: "write the script into `code` with `language: sh`", Command: 0, Text: "sh",
-				Layer: "default", Severity: "high", Category: "evasion", Span: &proposal.Span{Start: 38, End: 40, Line: 1, Col: 39}, Retry: proposal.RetryVary, Alternatives: []string{"bash scripts/install.sh", "make install"}}),
+				Layer: "default", Severity: "high", Category: "evasion", Span: &proposal.Span{Start: 38, End: 40, Line: 1, Col: 39}, Retry: proposal.RetryVary, Alternatives: []string{"bash scripts/install.sh"}}),
 		unanalysable(),
 		refused("publish", "npm publish --dry-run", proposal.Ask, proposal.Reason{Rule: "npm.publish", Message: "a person must approve `npm publish`", Command: 0}),
 		slow, deps,
