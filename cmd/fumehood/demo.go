@@ -76,7 +76,7 @@ func (c *invocation) runDemo(s *runFlags, asked bool) int {
 
 // writeDemo writes the pull request and its repository's policy below dir.
 func (s *runFlags) writeDemo(dir string) error {
-	s.workspace, s.steps, s.buildCache = filepath.Join(dir, "billing"), true, rootfs.UserGoCache()
+	s.workspace, s.buildCache = filepath.Join(dir, "billing"), rootfs.UserGoCache()
 	policy := filepath.Join(dir, "policy")
 	s.policies.Restricting = append(s.policies.Restricting, policy)
 	if err := demo.WritePolicy(policy); err != nil {

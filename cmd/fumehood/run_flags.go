@@ -19,6 +19,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/egress"
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -71,7 +72,6 @@ type runFlags struct {
 	ready           int           // of servers
 	pool            *gate.Pool    // of servers
 	repeated        bool          // gates run several plans; for review
-	steps           bool          // print a line for each command on a pipe, too; for demo
 	buildCache      string        // a host directory to show at rootfs.GoCacheInside, or ""; for demo
 }
 
@@ -194,8 +194,8 @@ func (c *invocation) open(s *runFlags) (*gate.Gate, error) {
 		return nil, err
 	}
 	p := progress.New(c.Stderr)
-	if s.steps {
-		p = p.WithSteps()
+	if show := p.Output(); show != nil {
+		c.Ctx = hood.WithOutput(c.Ctx, show)
 	}
 	o.Progress, o.Notice, o.Health, o.Pool, o.Plan = p.Step, p.Notice, s.health, s.pool, s.planned
 	if err := c.configure(s, &o); err != nil {

@@ -194,6 +194,7 @@ type Step struct {
 	Result   *proposal.Result // nil if it begins, or is Refused
 	Decision proposal.Decision
 	Refused  bool // it does not begin: policy denied it, or it needs approval
+	Setup    bool // it is of set-up
 }
 
 // Check parses and decides every proposal of plan and runs nothing. An Invalid proposal is
@@ -471,6 +472,7 @@ func (h *Hood) budget() time.Duration {
 func (h *Hood) reportStep(records []proposal.Record, i int) {
 	if h.p.Progress != nil {
 		r := records[i]
-		h.p.Progress(Step{Proposal: r.Proposal.ID, Number: i + 1, Of: len(records), Result: r.Result, Decision: r.Decision, Refused: !r.Runnable()})
+		h.p.Progress(Step{Proposal: r.Proposal.ID, Number: i + 1, Of: len(records), Result: r.Result, Decision: r.Decision, Refused: !r.Runnable(),
+			Setup: r.Proposal.Phase == proposal.PhaseSetup})
 	}
 }

@@ -6,6 +6,7 @@ package progress
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,24 +15,31 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-// A Printer prints progress on a terminal only: in CI the report is enough, and a log
-// full of progress lines hides it. The zero Printer is not usable.
+// A Printer prints progress: on a terminal what runs, with its time and the last line that it
+// printed, and elsewhere one line as each step ends. The zero Printer is not usable.
 type Printer struct {
 	w     io.Writer
-	on    bool
+	on    bool // w is a terminal
 	color bool
-	steps bool
+	now   func() time.Time
+	run   *running
+}
+
+// running is the step that runs, and what is known of set-up.
+type running struct {
+	mu      sync.Mutex
+	name    string // "" if no step runs
+	begun   time.Time
+	limit   time.Duration // 0 if it is not known
+	line    string        // the last that it printed
+	stop    chan struct{} // closed when it ends
+	setup   time.Duration // of the steps of set-up that ended
+	layered bool          // a layer has, or keeps, what set-up leaves; or it was mentioned
 }
 
 // New returns a Printer to w.
 func New(w io.Writer) Printer {
-	return Printer{w: w, on: terminal.Is(w), color: terminal.Colors(w)}
-}
-
-// WithSteps returns a Printer whose Step prints the end of each command on a pipe, too.
-func (p Printer) WithSteps() Printer {
-	p.steps = true
-	return p
+	return Printer{w: w, on: terminal.Is(w), color: terminal.Colors(w), now: time.Now, run: &running{}}
 }
 
 // Notice prints a line about work that takes a minute, in CI as well.
@@ -46,19 +54,114 @@ func (p Printer) Detail(text string) {
 	}
 }
 
-// Step prints that a command begins, how it ended, or that it does not begin. On a terminal
-// the end of a command replaces its begin.
+// Step prints how a step ended, or that it does not begin. On a terminal it also shows the step
+// while it runs. After long set-up it mentions layers, which keep what set-up leaves.
 func (p Printer) Step(s hood.Step) {
 	name := fmt.Sprintf("[%d/%d] %s", s.Number, s.Of, terminal.Line(s.Proposal))
+	p.mentionLayers(s)
 	begins := s.Result == nil && !s.Refused
 	switch {
 	case p.on && begins:
-		fmt.Fprintf(p.w, "%s\r", p.paint("2", "…  "+name))
+		p.begin(name, s.Decision)
 	case p.on:
+		p.end()
 		fmt.Fprintf(p.w, "\x1b[K%s %s: %s\n", p.mark(s), name, ended(s))
-	case p.steps && !begins:
+	case !begins:
 		p.Notice(name + ": " + ended(s))
 	}
+}
+
+// begin shows a step until end is called.
+func (p Printer) begin(name string, d proposal.Decision) {
+	p.end()
+	r := p.run
+	r.mu.Lock()
+	r.name, r.begun, r.limit, r.line, r.stop = name, p.now(), 0, "", make(chan struct{})
+	if d.Grant != nil {
+		r.limit = time.Duration(d.Grant.Limits.Wall)
+	}
+	stop := r.stop
+	r.mu.Unlock()
+	p.show()
+	go func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				p.show()
+			}
+		}
+	}()
+}
+
+// end stops showing the step that runs, if any.
+func (p Printer) end() {
+	p.run.mu.Lock()
+	defer p.run.mu.Unlock()
+	if p.run.name != "" {
+		p.run.name = ""
+		close(p.run.stop)
+	}
+}
+
+const maxShown = 76 // characters, which nearly every terminal has in a line
+
+// show prints the step that runs, in a line that the next one replaces.
+func (p Printer) show() {
+	r := p.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.name == "" {
+		return
+	}
+	text := "…  " + r.name
+	if elapsed := p.now().Sub(r.begun).Truncate(time.Second); elapsed > 0 {
+		text += " " + elapsed.String()
+		if r.limit > 0 {
+			text += " of " + r.limit.String()
+		}
+	}
+	if r.line != "" {
+		text += ": " + r.line
+	}
+	fmt.Fprintf(p.w, "%s\x1b[K\r", p.paint("2", terminal.Part(text, maxShown)))
+}
+
+// Output returns the function that takes what a step prints while it runs, or nil where that
+// is not shown.
+func (p Printer) Output() func(proposal.Chunk) {
+	if !p.on {
+		return nil
+	}
+	return func(c proposal.Chunk) {
+		lines := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(c.Data), "?"), " \t\r\n"), "\n")
+		if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+			p.run.mu.Lock()
+			p.run.line = terminal.Part(last, maxShown)
+			p.run.mu.Unlock()
+		}
+	}
+}
+
+// longSetup is the time of set-up after which layers are mentioned.
+const longSetup = 20 * time.Second
+
+// mentionLayers says once, after long set-up without a layer, how later runs avoid it.
+func (p Printer) mentionLayers(s hood.Step) {
+	r := p.run
+	if s.Result != nil && s.Setup {
+		r.setup += time.Duration(s.Result.WallMS) * time.Millisecond
+		r.layered = r.layered || s.Result.Layer != nil && !s.Result.Layer.Private
+	}
+	if s.Setup || r.setup <= longSetup || r.layered {
+		return
+	}
+	r.layered = true
+	p.Notice(fmt.Sprintf("set-up took %s; with --layers write, or layers: true in .github/fumehood.yml, later runs begin with what it left: see docs/CACHE.md",
+		r.setup.Round(time.Second)))
 }
 
 // paint colors text, if the terminal's user wants colors.
