@@ -606,3 +606,28 @@ func TestToolchain(t *testing.T) {
 		}
 	}
 }
+
+// A known difference of gVisor is a hint beside a failure, never a cause.
+func TestDifference(t *testing.T) {
+	for name, tt := range map[string]struct {
+		record proposal.Record
+		want   string
+	}{
+		"a terminal":            {failing("pytest", 1, "E   AssertionError: ECHOCTL is on\n", "", "pytest"), "control characters"},
+		"inotify":               {failing("go test", 1, "", "want IN_ATTRIB, got nothing\n", "go"), "inotify"},
+		"a file of /proc":       {failing("go test", 1, "", "open /proc/self/smaps_rollup: no such file\n", "go"), "/proc/PID"},
+		"io_uring":              {failing("./t", 1, "", "io_uring_setup: Function not implemented\n", "own:t"), "io_uring"},
+		"at the end of much":    {failing("./t", 1, strings.Repeat("x\n", 1<<20)+"landlock_create_ruleset\n", "", "own:t"), "system call"},
+		"it succeeded":          {failing("./t", 0, "ECHOCTL\n", "", "own:t"), ""},
+		"another word":          {failing("./t", 1, "MY_ECHOCTLX /proc/net/tcp\n", "", "own:t"), ""},
+		"not the sandbox's end": {proposal.Record{}, ""},
+	} {
+		got := Difference(tt.record)
+		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
+		if c := Of(tt.record, nil); c != nil {
+			t.Errorf("%s: cause %+v", name, c)
+		}
+	}
+}

@@ -40,6 +40,7 @@ func cases() map[string]proposal.Report {
 
 		"missing_dependencies": missingDependencies(),
 		"missing_tool":         missingTool(),
+		"missing_toolchain":    missingToolchain(),
 		"missing_network":      missingNetwork(),
 		"missing_service":      missingService(),
 		"missing_mixed":        missingMixed(),

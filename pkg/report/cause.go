@@ -12,6 +12,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
+// maxReason is the maximum length of a Cause's reason in Markdown: it may have a path and a range of
+// versions.
+const maxReason = 300
+
 // configFile is where the lines of a Cause belong.
 const configFile = ".github/fumehood.yml"
 
@@ -123,7 +127,7 @@ func (p Page) unable(l level) []string {
 		if g.n > 1 {
 			one = " for one reason"
 		}
-		s := fmt.Sprintf("➖ <b>%s could not run%s: %s.</b>", commands(g.n), one, prose(g.reason, 120))
+		s := fmt.Sprintf("➖ <b>%s could not run%s: %s.</b>", commands(g.n), one, prose(g.reason, maxReason))
 		if len(g.subjects) > 0 {
 			s += " Missing: " + several(g.subjects, func(s string) string { return code(s, l.short) }) + "."
 		}
@@ -150,10 +154,13 @@ func fix(config, advice []string, l level) string {
 // causeItems describes why a command could not run, as items of a list.
 func causeItems(r proposal.Record, l level) []string {
 	if !r.CouldNotRun() {
+		if words := differenceOf(r); words != "" {
+			return []string{"<li>" + prose(words, l.long) + "</li>"}
+		}
 		return nil
 	}
 	c := *r.Cause
-	s := "<li>could not run: " + prose(c.Reason, 120)
+	s := "<li>could not run: " + prose(c.Reason, maxReason)
 	if c.Subject != "" {
 		s += ": " + code(c.Subject, l.short)
 	}
@@ -163,10 +170,19 @@ func causeItems(r proposal.Record, l level) []string {
 	return []string{s + fix(c.Config, nonempty(c.Advice), l) + "</li>"}
 }
 
+// differenceOf returns the hint that a failure may be one of gVisor's, or "".
+func differenceOf(r proposal.Record) string {
+	words := diagnose.Difference(r)
+	if words == "" {
+		return ""
+	}
+	return "This may be a known difference of gVisor from Linux: " + words + "."
+}
+
 // causePlain is causeItems for a terminal.
 func causePlain(r proposal.Record) []string {
 	if !r.CouldNotRun() {
-		return nil
+		return nonempty(differenceOf(r))
 	}
 	c := *r.Cause
 	var lines []string

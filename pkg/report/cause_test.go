@@ -50,6 +50,20 @@ func missingTool() proposal.Report {
 		unready("unit", "go test ./...", 1, "", "go: go.mod requires go >= 1.99 (running go 1.26; GOTOOLCHAIN=local)\n", "go"))
 }
 
+// missingToolchain has commands that started a Node that is too old, whatever they printed, and one
+// that failed and names a difference of gVisor.
+func missingToolchain() proposal.Report {
+	unmet := []proposal.Unmet{{Tool: "node", Version: "20.20.2", File: "package.json", Wants: ">=22 <25", Least: "22", Base: true}}
+	records := diagnose.Records([]proposal.Record{
+		unready("test", "npm test", 1, "1 failing\n", "AssertionError [ERR_ASSERTION]: 1 == 2\n", "npm node"),
+		unready("types", "node check.js", 1, "", "SyntaxError: Unexpected token\n", "node"),
+		unready("watch", "go test ./watch", 1, "--- FAIL: TestReplace (0.10s)\n    watch_test.go:31: no IN_ATTRIB for the old file\nFAIL\n", "", "go"),
+	}, unmet)
+	r := finish(proposal.Report{Records: records})
+	r.Run.Unmet = unmet
+	return r
+}
+
 func missingNetwork() proposal.Report {
 	ok := ran("unit", "go test ./...", proposal.Exited, 0, "ok  \texample.org/demo\t0.1s\n", "")
 	return diagnosed(ok, unready("api", "curl -sS https://api.example.com/v1/status", 6, "", "curl: (6) Could not resolve host: api.example.com\n", "curl",
@@ -109,7 +123,7 @@ func missingSetup() proposal.Report {
 func TestMissingIsNeutral(t *testing.T) {
 	for name, want := range map[string]string{
 		"missing_dependencies": "neutral", "missing_tool": "neutral", "missing_network": "neutral", "missing_service": "neutral",
-		"missing_withheld": "neutral", "missing_setup": "neutral", "missing_mixed": "failure",
+		"missing_withheld": "neutral", "missing_setup": "neutral", "missing_mixed": "failure", "missing_toolchain": "failure",
 	} {
 		r := cases()[name]
 		check := Page{Parts: []Part{{Report: r}}}.Check()

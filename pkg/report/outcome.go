@@ -71,7 +71,7 @@ func outcome(r proposal.Record) (mark, words string) {
 	case broken:
 		return "🚫", "cancelled · " + took(*r.Result)
 	case unable:
-		return "➖", "could not run: " + prose(r.Cause.Reason, 120)
+		return "➖", "could not run: " + prose(r.Cause.Reason, maxReason)
 	case notRun:
 		return "➖", "not" + space + "run"
 	case before:

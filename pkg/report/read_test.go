@@ -17,7 +17,7 @@ const maxRead = 32 << 20
 
 // written are the cases that follow every rule. The attack texts do not.
 var written = []string{"all_ok", "mixed", "stopped", "limits", "empty", "huge", "many", "approved", "observed", "cancelled", "fork", "watched", "retried",
-	"missing_dependencies", "missing_tool", "missing_network", "missing_service", "missing_mixed", "missing_withheld", "missing_setup"}
+	"missing_dependencies", "missing_tool", "missing_toolchain", "missing_network", "missing_service", "missing_mixed", "missing_withheld", "missing_setup"}
 
 func document(t testing.TB, r proposal.Report) []byte {
 	t.Helper()
