@@ -10,3 +10,4 @@ import "testing"
 
 func TestNightlyOrders(t *testing.T)     { TestOrders(t) }
 func TestNightlyJoinOfMany(t *testing.T) { TestJoinOfMany(t) }
+func TestNightlyFitOfMany(t *testing.T)  { TestFitOfMany(t) }

@@ -62,7 +62,7 @@ func number(s string) int {
 }
 
 // parseFrame reads a line of a stack, of any language. isFrame is true for frames that name
-// no file of anybody's, such as "at new Promise (<anonymous>)".
+// no file at all, such as "at new Promise (<anonymous>)".
 func parseFrame(line string) (p place, isFrame bool) {
 	t := strings.TrimSpace(line)
 	t = strings.TrimPrefix(t, "│ ")

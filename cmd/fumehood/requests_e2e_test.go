@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
+//go:build linux && e2e
 
 package main
 
@@ -63,7 +63,7 @@ func (w *world) inThreeJobs(body string) {
 
 // The token of a workflow has 1,000 requests an hour for all of a repository. The budgets are of
 // all jobs of a flow together.
-func TestActionRequests(t *testing.T) {
+func TestE2EActionRequests(t *testing.T) {
 	t.Parallel()
 	own, fork := newWorld(t, false, askRule, nil), newWorld(t, true, askRule, nil)
 	push := func(w *world) {
