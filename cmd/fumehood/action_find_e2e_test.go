@@ -146,7 +146,7 @@ func TestE2EActionFindHostile(t *testing.T) {
 		why   string
 	}{
 		"text in every field":   {foundAnswer(greetingFinding(map[string]any{"claim": clean, "suggestion": clean + "\n", "reproducer": map[string]any{"run": "echo '" + clean + "'"}})), 1, ""},
-		"invisible characters":  {foundAnswer(greetingFinding(map[string]any{"claim": hostile})), 0, "cannot be read"},
+		"invisible characters":  {foundAnswer(greetingFinding(map[string]any{"claim": hostile})), 0, "fits the schema"},
 		"a network":             {foundAnswer(greetingFinding(map[string]any{"reproducer": map[string]any{"run": "false", "network": []string{"evil.example"}}})), 0, "fits the schema"},
 		"variables":             {foundAnswer(greetingFinding(map[string]any{"reproducer": map[string]any{"run": "false", "env": map[string]string{"A": "b"}}})), 0, "fits the schema"},
 		"one good, one wide":    {foundAnswer(greetingFinding(nil), greetingFinding(map[string]any{"id": "b", "reproducer": map[string]any{"run": "false", "limits": map[string]any{"memory": "1TiB"}}})), 1, ""},

@@ -65,7 +65,6 @@ var (
 	esbuildSays   = pattern.New(`^(?:✘ |X )?\[(ERROR|WARNING)\] (.{1,600})$`)
 	esbuildAt     = pattern.New(`^\s{2,8}([^\s:]{1,300}):(\d{1,7}):(\d{1,5}):$`)
 	prettierWarn  = pattern.New(`^\[warn\] (\S{1,400})$`)
-	noticeEnds    = pattern.New(`^(?:FAIL|PASS|ok|not ok)\b`)
 )
 
 // A remark is the message of a tool that prints the location after it.

@@ -137,22 +137,6 @@ func readJava(s *scan) {
 	}
 }
 
-// A junitCase is a test in a JUnit file.
-type junitCase struct {
-	Name      string       `xml:"name,attr"`
-	ClassName string       `xml:"classname,attr"`
-	File      string       `xml:"file,attr"`
-	Line      int          `xml:"line,attr"`
-	Failures  []junitProse `xml:"failure"`
-	Errors    []junitProse `xml:"error"`
-}
-
-type junitProse struct {
-	Message string `xml:"message,attr"`
-	Type    string `xml:"type,attr"`
-	Text    string `xml:",chardata"`
-}
-
 // readJUnit reads JUnit XML that a command prints.
 func readJUnit(s *scan) {
 	text := strings.Join(s.lines, "\n")
