@@ -79,7 +79,7 @@ func withoutCode(markdown string) string {
 			b.WriteString(part)
 		}
 	}
-	return b.String()
+	return codeElement.ReplaceAllString(b.String(), "")
 }
 
 func (w *world) must(err error) {

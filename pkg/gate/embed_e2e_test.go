@@ -31,8 +31,8 @@ func TestE2EEmbed(t *testing.T) {
 	command(t, dir, "go", "mod", "edit", "-replace=github.com/fumehood/fumehood="+root)
 	command(t, dir, "go", "build", "-mod=mod", "-o", "embed")
 	for text, want := range map[string]string{
-		"grep -c module go.mod": "{1 1 0 0 1 0 0 0} <nil>\n",
-		"curl example.com":      "{1 0 1 0 0 0 0 0} <nil>\n",
+		"grep -c module go.mod": "{1 1 0 0 1 0 0 0 0 0 0} <nil>\n",
+		"curl example.com":      "{1 0 1 0 0 0 0 0 0 0 0} <nil>\n",
 	} {
 		if got := command(t, dir, "./embed", text); got != want {
 			t.Errorf("%s: got %q, want %q", text, got, want)
