@@ -630,4 +630,14 @@ func TestDifference(t *testing.T) {
 			t.Errorf("%s: cause %+v", name, c)
 		}
 	}
+	// Every row is found by each word that it has.
+	for i, words := range []string{"ECHOCTL", "IN_ATTRIB", "/proc/net/snmp /proc/net/netstat", "/proc/7/wchan /proc/self/pagemap", "/proc/vmstat /proc/pressure/cpu",
+		"transparent_hugepage /sys/kernel/mm/x", "io_uring IO_URING liburing LIBURING", "userfaultfd fanotify landlock memfd_secret futex_waitv perf_event_open keyctl",
+		"O_TMPFILE", "PUNCH_HOLE FALLOC_FL_PUNCH_HOLE SEEK_HOLE SEEK_DATA", "AF_VSOCK"} {
+		for _, word := range strings.Fields(words) {
+			if got := Difference(failing("./t", 1, "no "+word+" here\n", "", "own:t")); got != differences[i].words {
+				t.Errorf("%s: got %q, want %q", word, got, differences[i].words)
+			}
+		}
+	}
 }
