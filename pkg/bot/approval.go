@@ -117,7 +117,7 @@ func Approve(shown, now Asked, c Command, by Approver) ([]proposal.Approval, *Pr
 	if by.ID <= 0 || by.Created.IsZero() {
 		return nil, &Problem{Message: "the author or the time of the approval is unknown"}
 	}
-	if p := void(shown, now); p != nil {
+	if p := checkUnchanged(shown, now); p != nil {
 		return nil, p
 	}
 	var approvals []proposal.Approval
@@ -128,8 +128,8 @@ func Approve(shown, now Asked, c Command, by Approver) ([]proposal.Approval, *Pr
 	return approvals, nil
 }
 
-// void returns a Problem unless now is exactly what was shown. It names what has changed.
-func void(shown, now Asked) *Problem {
+// checkUnchanged returns a Problem unless now is exactly what was shown. It names what has changed.
+func checkUnchanged(shown, now Asked) *Problem {
 	if now.Digest() == shown.Digest() {
 		return nil
 	}

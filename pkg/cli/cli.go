@@ -27,8 +27,8 @@ const (
 	Stopped = 3 // fumehood could not do its work; nothing (more) ran
 	// Observed is the end of a run whose network was only observed, however its commands ended.
 	Observed = 4
-	// Neutral is the end of a run in which commands could not run, or fail on the base of the pull
-	// request, too, and nothing else was denied or failed: the conclusion neutral of a job.
+	// Neutral is the end of a run in which commands could not run, and nothing was denied or failed:
+	// the conclusion neutral of a job.
 	Neutral = 5
 )
 

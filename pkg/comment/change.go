@@ -29,9 +29,9 @@ type Notice struct {
 // Results are the results of one run, or a review of findings.
 type Results struct {
 	Section // totals above 100,000 are stored as 100,000
-	// Pending are kept up to MaxPending, and as long as there is room for the Asked units that show
-	// them: see Room. Entries that are out of bounds are dropped and so cannot be approved;
-	// Outcome.State has those that are kept.
+	// Pending are approved together, so that all or none are kept: none if one is out of bounds, if
+	// there are more than MaxPending, or if there is no room for the Asked units that show them. See
+	// Room.Askable; Outcome.State has those that are kept.
 	Asked int
 	// Body renders what is below the section's heading. It must not contain a line of the comment's
 	// own format; such a line is escaped.
@@ -41,6 +41,8 @@ type Results struct {
 	Answered int64
 	// Done says that this is a review that ended normally.
 	Done bool
+
+	unaskable bool // Pending were dropped
 }
 
 // A Room is passed to Body: the space for the results, and the state of the pull
@@ -49,8 +51,8 @@ type Room struct {
 	Units int    // the maximum UTF-16 units that Body may return
 	Head  string // the pull request's current head
 	Moved bool   // Head is not the commit of the results
-	// Askable says that Units are enough to show everything that waits for approval. If it is false,
-	// nothing in the results can be approved.
+	// Askable says that Units are enough to show everything that waits for approval, and that the
+	// state holds it. If it is false, nothing in the results can be approved.
 	Askable bool
 	Closed  bool // also true for merged ones
 }
@@ -104,13 +106,11 @@ func (r Results) bounded() Results {
 	for _, n := range []*int{&t.Proposed, &t.Allowed, &t.Denied, &t.Asked, &t.Succeeded, &t.Failed, &t.CouldNotRun, &t.FailedBefore, &t.NotRun} {
 		*n = min(*n, maxCount)
 	}
-	var kept []Pending
-	for _, p := range r.Pending {
-		if p.check() == nil && len(kept) < MaxPending {
-			kept = append(kept, p)
-		}
+	bad := func(p Pending) bool { return p.check() != nil }
+	if len(r.Pending) > MaxPending || slices.ContainsFunc(r.Pending, bad) {
+		r.Pending, r.unaskable = nil, true
 	}
-	r.Pending, r.Body = kept, cached(r.Body)
+	r.Body = cached(r.Body)
 	if r.Mark == "✅" && (r.SelfReported || r.Conclusion != "success") {
 		r.Mark = ""
 	}
@@ -148,6 +148,7 @@ func (r Results) apply(s sheet, pr github.PullRequest, l layout) (sheet, error) 
 	}
 	room := l.roomFor(next, r, head)
 	room.Head, room.Moved, room.Closed = head, head != r.Head, pr.State == "closed"
+	room.Askable = room.Askable && !r.unaskable
 	return r.write(next, room)
 }
 

@@ -15,7 +15,7 @@ import (
 func oldToolchain(c *command) *proposal.Cause {
 	for _, u := range c.unmet {
 		if u.Base && u.Version != "" && isPlain(u) && c.started(toolchain.Tools[u.Tool].Programs...) {
-			return &proposal.Cause{Kind: proposal.CauseTool, Reason: Describe(u), Advice: install(u)}
+			return &proposal.Cause{Kind: proposal.CauseTool, Reason: Describe(u), Advice: describeInstall(u)}
 		}
 	}
 	return nil
@@ -26,7 +26,7 @@ func oldToolchain(c *command) *proposal.Cause {
 func absentToolchain(c *command, name, line string) *proposal.Cause {
 	for _, u := range c.unmet {
 		if u.Version == "" && isPlain(u) && slices.Contains(toolchain.Tools[u.Tool].Programs, bare(name)) {
-			return &proposal.Cause{Kind: proposal.CauseTool, Reason: Describe(u), Subject: name, Evidence: line, Advice: install(u)}
+			return &proposal.Cause{Kind: proposal.CauseTool, Reason: Describe(u), Subject: name, Evidence: line, Advice: describeInstall(u)}
 		}
 	}
 	return nil
@@ -55,8 +55,8 @@ func isPlain(u proposal.Unmet) bool {
 	return known && plainPath.MatchString(u.File) && plainVersion.MatchString(u.Version) && plainNumber.MatchString(u.Least) && plainRange.MatchString(u.Wants)
 }
 
-// install says what installs the toolchain, with the lines for a workflow.
-func install(u proposal.Unmet) string {
+// describeInstall says what installs the toolchain, with the lines for a workflow.
+func describeInstall(u proposal.Unmet) string {
 	if step := toolchain.Step(u.Tool, u.Least); step != "" {
 		return "Put such a version first in `PATH`. In a workflow, add this step before fumehood: `" + step + "`."
 	}

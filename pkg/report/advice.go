@@ -23,15 +23,15 @@ func advice(r proposal.Record) string {
 			return "that was left of the run's time; to allow more, set a longer `timeout` in `.github/fumehood.yml`, or propose less"
 		}
 		if r.Proposal.Timeout == granted.Wall {
-			return setting("timeout: "+trimDuration(2*granted.Wall), "in the proposal")
+			return adviseLine("timeout: "+trimDuration(2*granted.Wall), "in the proposal")
 		}
-		return setting("limits: {wall: "+trimDuration(2*granted.Wall)+"}", inBoth)
+		return adviseLine("limits: {wall: "+trimDuration(2*granted.Wall)+"}", inBoth)
 	case proposal.OutOfMemory:
-		return setting("limits: {memory: "+packedSize(2*granted.Memory)+"}", inBoth)
+		return adviseLine("limits: {memory: "+packedSize(2*granted.Memory)+"}", inBoth)
 	case proposal.ProcessLimit:
-		return setting(fmt.Sprintf("limits: {pids: %d}", 2*granted.Pids), inBoth)
+		return adviseLine(fmt.Sprintf("limits: {pids: %d}", 2*granted.Pids), inBoth)
 	case proposal.DiskLimit:
-		return setting("limits: {disk: "+packedSize(2*granted.Disk)+"}", inBoth)
+		return adviseLine("limits: {disk: "+packedSize(2*granted.Disk)+"}", inBoth)
 	case proposal.OutputLimit:
 		if strings.HasPrefix(r.Result.Limit, "events ") {
 			return "start fewer programs"
@@ -48,9 +48,9 @@ var settings = shapes.Shape{Kind: shapes.Object, Fields: []shapes.Field{
 	shapes.Optional("limits", shapes.Limits()), shapes.Optional("timeout", shapes.Duration("")),
 }}
 
-// setting advises a line of YAML, if the reader of proposals and of the configuration takes
+// adviseLine advises a line of YAML, if the reader of proposals and of the configuration takes
 // it; it does not take more than the most that can be requested.
-func setting(line, where string) string {
+func adviseLine(line, where string) string {
 	var problems shapes.Problems
 	if root := shapes.Read([]byte(line), "advice.yaml", len(line), &problems); root != nil {
 		shapes.Check(root, &settings, "", &problems)

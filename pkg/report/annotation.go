@@ -44,7 +44,7 @@ const (
 func Annotations(r proposal.Report, files []string) (list []Annotation, more int) {
 	found := &finds{tree: newTree(files), seen: map[Annotation]bool{}}
 	for _, rec := range r.Records {
-		if rec.Result == nil || r.Withheld != nil || blameless(rec) {
+		if rec.Result == nil || r.Withheld != nil || isBlameless(rec) {
 			continue
 		}
 		for _, s := range []proposal.Stream{rec.Result.Stdout, rec.Result.Stderr} {
@@ -60,8 +60,8 @@ func Annotations(r proposal.Report, files []string) (list []Annotation, more int
 	return found.list[:n], found.lost + len(found.list) - n
 }
 
-// blameless reports whether a command that failed says nothing about the pull request.
-func blameless(r proposal.Record) bool {
+// isBlameless reports whether a command that failed says nothing about the pull request.
+func isBlameless(r proposal.Record) bool {
 	return kindOf(r) == unable || kindOf(r) == before || r.AsExpected()
 }
 

@@ -68,11 +68,13 @@ func checkFacts(r proposal.Report) *fault {
 		path := fmt.Sprintf("records[%d]", i)
 		p.require(!ids[rec.Proposal.ID], path+".proposal.id", "is not unique")
 		ids[rec.Proposal.ID] = true
+		p.require(rec.Base == nil, path+".base", "is not known: nothing compares commands with the base")
 		p.record(rec, path, r)
 		if p.first != nil {
 			return p.first // one fault is enough, and a record may be large
 		}
 	}
+	p.require(r.Base == nil, "base", "is not known: nothing runs on the base")
 	p.causes(r.Records, r.Run.Unmet)
 	p.require(r.Totals == proposal.Total(r.Records), "totals", "does not match the records")
 	p.require(r.Hosts == nil || reflect.DeepEqual(r.Hosts, proposal.HostsOf(r.Records)), "hosts", "does not match the records")

@@ -52,17 +52,17 @@ func sudoPath(proc string, pid int) string {
 	for range maxAncestors {
 		dir := filepath.Join(proc, strconv.Itoa(pid))
 		if program, err := os.Readlink(filepath.Join(dir, "exe")); err == nil && strings.HasPrefix(filepath.Base(program), "sudo") {
-			return variable(filepath.Join(dir, "environ"), "PATH=")
+			return readVariable(filepath.Join(dir, "environ"), "PATH=")
 		}
-		if pid = parent(filepath.Join(dir, "stat")); pid <= 1 {
+		if pid = readParent(filepath.Join(dir, "stat")); pid <= 1 {
 			return ""
 		}
 	}
 	return ""
 }
 
-// variable returns the value of a variable in a process's environ file; name ends with "=".
-func variable(file, name string) string {
+// readVariable returns the value of a variable in a process's environ file; name ends with "=".
+func readVariable(file, name string) string {
 	f, err := os.Open(file)
 	if err != nil {
 		return ""
@@ -80,9 +80,9 @@ func variable(file, name string) string {
 	return ""
 }
 
-// parent returns the parent in a process's stat file, or 0. The name of the program, in
+// readParent returns the parent in a process's stat file, or 0. The name of the program, in
 // parentheses, may contain anything.
-func parent(file string) int {
+func readParent(file string) int {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return 0

@@ -63,7 +63,7 @@ func Requirements(read func(file string) (text string, ok bool), dirs ...string)
 			if !ok {
 				continue
 			}
-			for _, r := range asked(file, text) {
+			for _, r := range readRequirements(file, text) {
 				if r.File = dirFile(dir, file); r.least.compare(highest[r.Tool].least) > 0 {
 					highest[r.Tool] = r
 				}
@@ -88,8 +88,8 @@ var (
 	toolLine       = pattern.New(`(?m)^[ \t]*"?(nodejs|node|python|golang|go|rust|ruby|java)"?(?:[ \t]*=[ \t]*\[?[ \t]*"|[ \t]+)([^\s"#]{1,40})`)
 )
 
-// asked returns what the text of a file asks for.
-func asked(file, text string) (list []Requirement) {
+// readRequirements returns what the text of a file asks for.
+func readRequirements(file, text string) (list []Requirement) {
 	add := func(tool, wants string, least func(string) (release, bool)) {
 		if wants = strings.TrimSpace(wants); len(wants) > maxWants {
 			return
@@ -127,9 +127,9 @@ func asked(file, text string) (list []Requirement) {
 	case ".python-version":
 		add("python", line, pinOf("python"))
 	case "go.mod":
-		add("go", found(goDirective), number)
+		add("go", found(goDirective), parseRelease)
 	case "Cargo.toml":
-		add("rust", found(rustVersion), number)
+		add("rust", found(rustVersion), parseRelease)
 	case "rust-toolchain.toml":
 		add("rust", found(rustChannel), pinOf("rust"))
 	case "rust-toolchain":
@@ -162,8 +162,8 @@ var (
 	hyphens     = pattern.New(`^(\S+)\s+-\s+(\S+)$`)
 )
 
-// number reads a version that is the oldest one.
-func number(text string) (release, bool) {
+// parseRelease reads a version that is the oldest one.
+func parseRelease(text string) (release, bool) {
 	if !plainNumber.MatchString(text) {
 		return release{}, false
 	}
@@ -184,7 +184,7 @@ func pinOf(tool string) func(string) (release, bool) {
 		if m == nil {
 			return release{}, false
 		}
-		v, ok := number(m[1])
+		v, ok := parseRelease(m[1])
 		kept := 2
 		if tool == "node" || tool == "java" {
 			kept = 1
@@ -197,17 +197,17 @@ func pinOf(tool string) func(string) (release, bool) {
 	}
 }
 
-func nodeRange(text string) (release, bool)   { return lowest(text, true) }
-func pythonRange(text string) (release, bool) { return lowest(text, false) }
+func nodeRange(text string) (release, bool)   { return lowestRelease(text, true) }
+func pythonRange(text string) (release, bool) { return lowestRelease(text, false) }
 
 // maxWants bounds a range, in bytes.
 const maxWants = 120
 
-// lowest returns the oldest version of a range: node's, or a specifier of PEP 440 or of Bundler.
+// lowestRelease returns the oldest version of a range: node's, or a specifier of PEP 440 or of Bundler.
 // Alternatives are separated by ||, and comparators by blanks or commas; of each alternative the
 // highest lower bound counts. ok is false if a part is not understood. wholeParts means that >18
 // excludes all of 18.
-func lowest(text string, wholeParts bool) (least release, ok bool) {
+func lowestRelease(text string, wholeParts bool) (least release, ok bool) {
 	for i, alternative := range strings.Split(text, "||") {
 		alternative = operators.ReplaceAllString(strings.TrimSpace(strings.ReplaceAll(alternative, ",", " ")), "$1")
 		if m := hyphens.FindStringSubmatch(alternative); m != nil {
@@ -239,7 +239,7 @@ func lowerBound(word string, wholeParts bool) (release, bool) {
 	if m == nil {
 		return release{}, false
 	}
-	v, ok := number(m[2])
+	v, ok := parseRelease(m[2])
 	switch m[1] {
 	case "<", "<=", "!=":
 		return release{}, ok
@@ -261,7 +261,7 @@ func (r Requirement) Step() string { return toolchain.Step(r.Tool, r.Least()) }
 // read.
 func (r Requirement) IsMetBy(text string) bool {
 	m := installedNumber.FindString(text)
-	v, ok := number(m)
+	v, ok := parseRelease(m)
 	if r.Tool == "java" && v[0] == 1 {
 		v[0], v[1] = v[1], 0
 	}

@@ -63,7 +63,7 @@ func TestAsked(t *testing.T) {
 		{"mise.toml", "[env]\nnode = \"99\"\n[tools]\nnode = \"22\"\npython = [\"3.12\", \"3.9\"]\n[x]\nruby = \"3\"\n", "node 22, python 3.12"},
 	} {
 		var got []string
-		for _, r := range asked(tt.file, tt.text) {
+		for _, r := range readRequirements(tt.file, tt.text) {
 			got = append(got, r.Tool+" "+r.Least())
 		}
 		if s := strings.Join(got, ", "); s != tt.want {
@@ -115,7 +115,7 @@ func FuzzAsked(f *testing.F) {
 	f.Add(0, `{"engines": {"node": "^18 || >=20 <21 - 3"}}`)
 	f.Add(3, `requires-python = ">=3.9,<4"`)
 	f.Fuzz(func(t *testing.T, file int, text string) {
-		for _, r := range asked(ToolFiles[uint(file)%uint(len(ToolFiles))], text) {
+		for _, r := range readRequirements(ToolFiles[uint(file)%uint(len(ToolFiles))], text) {
 			if len(r.Wants) > maxWants || strings.ContainsFunc(r.Wants, func(c rune) bool { return c < ' ' || c > '~' }) {
 				t.Errorf("%q", r.Wants)
 			}

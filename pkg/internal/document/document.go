@@ -15,7 +15,7 @@
 //
 // A mistake belongs to the smallest value that contains it, and Check reports it there. The
 // caller decides whether the rest is usable. In block style, so does invalid YAML inside an
-// item of the document's first list: see salvage.
+// item of the document's first list: see salvageItems.
 //
 // A document may be the only block of code in a Markdown text, as models answer.
 //

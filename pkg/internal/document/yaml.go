@@ -25,7 +25,7 @@ func readYAML(data []byte, ps *Problems) *Node {
 	r := yamlReader{lines: splitLines(data)}
 	if err != nil {
 		var saved *salvaged
-		if saved = salvage(data); saved != nil {
+		if saved = salvageItems(data); saved != nil {
 			root, second, err = saved.root, saved.second, nil
 			r.broken = saved.broken
 		}
@@ -259,7 +259,7 @@ func (r *yamlReader) altered(y *yaml.Node, path string, flow bool) string {
 		}
 		return ""
 	case y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
-		if !closes(source) {
+		if !closesQuote(source) {
 			return "YAML joins the lines of a quoted text: write it in one line" + orLiteral(path, flow)
 		}
 		return ""
@@ -281,8 +281,8 @@ func orLiteral(path string, flow bool) string {
 	return strings.TrimPrefix(quoteIt(path, flow), "quote it")
 }
 
-// closes reports whether the quoted text at the begin of source ends in its first line.
-func closes(source string) bool {
+// closesQuote reports whether the quoted text at the begin of source ends in its first line.
+func closesQuote(source string) bool {
 	quote := source[0]
 	for i := 1; i < len(source); i++ {
 		switch {
@@ -308,7 +308,7 @@ func (r *yamlReader) foldsCommands(at Position) bool {
 			break
 		}
 		joined := last != "" && body != "" && len(line)-len(body) == indent && body[0] != '\t'
-		if joined && !continues(last, before) {
+		if joined && !continuesCommand(last, before) {
 			return true
 		}
 		if last = body; len(line)-len(body) > indent {
@@ -319,9 +319,9 @@ func (r *yamlReader) foldsCommands(at Position) bool {
 	return false
 }
 
-// continues reports whether a shell reads the line after last as it reads text after a space.
+// continuesCommand reports whether a shell reads the line after last as it reads text after a space.
 // before is the text so far.
-func continues(last, before string) bool {
+func continuesCommand(last, before string) bool {
 	last = strings.TrimRight(last, " ")
 	operator := strings.HasSuffix(last, "&&") || strings.HasSuffix(last, "|")
 	return operator && strings.Count(before, `"`)%2 == 0 && strings.Count(before, `'`)%2 == 0 &&
@@ -347,11 +347,11 @@ var (
 	blockStart = pattern.New(`^[|>][-+0-9]*(?:[ \t]+#.*)?$`)
 )
 
-// salvage parses a document that is not valid YAML because of items of its first list in
+// salvageItems parses a document that is not valid YAML because of items of its first list in
 // block style. An item ends where its indentation does, for every reader, so a mistake in one
 // does not change what the others say. Values that YAML cannot read, or else the whole item,
 // are replaced, and named in broken. It returns nil if that does not help.
-func salvage(data []byte) *salvaged {
+func salvageItems(data []byte) *salvaged {
 	lines := splitLines(data)
 	s := &salvaged{broken: map[Position]string{}}
 	starts, end := itemsOf(lines)
@@ -431,7 +431,7 @@ func (s *salvaged) repairItem(lines []string, start, stop int) {
 	}
 	s.broken[at] = "invalid YAML: " + message
 	text := strings.TrimSpace(strings.TrimLeft(strings.Join(lines[start:stop], "\n"), " -"))
-	lines[start] = lines[start][:min(at.Col-1, len(lines[start]))] + quoted(text)
+	lines[start] = lines[start][:min(at.Col-1, len(lines[start]))] + quoteText(text)
 	for i := start + 1; i < stop; i++ {
 		lines[i] = ""
 	}
@@ -461,7 +461,7 @@ func (s *salvaged) quoteValues(lines []string, start int) ([]string, map[Positio
 		if _, _, err := parseYAML([]byte("x: " + m[4])); err != nil {
 			at := Position{start + i + 1, utf8.RuneCountInString(m[1]+m[2]) + 1}
 			broken[at] = explainValue(m[4], m[3])
-			fixed[i] = m[1] + m[2] + quoted(m[4])
+			fixed[i] = m[1] + m[2] + quoteText(m[4])
 		}
 	}
 	return fixed, broken
@@ -479,8 +479,8 @@ func explainValue(value, name string) string {
 	return "invalid YAML, because the value has a colon before a space or at its end: " + fix
 }
 
-// quoted returns s as a text in double quotes, in one line.
-func quoted(s string) string {
+// quoteText returns s as a text in double quotes, in one line.
+func quoteText(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil {
 		panic("document: internal error: a text cannot be quoted: " + err.Error())
