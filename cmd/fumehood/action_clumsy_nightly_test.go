@@ -344,6 +344,7 @@ func TestNightlyActionAttempts(t *testing.T) {
 	want(t, "comment", w.comment().Body, "1 failed")
 	want(t, "log", s.log, "fumehood-fumehood@2", "not uploaded in the attempt that it names")
 	w.upload(second, nil)
+	w.later() // the job that reports is run again
 	w.report(again)
 	want(t, "comment", w.comment().Body, "own run reports: 1 succeeded")
 	// In a later attempt another job takes the first attempt's name. What was evidence is gone, and not replaced.

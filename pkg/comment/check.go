@@ -107,8 +107,11 @@ func (s State) checkStarts() error {
 	return nil
 }
 
+// isTime reports whether seconds since 1970 are a time that a State can hold.
+func isTime(seconds int64) bool { return seconds >= 0 && seconds <= maxDay*24*60*60 }
+
 func (s Stamp) check() error {
-	if !commitName.MatchString(s.Head) || !id(s.RunID) || s.Attempt < 1 || s.Attempt > maxCount || s.Started < 0 || s.Started > maxDay*24*60*60 {
+	if !commitName.MatchString(s.Head) || !id(s.RunID) || s.Attempt < 1 || s.Attempt > maxCount || !isTime(s.Started) || !isTime(s.Reported) {
 		return fmt.Errorf("invalid stamp %+q: want a full commit id, a run id, an attempt and a time", fmt.Sprint(s))
 	}
 	return nil

@@ -442,3 +442,30 @@ func TestCut(t *testing.T) {
 		})
 	}
 }
+
+// A job that reports another workflow's run can be run again: its newer report of the same attempt
+// replaces the older one, also a better one, and never the other way round.
+func TestReportedAgain(t *testing.T) {
+	k := newConversation().keeper(t)
+	report := func(conclusion, mark string, at int64) Outcome {
+		r := results(head1, 10, 1)
+		r.SelfReported, r.Reported, r.Conclusion, r.Mark = true, at, conclusion, mark
+		return k.Results(background, r)
+	}
+	for _, step := range []struct {
+		conclusion, mark string
+		at               int64
+		did              Did
+		want             string
+	}{
+		{"error", "🛑", 100, Posted, "error"},
+		{"success", "", 200, Updated, "success"},
+		{"error", "🛑", 100, Superseded, "success"},
+		{"failure", "❌", 200, Updated, "failure"}, // two of one moment: the worse
+	} {
+		o := report(step.conclusion, step.mark, step.at)
+		if o.Did != step.did || len(o.State.Sections) != 1 || o.State.Sections[0].Conclusion != step.want {
+			t.Errorf("%s at %d: %s (%v), %+v", step.conclusion, step.at, o.Did, o.Failure, o.State.Sections)
+		}
+	}
+}

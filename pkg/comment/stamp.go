@@ -17,6 +17,9 @@ type Stamp struct {
 	// Started is when the run was started, in seconds since 1970 by GitHub's clock. Ids and numbers of
 	// runs do not say which of two is newer: an older run can be run again.
 	Started int64 `json:"started"`
+	// Reported is when the job of another workflow that reports the run was started, like Started; 0
+	// for a run that reports itself. That job can be run again, for the same attempt.
+	Reported int64 `json:"reported,omitempty"`
 }
 
 // beats reports whether s replaces other; head is the pull request's current head.
@@ -32,10 +35,10 @@ func (s Stamp) beats(other Stamp, head string) bool {
 }
 
 // Compare orders runs by when they were started. Attempts of one run are ordered by number, and what
-// one attempt reports is equally new whenever it does.
+// one attempt reports is equally new whenever it does, except for what another workflow reports of it.
 func (s Stamp) Compare(other Stamp) int {
 	if s.RunID == other.RunID {
-		return cmp.Compare(s.Attempt, other.Attempt)
+		return cmp.Or(cmp.Compare(s.Attempt, other.Attempt), cmp.Compare(s.Reported, other.Reported))
 	}
 	return cmp.Or(cmp.Compare(s.Started, other.Started), cmp.Compare(s.RunID, other.RunID))
 }

@@ -155,7 +155,8 @@ func (o *Omitted) of(head string) bool { return o != nil && o.Head == head }
 
 // joinSections merges the sections of one commit. Of one source the newest is kept, and the worse of
 // two of the same attempt: two jobs that do not say how they differ never make each other green. What
-// exceeds a pool's bound is left out, the best first.
+// exceeds a pool's bound is left out, the best first. Of a source that was left out nothing is known: an
+// older and worse section of it, which a job still has, can then take the place of a better one.
 func joinSections(head string, a, b State) ([]Section, *Omitted) {
 	bySource := map[Source]Section{}
 	for _, x := range slices.Concat(a.Sections, b.Sections) {

@@ -235,6 +235,7 @@ func (j *Job) stamp(head string) comment.Stamp {
 	s := comment.Stamp{Head: head, RunID: j.runner.RunID, Attempt: j.runner.Attempt}
 	started := j.started.Add(j.gh.ClockOffset()) // a runner's own clock can be wrong
 	if j.event.Run != nil {
+		s.Reported = max(0, started.Unix())
 		s.RunID, s.Attempt, started = j.event.Run.ID, j.event.Run.Attempt, j.ran.Started
 	}
 	s.Started = max(0, started.Unix())
