@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package failure reads the output of test runners, compilers, linters and interpreters and
+// returns what they report: the test, the message with its values, and the line of a file in
+// the workspace.
+//
+// A reader for each family of tools divides the output into blocks. What is in a block, such
+// as a stack or two values that differ, is read in one way for all of them. Each report has
+// a rank: a test that its runner names as failed comes before a compiler's or linter's
+// report, and that before an exception. What is printed between a runner's own lines, by
+// tests that passed for example, is therefore never the cause when the runner names one.
+//
+// All output is hostile. Reading takes linear time, and lines, reports and bytes are limited.
+// A command can still print the lines of a runner: a report is what the output says, and
+// never changes whether a command failed.
+package failure
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Levels of a report.
+const (
+	Error   = "failure"
+	Warning = "warning"
+	Notice  = "notice"
+)
+
+// Limits. Reports beyond maxReports are dropped.
+const (
+	maxReports = 5000      // that Diagnostics returns
+	maxRead    = 100       // that Read returns
+	maxBytes   = 512 << 10 // of one piece of output
+	maxLine    = 2000      // bytes of a line
+	maxFrames  = 20        // of one report
+	maxText    = 1000      // bytes of a message, name or value
+)
+
+// Options are what is known about the command.
+type Options struct {
+	Cwd  string // its working directory, in the workspace
+	Tree *Tree  // the known files; nil for none
+	// Succeeded says that the command succeeded: nothing that it reports is then more than
+	// a warning.
+	Succeeded bool
+}
+
+// Read returns what the output of a failed command gives as the cause: of all reports, those
+// of the first rank that has any, and of those the worst level. It returns at most 100, in
+// the order of the output. It returns nil if no reader recognizes anything; LastLine is then
+// what there is to show.
+func Read(stdout, stderr []byte, o Options) []proposal.Diagnostic {
+	return worst(readAll([][]byte{stderr, stdout}, o))
+}
+
+// Of is Read for the kept output of a result. It returns nil for nil.
+func Of(r *proposal.Result, o Options) []proposal.Diagnostic {
+	if r == nil {
+		return nil
+	}
+	return worst(readAll(slices.Concat(pieces(r.Stderr), pieces(r.Stdout)), o))
+}
+
+// Diagnostics returns all that the kept output of a result reports, of every rank and level,
+// in order of rank.
+func Diagnostics(r *proposal.Result, o Options) []proposal.Diagnostic {
+	if r == nil {
+		return nil
+	}
+	var list []proposal.Diagnostic
+	for _, report := range readAll(slices.Concat(pieces(r.Stderr), pieces(r.Stdout)), o) {
+		list = append(list, report.Diagnostic)
+	}
+	return list
+}
+
+// Tests returns the names of the tests that failed, sorted, each once, with the package,
+// class or file that a name is unique in. Two runs of the same tests can be compared by it:
+// it contains no line numbers, times or values.
+func Tests(list []proposal.Diagnostic) []string {
+	var names []string
+	for _, f := range list {
+		if f.Test != "" && f.Level == Error {
+			names = append(names, strings.TrimSpace(f.Suite+" "+f.Test))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// pieces returns the contiguous parts of a stream.
+func pieces(s proposal.Stream) [][]byte {
+	if !s.Truncated {
+		return [][]byte{slices.Concat(s.Head, s.Tail)}
+	}
+	tail := s.Tail // its first line may be incomplete
+	if i := slices.Index(tail, '\n'); i >= 0 {
+		tail = tail[i+1:]
+	} else {
+		tail = nil
+	}
+	return [][]byte{s.Head, tail}
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failure
+
+import (
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// maxBlock is the maximum number of lines about one failure.
+const maxBlock = 400
+
+var (
+	jestTest    = pattern.New(`^  ● (\S.{0,900})$`)
+	jestFile    = pattern.New(`^ ?(?:FAIL|PASS) {1,2}(?:\S{1,100} )?(\S{1,400}\.[A-Za-z]{2,5})(?: \([\d.]{1,10} m?s\))?$`)
+	vitestTest  = pattern.New(`^\s?FAIL  (?:\|[^|]{1,100}\| )?(\S.{0,400}?\.[A-Za-z]{2,5})(?: > (.{1,900}))?(?: \[ .{1,400} \])?$`)
+	mochaCount  = pattern.New(`^  \d{1,6} failing$`)
+	numbered    = pattern.New(`^\s{0,4}\d{1,6}\) (\S.{0,900})$`)
+	nodeTestAt  = pattern.New(`^test at (.{1,400}:\d{1,7}:\d{1,5})$`)
+	nodeTest    = pattern.New(`^✖ (.{1,900}?)(?: \([\d.]{1,20}m?s\))?$`)
+	avaFail     = pattern.New(`^\s{2,8}✘ \[fail\]: (.{1,900})$`)
+	avaUncaught = pattern.New(`^  Uncaught exception in (\S{1,400})$`)
+)
+
+// readJest reads the blocks that begin with a bullet and a name. If there is a summary of all
+// failing tests, only that is read.
+func readJest(s *scan) {
+	start := s.last(func(t string) bool { return t == "Summary of all failing tests" })
+	file := ""
+	for i := max(0, start); i < len(s.lines); i++ {
+		if m := jestFile.FindStringSubmatch(s.lines[i]); m != nil {
+			file = s.name(m[1])
+			continue
+		}
+		m := match(jestTest, "●", s.lines[i])
+		if m == nil || m[1] == "Console" {
+			continue
+		}
+		end := s.until(i+1, maxBlock, func(t, line string) bool {
+			return strings.HasPrefix(line, "  ● ") || jestFile.MatchString(line) || strings.HasPrefix(line, "Test Suites:") || strings.HasPrefix(line, "Snapshot Summary")
+		})
+		f := proposal.Diagnostic{Tool: "jest", Suite: file, Test: strings.ReplaceAll(m[1], " › ", " > ")}
+		body := s.lines[i+1 : end]
+		if strings.HasPrefix(m[1], "Test suite failed to run") {
+			f.Test = ""
+			for j, line := range body {
+				if strings.TrimSpace(line) == "Details:" {
+					body = body[j+1:]
+					break
+				}
+			}
+			f.File = file
+			s.addBlock(rankRunner, f, body)
+		} else {
+			s.addBlock(rankTest, f, body)
+		}
+		i = end - 1
+	}
+}
+
+// readVitest reads the sections of failed tests, suites and unhandled errors.
+func readVitest(s *scan) {
+	var heads []proposal.Diagnostic
+	for i := 0; i < len(s.lines); i++ {
+		line := s.lines[i]
+		if strings.HasPrefix(line, "⎯") && strings.Contains(line, "Unhandled ") && !strings.Contains(line, "Unhandled Errors") {
+			heads = []proposal.Diagnostic{{Tool: "vitest"}}
+			continue
+		}
+		if m := match(vitestTest, " FAIL  ", line); m != nil {
+			f := proposal.Diagnostic{Tool: "vitest", Suite: s.name(m[1]), Test: m[2]}
+			if i := strings.Index(f.Test, " [ "); i > 0 && strings.HasSuffix(f.Test, " ]") {
+				f.Test = f.Test[:i]
+			}
+			heads = append(heads, f)
+			continue
+		}
+		if len(heads) == 0 {
+			continue
+		}
+		end := s.until(i, maxBlock, func(t, line string) bool { return strings.HasPrefix(line, "⎯") || vitestTest.MatchString(line) })
+		for _, f := range heads {
+			rank := rankTest
+			if f.Test == "" {
+				rank, f.File = rankRunner, f.Suite
+			}
+			s.addBlock(rank, f, s.lines[i:end])
+		}
+		heads, i = nil, end-1
+	}
+}
+
+// readMocha reads the list after the number of failing tests.
+func readMocha(s *scan) {
+	start := -1
+	for i, line := range s.lines {
+		if strings.HasSuffix(line, " failing") && mochaCount.MatchString(line) {
+			start = i
+		}
+	}
+	if start < 0 {
+		return
+	}
+	for i := start + 1; i < len(s.lines); i++ {
+		m := numbered.FindStringSubmatch(s.lines[i])
+		if m == nil {
+			continue
+		}
+		names := []string{m[1]}
+		for i++; i < len(s.lines) && !strings.HasSuffix(s.lines[i-1], ":") && strings.TrimSpace(s.lines[i]) != ""; i++ {
+			names = append(names, strings.TrimSpace(s.lines[i]))
+		}
+		end := s.until(i, maxBlock, func(t, line string) bool { return numbered.MatchString(line) && indent(line) == 2 })
+		f := proposal.Diagnostic{Tool: "mocha", Test: strings.TrimSuffix(strings.Join(names, " > "), ":")}
+		s.addBlock(rankTest, f, s.lines[i:end])
+		i = end - 1
+	}
+}
+
+// readNodeSpec reads the section of failing tests that node's test runner prints last.
+func readNodeSpec(s *scan) {
+	start := s.last(func(t string) bool { return t == "✖ failing tests:" })
+	if start < 0 {
+		return
+	}
+	for i := start + 1; i < len(s.lines); i++ {
+		m := match(nodeTest, "✖", strings.TrimSpace(s.lines[i]))
+		if m == nil {
+			continue
+		}
+		end := s.until(i+1, maxBlock, func(t, line string) bool {
+			return strings.HasPrefix(line, "test at ") || strings.HasPrefix(line, "✖ ")
+		})
+		f := proposal.Diagnostic{Tool: "node:test", Test: m[1]}
+		rank := rankTest
+		if at := match(nodeTestAt, "test at ", s.lines[i-1]); at != nil {
+			if p, ok := parsePlace(at[1]); ok {
+				s.at(&f, p)
+			}
+			if name := s.name(m[1]); name != "" && name == f.File {
+				rank = rankLine // the file did not run: what it printed says why
+			}
+		}
+		f.Suite = f.File
+		b := strings.Join(s.lines[i+1:end], " ")
+		if !strings.Contains(b, "subtests failed'") && !strings.Contains(b, "subtest failed'") {
+			s.addBlock(rank, f, s.lines[i+1:end])
+		}
+		i = end - 1
+	}
+}
+
+// readAVA reads the blocks that begin with the name of a test in the list of failed ones.
+func readAVA(s *scan) {
+	failed := []string{}
+	isTitle := func(line string) string {
+		if len(line) < 3 || !strings.HasPrefix(line, "  ") || line[2] == ' ' {
+			return ""
+		}
+		for _, f := range failed {
+			if f == line[2:] || strings.HasPrefix(f, line[2:]+" ") {
+				return line[2:]
+			}
+		}
+		return ""
+	}
+	for i := 0; i < len(s.lines); i++ {
+		line := s.lines[i]
+		if m := match(avaFail, "✘ [fail]", line); m != nil && len(failed) < maxRead {
+			failed = append(failed, m[1])
+			continue
+		}
+		title, rank := isTitle(line), rankTest
+		f := proposal.Diagnostic{Tool: "ava", Test: title}
+		if m := match(avaUncaught, "Uncaught", line); m != nil {
+			title, rank, f.Suite = m[1], rankRunner, s.name(m[1])
+		}
+		if title == "" {
+			continue
+		}
+		end := s.until(i+1, maxBlock, func(t, line string) bool {
+			return t == "─" || isTitle(line) != "" || avaUncaught.MatchString(line) || strings.HasPrefix(t, "✘ ")
+		})
+		s.addBlock(rank, f, dropAVAValue(s.lines[i+1:end]))
+		i = end - 1
+	}
+}
+
+// dropAVAValue removes the value "TypeError { … }" that is printed before the stack of it, and
+// the sentence that announces it.
+func dropAVAValue(lines []string) []string {
+	for i, line := range lines {
+		if line == "  }" {
+			for j := i; j >= 0; j-- {
+				if strings.HasSuffix(lines[j], "Error {") {
+					return lines[i+1:]
+				}
+			}
+		}
+	}
+	return lines
+}
+
+// readJasmine reads "1) name" with a message and a stack.
+func readJasmine(s *scan) {
+	for i := 0; i+1 < len(s.lines); i++ {
+		m := match(numbered, ") ", s.lines[i])
+		if m == nil || strings.TrimSpace(s.lines[i+1]) != "Message:" {
+			continue
+		}
+		end := s.until(i+2, maxBlock, func(t, line string) bool { return numbered.MatchString(line) || strings.HasSuffix(t, " failures") })
+		var body []string
+		for _, line := range s.lines[i+2 : end] {
+			if t := strings.TrimSpace(line); t != "Stack:" && t != "Message:" {
+				body = append(body, line)
+			}
+		}
+		s.addBlock(rankTest, proposal.Diagnostic{Tool: "jasmine", Test: m[1]}, body)
+		i = end - 1
+	}
+}

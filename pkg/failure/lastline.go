@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failure
+
+import (
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// noise are lines that a caller of the command that failed prints: they say only that it did.
+var noise = []*pattern.Pattern{
+	pattern.New(`^npm (?:error|ERR!|warn|WARN|notice)\b`),
+	pattern.New(`^g?make(?:\[\d{1,3}\])?: (?:\*\*\* )?(?:\[.{1,300}\] Error \d|Leaving directory|Entering directory|Target .{1,200} not remade)`),
+	pattern.New(`^\s{0,2}ELIFECYCLE\b|^ ERR_PNPM|^error Command failed with |^info Visit https://yarnpkg|^error: script ".{1,100}" exited with code|^Lifecycle script .{1,200} failed`),
+	pattern.New(`^(?:Error: )?(?:Process completed|Command failed|The process '.{1,300}' failed) with exit code \d`),
+	pattern.New(`^collect2: error: ld returned|^clang: error: linker command failed|^ninja: build stopped|^compilation terminated\.|^\d{1,5} errors? generated\.|^Node\.js v\d|^\s{0,4}at \S`),
+	pattern.New(`^(?:exit status \d{1,3}|\[ERROR\]\s*|\[ERROR\] (?:\[Help|To see the full|Re-run Maven|For more information|After correcting).*|Errors while running CTest|FAIL|ERROR)$`),
+	pattern.New(`^(?:error: (?:test failed, to rerun|could not compile|aborting due|doctest failed)|For more information about this error|warning: build failed)`),
+	pattern.New(`^\+{1,5} \S|^Result: FAIL$|^# Looks like your test|^Finished .{1,60} target|^ok\b`),
+	pattern.New(`^[-=_*~─━.\s^|+<>{}()\[\]]+$`),
+}
+
+// LastLine returns the line to show if no reader recognizes anything: the last of standard
+// error, or else of standard output, that says more than that a command failed.
+func LastLine(stdout, stderr []byte) string {
+	fallback := ""
+	for _, piece := range [][]byte{stderr, stdout} {
+		lines := splitLines(piece)
+		for i := len(lines) - 1; i >= 0 && i > len(lines)-2000; i-- {
+			t := strings.TrimSpace(lines[i])
+			if t == "" {
+				continue
+			}
+			if fallback == "" {
+				fallback = t
+			}
+			if !isNoise(t) {
+				return t
+			}
+		}
+	}
+	return fallback
+}
+
+// LastLineOf is LastLine for the kept output of a result.
+func LastLineOf(r *proposal.Result) string {
+	if r == nil {
+		return ""
+	}
+	join := func(s proposal.Stream) []byte { return append(append(append([]byte{}, s.Head...), '\n'), s.Tail...) }
+	if !r.Stdout.Truncated && !r.Stderr.Truncated {
+		return LastLine(append(append([]byte{}, r.Stdout.Head...), r.Stdout.Tail...), append(append([]byte{}, r.Stderr.Head...), r.Stderr.Tail...))
+	}
+	return LastLine(join(r.Stdout), join(r.Stderr))
+}
+
+func isNoise(t string) bool {
+	for _, p := range noise {
+		if p.MatchString(t) {
+			return true
+		}
+	}
+	return false
+}

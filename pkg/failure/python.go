@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failure
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+var (
+	pytestHead    = pattern.New(`^_{3,200} (.{1,900}?) _{3,200}$`)
+	pytestSection = pattern.New(`^={3,200} (.{1,200}?) ={3,200}$`)
+	pytestCapture = pattern.New(`^-{3,200} ?Captured .{1,200} ?-{3,200}$`)
+	pytestSummary = pattern.New(`^(FAILED|ERROR) (.+?)(?: - (.*))?$`)
+	pytestSays    = pattern.New(`^E(?:\s{1,8}(.*))?$`)
+	pytestAt      = pattern.New(`^([^\s:][^:]{0,400}\.py):(\d{1,7}): ([A-Za-z_.]*(?:Error|Exception|Failed|Exit|Warning|Interrupt|Timeout)?|in .{1,200})$`)
+	pytestLine    = pattern.New(`^([^\s:][^:]{0,400}\.py):(\d{1,7}): ([A-Za-z_.]*(?:Error|Exception|Failed|Exit)\b: .+|assert .+)$`)
+	unittestHead  = pattern.New(`^(FAIL|ERROR): (\S{1,300}) \(([^()]{1,400})\)(?: (.{1,400}))?$`)
+	pythonSays    = pattern.New(`^(?:E\s{1,8})?([A-Za-z_][A-Za-z0-9_.]{0,100}(?:Error|Exception|Failure|Interrupt|Exit|Warning|Timeout|Skip|Iteration)|[a-z_][a-z0-9_]{0,60}(?:\.[A-Za-z_][A-Za-z0-9_]{0,60}){1,6})(?:: .*)?$`)
+	chained       = []string{"During handling of the above exception", "The above exception was the direct cause"}
+)
+
+// readPytest reads the sections of FAILURES and ERRORS. If there is a summary, only the tests
+// that it names have failed.
+func readPytest(s *scan) {
+	summary := s.pytestSummary()
+	isNamed := func(head string) string {
+		for _, name := range summary {
+			if pytestNames(name, head) {
+				return name
+			}
+		}
+		return ""
+	}
+	read := map[string]bool{}
+	reports := 0
+	for i := 0; i < len(s.lines); i++ {
+		m := match(pytestHead, "___", s.lines[i])
+		if m == nil {
+			continue
+		}
+		head := m[1]
+		end := s.until(i+1, 4*maxBlock, func(t, line string) bool {
+			return strings.HasPrefix(line, "___") && pytestHead.MatchString(line) || strings.HasPrefix(line, "===") && pytestSection.MatchString(line) || strings.HasPrefix(line, "---") && pytestCapture.MatchString(line)
+		})
+		name := isNamed(head)
+		if name == "" && len(summary) > 0 {
+			continue
+		}
+		f := proposal.Diagnostic{Tool: "pytest", Test: head}
+		if name != "" {
+			f.Test = name
+		}
+		rank := rankTest
+		if rest, isFile := strings.CutPrefix(head, "ERROR collecting "); isFile {
+			rank, f.Test, f.Suite, f.File = rankRunner, "", s.name(rest), s.name(rest)
+		}
+		s.pytestBlock(&f, s.lines[i+1:end])
+		if f.Message == "" {
+			f.Message = summaryMessage(s.lines, f.Test)
+		}
+		s.add(rank, f)
+		read[name], reports, i = true, reports+1, end-1
+	}
+	for _, line := range s.lines {
+		if m := match(pytestSummary, " ", line); m != nil && slices.Contains(summary, m[2]) && !read[m[2]] {
+			read[m[2]] = true
+			f := proposal.Diagnostic{Tool: "pytest", Test: m[2], Message: m[3]}
+			rank := rankTest
+			if !strings.Contains(m[2], "::") {
+				rank, f.Test, f.Suite = rankRunner, "", m[2]
+			}
+			s.at(&f, s.pytestLineOf(m[3]))
+			s.add(rank, f)
+		}
+	}
+	if len(read) > 0 || reports > 0 {
+		return
+	}
+	for _, line := range s.lines {
+		if m := match(pytestLine, ".py:", line); m != nil {
+			f := proposal.Diagnostic{Tool: "pytest", Message: m[3]}
+			if s.at(&f, place{name: m[1], row: number(m[2])}) {
+				s.add(rankTool, f)
+			}
+		}
+	}
+}
+
+// pytestLineOf returns the place of a message that --tb=line prints.
+func (s *scan) pytestLineOf(message string) place {
+	for _, line := range s.lines {
+		if m := match(pytestLine, ".py:", line); m != nil && message != "" && strings.HasPrefix(m[3], strings.TrimSuffix(message, "...")) {
+			return place{name: m[1], row: number(m[2])}
+		}
+	}
+	return place{}
+}
+
+// pytestSummary returns the names in the last short summary.
+func (s *scan) pytestSummary() []string {
+	start := s.last(func(t string) bool {
+		m := match(pytestSection, "short test summary info", t)
+		return m != nil && m[1] == "short test summary info"
+	})
+	if start < 0 {
+		return nil
+	}
+	var names []string
+	for _, line := range s.lines[start+1:] {
+		if m := pytestSummary.FindStringSubmatch(line); m != nil && len(names) < maxRead {
+			names = append(names, m[2])
+		}
+	}
+	return names
+}
+
+func summaryMessage(lines []string, name string) string {
+	for _, line := range lines {
+		if m := match(pytestSummary, name, line); m != nil && m[2] == name {
+			return m[3]
+		}
+	}
+	return ""
+}
+
+// pytestNames reports whether the name of a section, TestA.test_b[1], is that of an id,
+// tests/test_a.py::TestA::test_b[1].
+func pytestNames(id, head string) bool {
+	for _, prefix := range []string{"ERROR at setup of ", "ERROR at teardown of ", "ERROR collecting "} {
+		head = strings.TrimPrefix(head, prefix)
+	}
+	if id == head {
+		return true
+	}
+	_, name, ok := strings.Cut(id, "::")
+	return ok && strings.ReplaceAll(name, "::", ".") == head
+}
+
+// pytestBlock reads a section: lines that begin with E are the message, and places come
+// from the outermost to the innermost.
+func (s *scan) pytestBlock(f *proposal.Diagnostic, lines []string) {
+	var says []string
+	var frames []proposal.Frame
+	for _, line := range lines {
+		t := strings.TrimSpace(line)
+		if strings.HasPrefix(t, chained[0]) || strings.HasPrefix(t, chained[1]) {
+			says, frames = nil, nil
+			continue
+		}
+		if m := match(pytestSays, "E", line); m != nil {
+			says = append(says, m[1])
+			if p, ok := parseFrame(m[1]); ok {
+				frames = s.appendFrame(frames, p)
+			}
+			continue
+		}
+		if m := match(pytestAt, ".py:", line); m != nil {
+			frames = s.appendFrame(frames, place{name: m[1], row: number(m[2])})
+			continue
+		}
+		if p, ok := parseFrame(line); ok && strings.HasPrefix(t, "File \"") {
+			frames = s.appendFrame(frames, p)
+		}
+	}
+	if len(says) == 0 { // --tb=native
+		s.traceback(f, lines)
+		return
+	}
+	f.Message = clip(pythonMessage(says))
+	b := s.readBody(says[min(1, len(says)):])
+	f.Expected, f.Actual = b.expected, b.actual
+	slices.Reverse(frames)
+	s.Options.place(f, frames)
+}
+
+// pythonMessage returns the first line of what an exception says; of a syntax error that is
+// the last.
+func pythonMessage(says []string) string {
+	for _, line := range says {
+		if t := strings.TrimSpace(line); strings.HasPrefix(t, "SyntaxError:") || strings.HasPrefix(t, "IndentationError:") || strings.HasPrefix(t, "ModuleNotFoundError:") || strings.HasPrefix(t, "ImportError:") {
+			return t
+		}
+	}
+	for _, line := range says {
+		if t := strings.TrimSpace(line); t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+func (s *scan) appendFrame(frames []proposal.Frame, p place) []proposal.Frame {
+	f, ok := s.resolve(p)
+	if !ok || slices.Contains(frames, f) {
+		return frames
+	}
+	if len(frames) >= maxFrames {
+		frames = frames[1:]
+	}
+	return append(frames, f)
+}
+
+// traceback reads a Python traceback, with the exceptions before it that it is chained to.
+func (s *scan) traceback(f *proposal.Diagnostic, lines []string) {
+	var frames []proposal.Frame
+	message := -1
+	for i, line := range lines {
+		t := strings.TrimSpace(line)
+		if strings.HasPrefix(t, chained[0]) || strings.HasPrefix(t, chained[1]) {
+			frames, message = nil, -1
+			continue
+		}
+		if p, ok := parseFrame(line); ok && strings.HasPrefix(t, "File \"") {
+			frames = s.appendFrame(frames, p)
+			continue
+		}
+		if indent(line) == 0 && message < 0 && pythonSays.MatchString(line) {
+			message = i
+		}
+	}
+	slices.Reverse(frames)
+	if message >= 0 {
+		f.Message = clip(strings.TrimSpace(lines[message]))
+		if b := s.readBody(lines[message+1:]); b.expected+b.actual != "" {
+			f.Expected, f.Actual = b.expected, b.actual
+		}
+	}
+	s.Options.place(f, frames)
+}
+
+// readUnittest reads the blocks of unittest, which are divided by rules.
+func readUnittest(s *scan) {
+	for i := 1; i < len(s.lines); i++ {
+		m := match(unittestHead, ": ", s.lines[i])
+		if m == nil || !strings.HasPrefix(s.lines[i-1], "======") {
+			continue
+		}
+		end := s.until(i+1, 4*maxBlock, func(t, line string) bool { return strings.HasPrefix(line, "======") || strings.HasPrefix(line, "Ran ") })
+		f := proposal.Diagnostic{Tool: "unittest", Test: m[2], Suite: strings.TrimSuffix(m[3], "."+m[2])}
+		if m[4] != "" {
+			f.Test += " " + m[4]
+		}
+		rank := rankTest
+		if strings.Contains(m[3], "unittest.loader._FailedTest") {
+			rank, f.Test, f.Suite = rankRunner, "", m[2]
+		}
+		s.traceback(&f, s.lines[i+1:end])
+		s.add(rank, f)
+		i = end - 1
+	}
+}
+
+// readTracebacks reads tracebacks outside a test runner's blocks. A syntax error has no first
+// line.
+func readTracebacks(s *scan) {
+	for i := 0; i < len(s.lines); i++ {
+		line := s.lines[i]
+		start := strings.Contains(line, "Traceback (most recent call last):")
+		if !start {
+			if p, ok := parseFrame(line); !ok || !strings.HasPrefix(strings.TrimSpace(line), "File \"") || p.row == 0 {
+				continue
+			}
+		}
+		end := s.until(i+1, maxBlock, func(t, line string) bool { return indent(line) == 0 && t != "" && pythonSays.MatchString(t) })
+		if end < len(s.lines) {
+			end++
+		}
+		for end < len(s.lines) {
+			more := s.until(end, 4, func(t, line string) bool { return strings.HasPrefix(t, chained[0]) || strings.HasPrefix(t, chained[1]) })
+			if more >= len(s.lines) || !strings.HasPrefix(s.lines[more], "During") && !strings.HasPrefix(s.lines[more], "The above") {
+				break
+			}
+			end = s.until(more+3, maxBlock, func(t, line string) bool { return indent(line) == 0 && t != "" && pythonSays.MatchString(t) })
+			end = min(end+1, len(s.lines))
+		}
+		f := proposal.Diagnostic{Tool: "python"}
+		s.traceback(&f, s.lines[i:end])
+		if f.Message != "" {
+			s.add(rankStack, f)
+		}
+		i = end - 1
+	}
+	s.keepLast("python")
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failure
+
+import "slices"
+
+// readers are all readers, in the order in which reports of one rank are returned. Each is
+// used for output that contains one of its marks.
+var readers = slices.Concat(runners, nested)
+
+// runners are the readers of test runners.
+var runners = []reader{
+	{name: "jest", marks: []string{"  ● "}, read: readJest},
+	{name: "vitest", marks: []string{"⎯⎯"}, read: readVitest},
+	{name: "mocha", marks: []string{" failing"}, read: readMocha},
+	{name: "node", marks: []string{"✖ failing tests:"}, read: readNodeSpec},
+	{name: "ava", marks: []string{"✘ [fail]", "Uncaught exception in"}, read: readAVA},
+	{name: "jasmine", marks: []string{"  Message:"}, read: readJasmine},
+	{name: "tap", marks: []string{"not ok", "Bail", "urther testing stopped"}, read: readTAP},
+	{name: "bats", marks: []string{" ✗ "}, read: readBatsPretty},
+	{name: "perl", marks: []string{"#   Failed "}, read: readPerl},
+	{name: "pytest", marks: []string{"short test summary info", "___ ", "=== "}, read: readPytest},
+	{name: "unittest", marks: []string{"FAIL: ", "ERROR: "}, read: readUnittest},
+	{name: "maven", marks: []string{"<<< FAILURE!", "<<< ERROR!", "Failures:", "Errors:"}, read: readMaven},
+	{name: "gradle", marks: []string{" FAILED"}, read: readGradle},
+	{name: "junit console", marks: []string{"MethodSource ["}, read: readConsole},
+	{name: "junit", marks: []string{"<testcase"}, read: readJUnit},
+	{name: "rspec", marks: []string{"Failures:", "An error occurred "}, read: readRSpec},
+	{name: "minitest", marks: []string{"Failure:", "Error:"}, read: readMinitest},
+	{name: "test-unit", marks: []string{"Failure: ", "Error: "}, read: readTestUnit},
+	{name: "phpunit", marks: []string{"There was ", "There were ", " ✘ "}, read: readPHPUnit},
+	{name: "cargo", marks: []string{" stdout ----"}, read: readCargo},
+	{name: "nextest", marks: []string{"FAIL [", "TIMEOUT [", "SIGABRT ["}, read: readNextest},
+	{name: "go", marks: []string{"--- FAIL", "FAIL\t", "# ", "\tTest", `"Action":`, "panic: "}, read: readGo},
+	{name: "ctest", marks: []string{"The following tests FAILED:"}, read: readCTest},
+}
+
+// nested are the readers that also read what a command of another runner prints.
+var nested = []reader{
+	{name: "googletest", marks: []string{"[  FAILED  ]"}, read: readGoogleTest},
+	{name: "diagnostics", marks: []string{":", "(", "[warn]", " line "}, read: readDiagnostics},
+	{name: "native", marks: []string{"Assertion ", "Sanitizer", "runtime error", "undefined ", "multiple definition", "ld: ", "CMake Error", " *** "}, read: readNative},
+	{name: "ruby", marks: []string{":in ", "syntax error"}, read: readRuby},
+	{name: "php", marks: []string{"error: "}, read: readPHP},
+	{name: "java", marks: []string{"\tat "}, read: readJava},
+	{name: "python", marks: []string{"File \""}, read: readTracebacks},
+	{name: "rust", marks: []string{" panicked at "}, read: readRustPanics},
+	{name: "v8", marks: []string{"Error", "Exception", "Rejection"}, read: readV8},
+	{name: "shell", marks: []string{": "}, read: readShell},
+	{name: "diff", marks: []string{"@@", "Diff in ", " differ", "< ", "> "}, read: readDiff},
+	{name: "places", marks: []string{":"}, read: readPlaces},
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failure
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Ranks of reports.
+const (
+	rankTest   = iota // a runner names a test that failed
+	rankRunner        // a runner says why it could not run tests
+	rankTool          // a compiler or linter
+	rankStack         // an exception, assertion or crash
+	rankLine          // a line of a file that output names in a common form
+)
+
+type report struct {
+	proposal.Diagnostic
+	rank int
+}
+
+// A scan reads one piece of output.
+type scan struct {
+	Options
+	lines []string
+	found []report
+}
+
+// A reader recognizes the output of one family of tools. It is used if the piece contains
+// one of marks.
+type reader struct {
+	name  string
+	marks []string
+	read  func(*scan)
+}
+
+// readAll reads pieces of output, and returns the reports in order of rank.
+func readAll(pieces [][]byte, o Options) []report {
+	o.Cwd = strings.TrimPrefix(strings.TrimPrefix(o.Cwd, strings.TrimSuffix(workspace, "/")), "/")
+	var all []report
+	s := &scan{Options: o}
+	for _, piece := range pieces {
+		s.lines = append(append(s.lines, splitLines(piece)...), "", "")
+	}
+	whole := strings.Join(s.lines, "\n")
+	for _, r := range readers {
+		if slices.ContainsFunc(r.marks, func(mark string) bool { return strings.Contains(whole, mark) }) {
+			r.read(s)
+		}
+	}
+	all = append(all, s.found...)
+	slices.SortStableFunc(all, func(a, b report) int { return cmp.Compare(a.rank, b.rank) })
+	return settle(all, o.Succeeded)
+}
+
+// settle removes what is reported twice, and lowers what does not count: a command that
+// succeeded fails nothing, and once a runner names the tests that failed, an error that
+// another reader sees may be from a test that passed.
+func settle(all []report, succeeded bool) []report {
+	type key struct {
+		tool, suite, test, message, file string
+		line                             int
+	}
+	seen := map[key]bool{}
+	hasTest := slices.ContainsFunc(all, func(r report) bool { return r.rank <= rankRunner && r.Level == Error })
+	list := all[:0]
+	named := map[string]bool{} // last parts of the names of tests with a message
+	for _, r := range all {
+		if r.rank == rankTest && (r.Message != unsaid || r.File != "") {
+			named[lastName(r.Test)] = true
+		}
+	}
+	for _, r := range all {
+		k := key{r.Tool, r.Suite, r.Test, r.Message, r.File, r.Line}
+		if r.rank > rankTest {
+			k.tool, k.suite = "", ""
+		} else if r.Message == unsaid && r.File == "" && r.Tool != "go test" && named[lastName(r.Test)] {
+			continue // another reader, or the other stream, has more
+		}
+		if seen[k] || len(list) == maxReports {
+			continue
+		}
+		seen[k] = true
+		if r.Level == Error && (succeeded || hasTest && r.rank > rankRunner) {
+			r.Level = Warning
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// worst returns the reports of the first rank that has an error, and only the errors; or
+// else those of the worst level.
+func worst(all []report) []proposal.Diagnostic {
+	for _, level := range []string{Error, Warning, Notice} {
+		var list []proposal.Diagnostic
+		rank := -1
+		for _, r := range all {
+			if r.Level != level {
+				continue
+			}
+			if rank < 0 {
+				rank = max(r.rank, rankRunner)
+			}
+			if r.rank <= rank && len(list) < maxRead {
+				list = append(list, r.Diagnostic)
+			}
+		}
+		if len(list) > 0 {
+			return list
+		}
+	}
+	return nil
+}
+
+// unsaid is the message of a test of which only the name is known.
+const unsaid = "failed"
+
+// lastName returns the name of a test without those of the suites around it.
+func lastName(name string) string { return strings.TrimSpace(name[strings.LastIndex(name, "> ")+1:]) }
+
+// add adds a report.
+func (s *scan) add(rank int, f proposal.Diagnostic) {
+	f.Message, f.Test, f.Suite = clip(f.Message), clip(f.Test), clip(f.Suite)
+	if f.Message == "" && f.Test == "" || len(s.found) >= maxReports {
+		return
+	}
+	if f.Message == "" {
+		f.Message = unsaid
+	}
+	if f.Level == "" {
+		f.Level = Error
+	}
+	s.complete(&f)
+	s.found = append(s.found, report{f, rank})
+}
+
+// addBlock adds a report whose message, values and places are in some lines.
+func (s *scan) addBlock(rank int, f proposal.Diagnostic, lines []string) {
+	s.fill(&f, lines)
+	s.add(rank, f)
+}
+
+// at sets the place of a report that has none.
+func (s *scan) at(f *proposal.Diagnostic, p place) bool {
+	frame, ok := s.resolve(p)
+	if ok {
+		f.File, f.Line, f.Column = frame.File, frame.Line, frame.Column
+	}
+	return ok
+}
+
+// until returns the index of the first line from i on for which stop is true, at most max
+// lines away, or the end.
+func (s *scan) until(i, max int, stop func(trimmed, line string) bool) int {
+	end := min(len(s.lines), i+max)
+	for ; i < end; i++ {
+		if stop(strings.TrimSpace(s.lines[i]), s.lines[i]) {
+			return i
+		}
+	}
+	return end
+}
+
+// match is FindStringSubmatch for an expression whose every match contains has. Most lines
+// do not, and so are not matched.
+func match(form *pattern.Pattern, has, line string) []string {
+	if !strings.Contains(line, has) {
+		return nil
+	}
+	return form.FindStringSubmatch(line)
+}
+
+// last returns the index of the last line that is one of a kind, or -1.
+func (s *scan) last(isIt func(trimmed string) bool) int {
+	for i := len(s.lines) - 1; i >= 0; i-- {
+		if isIt(strings.TrimSpace(s.lines[i])) {
+			return i
+		}
+	}
+	return -1
+}
+
+// name returns the path in the workspace of a file that a tool names, or the name.
+func (s *scan) name(name string) string {
+	if f, ok := s.resolve(place{name: name, row: 1}); ok {
+		return f.File
+	}
+	return name
+}
+
+// inner reads lines that are a part of the output, with the readers of tools and
+// exceptions, and returns the first report of the best rank.
+func (s *scan) inner(lines []string) (proposal.Diagnostic, bool) {
+	part := &scan{Options: s.Options, lines: lines}
+	for _, r := range nested {
+		r.read(part)
+	}
+	best := -1
+	for i, r := range part.found {
+		if r.Level == Error && (best < 0 || r.rank < part.found[best].rank) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return proposal.Diagnostic{}, false
+	}
+	return part.found[best].Diagnostic, true
+}
