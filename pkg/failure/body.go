@@ -26,7 +26,7 @@ var (
 		minusIsWant bool
 	}{
 		{pattern.New(`^(?:- Expected\b|--- Expected\b|--- expected\b|\+ actual - expected|- expected\b.*\+ actual)`), true},
-		{pattern.New(`^(?:\+ expected - actual|Difference \(- actual, \+ expected\)|--- actual\b|- actual\b|\+ Expected\b)`), false},
+		{pattern.New(`^(?:\+ expected - actual|'?Difference \(- actual, \+ expected\)|--- actual\b|- actual\b|\+ Expected\b)`), false},
 	}
 )
 

@@ -77,6 +77,26 @@ func Diagnostics(r *proposal.Result, o Options) []proposal.Diagnostic {
 	return list
 }
 
+// Words returns a report in one line: the test, the message, and the values that the message
+// does not have.
+func Words(d proposal.Diagnostic) string {
+	s := d.Message
+	if d.Test != "" {
+		s = d.Test + ": " + s
+	}
+	var values []string
+	if d.Expected != "" && !strings.Contains(d.Message, d.Expected) {
+		values = append(values, "expected "+d.Expected)
+	}
+	if d.Actual != "" && (len(values) > 0 || !strings.Contains(d.Message, d.Actual)) {
+		values = append(values, "got "+d.Actual)
+	}
+	if len(values) > 0 {
+		s += " (" + strings.Join(values, ", ") + ")"
+	}
+	return s
+}
+
 // Tests returns the names of the tests that failed, sorted, each once, with the package,
 // class or file that a name is unique in. Two runs of the same tests can be compared by it:
 // it contains no line numbers, times or values.

@@ -23,6 +23,7 @@ var (
 	jvmFrame    = pattern.New(`^at (?:[\w.@-]{1,100}/{1,2})?([\w.$<>]{1,300})\(([\w$-]{1,100}\.(?:java|kt|scala|groovy|clj)):(\d{1,7})\)`)
 	jvmShort    = pattern.New(`^at ([\w$-]{1,100}\.(?:java|kt|scala|groovy)):(\d{1,7})$`)
 	phpFrame    = pattern.New(`^#\d{1,3} (/[^\s()]{1,400})\((\d{1,7})\): `)
+	phpIn       = pattern.New(` in (/[^\s:()]{1,400})(?::| on line )(\d{1,7})$`)
 	rubyFrame   = pattern.New(`^(?:from |# |\d{1,3}: from |\[)?([^\s:][^:]{0,300}):(\d{1,7}):in [` + "`" + `'‘"]`)
 	nativeFrame = pattern.New(`^#\d{1,3} +0x[0-9a-f]+ in .{1,400} (/[^\s:]{1,400}):(\d{1,7})(?::(\d{1,5}))?$`)
 	dotnetFrame = pattern.New(`^at .{1,400} in (/[^:]{1,400}):line (\d{1,7})$`)
@@ -61,7 +62,7 @@ func number(s string) int {
 }
 
 // parseFrame reads a line of a stack, of any language. isFrame is true for frames that name
-// no file at all, such as "at new Promise (<anonymous>)".
+// no file, such as "at new Promise (<anonymous>)".
 func parseFrame(line string) (p place, isFrame bool) {
 	t := strings.TrimSpace(line)
 	t = strings.TrimPrefix(t, "│ ")

@@ -205,10 +205,10 @@ func (g *goScan) settle(pkg, outcome string) {
 	if tree == nil {
 		tree = anyFile
 	}
-	hasFailure := map[string]bool{}
-	for _, l := range g.logs {
-		if g.verdicts[l.test] == "FAIL" {
-			hasFailure[l.test] = true
+	betterAt := map[string]int{} // the last log of each test that looks like a failure
+	for i, l := range g.logs {
+		if !isGoLog(strings.Join(l.text, " ")) {
+			betterAt[l.test] = i
 		}
 	}
 	for i, l := range g.logs {
@@ -228,7 +228,7 @@ func (g *goScan) settle(pkg, outcome string) {
 		if f.Message == "" {
 			continue
 		}
-		if level == Error && isGoLog(l.text[0]) && hasBetter(g.logs[i+1:], l.test) {
+		if level == Error && isGoLog(l.text[0]) && betterAt[l.test] > i {
 			f.Level = Notice // t.Log before t.Error
 		}
 		reported[l.test] = true
@@ -266,10 +266,6 @@ func isGoLog(text string) bool {
 		}
 	}
 	return true
-}
-
-func hasBetter(logs []*goLine, test string) bool {
-	return slices.ContainsFunc(logs, func(l *goLine) bool { return l.test == test && !isGoLog(strings.Join(l.text, " ")) })
 }
 
 // goText reads the text of t.Error, also of testify and of cmp.Diff.

@@ -49,7 +49,7 @@ func readMaven(s *scan) {
 		if rest, ok := strings.CutPrefix(f.Test, class+"."); ok {
 			f.Test = rest
 		}
-		s.addBlock(rankTest, f, javaOwn(lines[i+1:end]))
+		s.addBlock(rankTest, f, lines[i+1:end])
 		seen[f.Test] = true
 		i = end - 1
 	}
@@ -74,10 +74,6 @@ func readMaven(s *scan) {
 		s.add(rankTest, f)
 	}
 }
-
-// javaOwn leaves out the causes of an exception that have no frame of the workspace: of the
-// exceptions in a chain, the first says what failed, and frames of its causes are kept.
-func javaOwn(lines []string) []string { return lines }
 
 // readGradle reads "Class > test FAILED" and the exception below it.
 func readGradle(s *scan) {

@@ -18,7 +18,7 @@ var noise = []*pattern.Pattern{
 	pattern.New(`^collect2: error: ld returned|^clang: error: linker command failed|^ninja: build stopped|^compilation terminated\.|^\d{1,5} errors? generated\.|^Node\.js v\d|^\s{0,4}at \S`),
 	pattern.New(`^(?:exit status \d{1,3}|\[ERROR\]\s*|\[ERROR\] (?:\[Help|To see the full|Re-run Maven|For more information|After correcting).*|Errors while running CTest|FAIL|ERROR)$`),
 	pattern.New(`^(?:error: (?:test failed, to rerun|could not compile|aborting due|doctest failed)|For more information about this error|warning: build failed)`),
-	pattern.New(`^\+{1,5} \S|^Result: FAIL$|^# Looks like your test|^Finished .{1,60} target|^ok\b`),
+	pattern.New(`^\+{1,2} \S|^Result: FAIL$|^# Looks like your test|^Finished .{1,60} target|^ok\b`),
 	pattern.New(`^[-=_*~─━.\s^|+<>{}()\[\]]+$`),
 }
 

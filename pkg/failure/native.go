@@ -153,7 +153,10 @@ func readNative(s *scan) {
 			s.addAt(rankStack, proposal.Diagnostic{Tool: "sanitizer", Message: "runtime error: " + m[4]}, place{name: m[1], row: number(m[2]), col: number(m[3])})
 		} else if m := match(linkerAt, "e", line); m != nil && (strings.Contains(line, "undefined reference") || strings.Contains(line, "multiple definition")) {
 			undefined = true
-			s.addAt(rankTool, proposal.Diagnostic{Tool: "linker", Message: m[3]}, place{name: m[1], row: number(m[2])})
+			f := proposal.Diagnostic{Tool: "linker", Message: m[3]}
+			s.at(&f, place{name: m[1], row: max(1, number(m[2]))})
+			f.Line = number(m[2])
+			s.add(rankTool, f)
 		} else if m := match(linkerError, ": ", line); m != nil && !undefined && isLinker(line, m[1]) {
 			f := proposal.Diagnostic{Tool: "linker", Message: m[1]}
 			if i+1 < len(s.lines) {

@@ -36,7 +36,7 @@ func readPytest(s *scan) {
 		return ""
 	}
 	read := map[string]bool{}
-	reports := 0
+	s.pytestLines()
 	for i := 0; i < len(s.lines); i++ {
 		m := match(pytestHead, "___", s.lines[i])
 		if m == nil {
@@ -63,7 +63,7 @@ func readPytest(s *scan) {
 			f.Message = summaryMessage(s.lines, f.Test)
 		}
 		s.add(rank, f)
-		read[name], reports, i = true, reports+1, end-1
+		read[name], i = true, end-1
 	}
 	for _, line := range s.lines {
 		if m := match(pytestSummary, " ", line); m != nil && slices.Contains(summary, m[2]) && !read[m[2]] {
@@ -77,17 +77,59 @@ func readPytest(s *scan) {
 			s.add(rank, f)
 		}
 	}
-	if len(read) > 0 || reports > 0 {
-		return
+}
+
+// pytestLines reads messages and places outside sections: of output whose beginning is cut
+// off, and of --tb=line. The first section ends them.
+func (s *scan) pytestLines() {
+	var says []string
+	var at proposal.Diagnostic
+	flush := func(ending string) {
+		f := at
+		switch {
+		case len(says) > 0:
+			f.Message = pythonMessage(says)
+		case ending != "":
+			f.Message = ending
+		}
+		if f.Message != "" && f.File != "" {
+			f.Tool = "pytest"
+			s.add(rankTool, f)
+		}
+		says, at = nil, proposal.Diagnostic{}
 	}
-	for _, line := range s.lines {
+	for i, line := range s.lines {
+		if m := match(pytestSays, "E  ", line); m != nil {
+			says = append(says, m[1])
+			continue
+		}
+		if len(says) > 0 && at.File != "" && i > 0 {
+			flush("") // --tb=short: the place is above
+		}
+		if m := match(pytestHead, "___", line); m != nil {
+			return
+		}
 		if m := match(pytestLine, ".py:", line); m != nil {
 			f := proposal.Diagnostic{Tool: "pytest", Message: m[3]}
 			if s.at(&f, place{name: m[1], row: number(m[2])}) {
 				s.add(rankTool, f)
 			}
+			continue
+		}
+		m := match(pytestAt, ".py:", line)
+		if m == nil {
+			continue
+		}
+		known := s.at(&at, place{name: m[1], row: number(m[2])})
+		switch {
+		case strings.HasPrefix(m[3], "in "):
+		case known && m[3] != "":
+			flush(m[3])
+		default:
+			says, at = nil, proposal.Diagnostic{}
 		}
 	}
+	flush("")
 }
 
 // pytestLineOf returns the place of a message that --tb=line prints.

@@ -19,7 +19,7 @@ var runners = []reader{
 	{name: "tap", marks: []string{"not ok", "Bail", "urther testing stopped"}, read: readTAP},
 	{name: "bats", marks: []string{" ✗ "}, read: readBatsPretty},
 	{name: "perl", marks: []string{"#   Failed "}, read: readPerl},
-	{name: "pytest", marks: []string{"short test summary info", "___ ", "=== "}, read: readPytest},
+	{name: "pytest", marks: []string{"short test summary info", "___ ", "=== ", "E   ", ".py:"}, read: readPytest},
 	{name: "unittest", marks: []string{"FAIL: ", "ERROR: "}, read: readUnittest},
 	{name: "maven", marks: []string{"<<< FAILURE!", "<<< ERROR!", "Failures:", "Errors:"}, read: readMaven},
 	{name: "gradle", marks: []string{" FAILED"}, read: readGradle},
@@ -31,7 +31,7 @@ var runners = []reader{
 	{name: "phpunit", marks: []string{"There was ", "There were ", " ✘ "}, read: readPHPUnit},
 	{name: "cargo", marks: []string{" stdout ----"}, read: readCargo},
 	{name: "nextest", marks: []string{"FAIL [", "TIMEOUT [", "SIGABRT ["}, read: readNextest},
-	{name: "go", marks: []string{"--- FAIL", "FAIL\t", "# ", "\tTest", `"Action":`, "panic: "}, read: readGo},
+	{name: "go", marks: []string{"--- FAIL", "=== ", "FAIL\t", "# ", "\tTest", `"Action":`, "panic: "}, read: readGo},
 	{name: "ctest", marks: []string{"The following tests FAILED:"}, read: readCTest},
 }
 

@@ -13,6 +13,7 @@ var (
 	rustTest     = pattern.New(`^---- (.{1,600}) stdout ----$`)
 	rustPanic    = pattern.New(`^\s{0,8}thread '(.{0,300})' (?:\(\d{1,10}\) )?panicked at (.{1,400}?):(\d{1,7}):(\d{1,5}):$`)
 	rustPanicOld = pattern.New(`^\s{0,8}thread '(.{0,300})' panicked at '(.{0,900})', (.{1,400}?):(\d{1,7}):(\d{1,5})$`)
+	docTest      = pattern.New(`^(\S{1,300}) - .{0,300}\(line (\d{1,7})\)`)
 	rustListed   = pattern.New(`^    (\S.{0,600})$`)
 	nextestFail  = pattern.New(`^\s{0,20}(?:FAIL|TIMEOUT|SIGABRT|SIGSEGV) \[\s{0,10}[\d.]{1,12}s\] (?:\(\s{0,5}\d+/\d+\) )?(\S{1,200})(?: (\S.{0,600}))?$`)
 )
@@ -23,7 +24,7 @@ func readCargo(s *scan) {
 	var listed []string
 	if start := s.last(func(t string) bool { return t == "failures:" }); start >= 0 {
 		for _, line := range s.lines[start+1:] {
-			if m := rustListed.FindStringSubmatch(line); m != nil {
+			if m := rustListed.FindStringSubmatch(line); m != nil && len(listed) < 1000 {
 				listed = append(listed, m[1])
 			} else if line != "" {
 				break
@@ -48,6 +49,10 @@ func readCargo(s *scan) {
 		})
 		f := proposal.Diagnostic{Tool: "cargo test", Test: m[1]}
 		s.rustBlock(&f, s.lines[i+1:end])
+		if at := match(docTest, " (line ", m[1]); at != nil { // the panic is in generated code
+			s.at(&f, place{name: at[1], row: number(at[2])})
+			f.Frames = nil
+		}
 		s.add(rankTest, f)
 		i = end - 1
 	}

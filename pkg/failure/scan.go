@@ -30,6 +30,7 @@ type scan struct {
 	Options
 	lines []string
 	found []report
+	work  int // lines that until may still visit, over all readers
 }
 
 // A reader recognizes the output of one family of tools. It is used if the piece contains
@@ -48,6 +49,7 @@ func readAll(pieces [][]byte, o Options) []report {
 	for _, piece := range pieces {
 		s.lines = append(append(s.lines, splitLines(piece)...), "", "")
 	}
+	s.work = 100*len(s.lines) + 10000
 	whole := strings.Join(s.lines, "\n")
 	for _, r := range readers {
 		if slices.ContainsFunc(r.marks, func(mark string) bool { return strings.Contains(whole, mark) }) {
@@ -76,7 +78,23 @@ func settle(all []report, succeeded bool) []report {
 			named[lastName(r.Test)] = true
 		}
 	}
+	type line struct {
+		file string
+		n    int
+	}
+	best := map[line]int{} // rank of the first report of each line
+	hasError := false
 	for _, r := range all {
+		hasError = hasError || r.Level == Error && r.rank < rankLine
+		if _, known := best[line{r.File, r.Line}]; !known {
+			best[line{r.File, r.Line}] = r.rank
+		}
+	}
+	for _, r := range all {
+		first := best[line{r.File, r.Line}]
+		if r.rank == rankLine && (hasError || first < rankLine) || r.rank > rankRunner && first <= rankRunner && r.File != "" {
+			continue // another reader knows more of it
+		}
 		k := key{r.Tool, r.Suite, r.Test, r.Message, r.File, r.Line}
 		if r.rank > rankTest {
 			k.tool, k.suite = "", ""
@@ -161,6 +179,9 @@ func (s *scan) at(f *proposal.Diagnostic, p place) bool {
 func (s *scan) until(i, max int, stop func(trimmed, line string) bool) int {
 	end := min(len(s.lines), i+max)
 	for ; i < end; i++ {
+		if s.work--; s.work < 0 {
+			return i
+		}
 		if stop(strings.TrimSpace(s.lines[i]), s.lines[i]) {
 			return i
 		}
@@ -198,7 +219,7 @@ func (s *scan) name(name string) string {
 // inner reads lines that are a part of the output, with the readers of tools and
 // exceptions, and returns the first report of the best rank.
 func (s *scan) inner(lines []string) (proposal.Diagnostic, bool) {
-	part := &scan{Options: s.Options, lines: lines}
+	part := &scan{Options: s.Options, lines: lines, work: min(s.work, 20*len(lines)+1000)}
 	for _, r := range nested {
 		r.read(part)
 	}

@@ -229,6 +229,12 @@ func (s *scan) tapYAML(f proposal.Diagnostic, lines []string, r tapLine) {
 			message, body = "", blocks["message"]
 		}
 	}
+	for _, line := range blocks["details"] { // AVA
+		if m := match(tapKey, "message:", line); m != nil && m[2] == "message" && message != "" {
+			message += ": " + strings.TrimSuffix(strings.TrimSpace(m[3]), ",")
+			break
+		}
+	}
 	f.Message = message
 	if message != "" {
 		body = nil

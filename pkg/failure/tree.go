@@ -136,9 +136,19 @@ func (t *Tree) inPackage(name, importPath string) string {
 		return ""
 	}
 	if best == "" && len(t.bases[name]) == 0 && t.open && shownName.MatchString(name) {
-		return name
+		return path.Join(packageDir(importPath), name)
 	}
 	return best
+}
+
+// packageDir returns the directory of a package whose path begins with that of a repository,
+// as github.com/owner/name does, or "".
+func packageDir(importPath string) string {
+	parts := strings.Split(importPath, "/")
+	if len(parts) > 3 && (parts[0] == "github.com" || parts[0] == "gitlab.com" || parts[0] == "bitbucket.org") && fs.ValidPath(importPath) {
+		return path.Join(parts[3:]...)
+	}
+	return ""
 }
 
 // withSuffix returns the only known file whose path ends in suffix, or "".

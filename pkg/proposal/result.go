@@ -168,14 +168,17 @@ type Result struct {
 	Detail   string `json:"detail,omitempty"` // what failed, for SandboxFailed and NotRun
 	// Killed is who ended the command, if it was not the command itself, a signal or its own
 	// limit: a Killed constant.
-	Killed  string   `json:"killed,omitempty"`
-	WallMS  int64    `json:"wall_ms"`
-	CPUMS   int64    `json:"cpu_ms"`            // of the whole sandbox while the command ran
-	PeakMem Bytes    `json:"peak_memory_bytes"` // of the whole sandbox while the command ran
-	Stdout  Stream   `json:"stdout"`
-	Stderr  Stream   `json:"stderr"`
-	Outputs []Output `json:"outputs"`
-	Changes Changes  `json:"changes"`
+	Killed  string `json:"killed,omitempty"`
+	WallMS  int64  `json:"wall_ms"`
+	CPUMS   int64  `json:"cpu_ms"`            // of the whole sandbox while the command ran
+	PeakMem Bytes  `json:"peak_memory_bytes"` // of the whole sandbox while the command ran
+	Stdout  Stream `json:"stdout"`
+	Stderr  Stream `json:"stderr"`
+	// Failures are what the output reports as the cause, if the command failed: see package
+	// failure. They are computed when a document is written, and ignored when it is read.
+	Failures Diagnostics `json:"failures,omitempty"`
+	Outputs  []Output    `json:"outputs"`
+	Changes  Changes     `json:"changes"`
 	// NewSandbox reports that the sandbox was started for this command and contains
 	// nothing of earlier ones: for the first command, a fresh one, or one after a
 	// sandbox that had to be killed.

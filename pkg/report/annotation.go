@@ -3,11 +3,11 @@
 package report
 
 import (
-	"bytes"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/failure"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -29,9 +29,8 @@ type Annotation struct {
 const MaxAnnotations = 50
 
 const (
-	maxMessage = 4096      // units: the runner cuts longer ones
-	maxFound   = 5000      // annotations found, of which the worst are chosen
-	maxScanned = 512 << 10 // bytes of one piece of output that are scanned
+	maxMessage = 4096 // units: the runner cuts longer ones
+	maxFound   = 5000 // annotations found, of which the worst are chosen
 )
 
 // Annotations finds what tools report about lines of files in the kept output of
@@ -42,14 +41,17 @@ const (
 // A command's output may lie. At worst, it can forge a text about a line of a file that
 // the pull request changes, with no higher level than a warning if the command succeeded.
 func Annotations(r proposal.Report, files []string) (list []Annotation, more int) {
-	found := &finds{tree: newTree(files), seen: map[Annotation]bool{}}
+	found := &finds{seen: map[Annotation]bool{}}
+	tree := failure.NewTree(files, false)
 	for _, rec := range r.Records {
 		if rec.Result == nil || r.Withheld != nil || isBlameless(rec) {
 			continue
 		}
-		for _, s := range []proposal.Stream{rec.Result.Stdout, rec.Result.Stderr} {
-			for _, piece := range pieces(s) {
-				scan(found, rec, path.Join(r.Run.Cwd, rec.Proposal.Cwd), piece)
+		o := failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree, Succeeded: rec.Result.Succeeded()}
+		for _, d := range failure.Diagnostics(rec.Result, o) {
+			if tree.Has(d.File) {
+				found.add(Annotation{Path: d.File, Line: max(1, d.Line), Col: d.Column, Level: d.Level,
+					Title: d.Tool + " · " + rec.Proposal.ID, Message: failure.Words(d)})
 			}
 		}
 	}
@@ -67,18 +69,8 @@ func isBlameless(r proposal.Record) bool {
 
 var levelWords = []string{"failure", "warning", "notice"}
 
-// pieces returns the contiguous parts of a stream.
-func pieces(s proposal.Stream) [][]byte {
-	if !s.Truncated {
-		return [][]byte{slices.Concat(s.Head, s.Tail)}
-	}
-	_, tail, _ := bytes.Cut(s.Tail, []byte("\n")) // its first line may be incomplete
-	return [][]byte{s.Head, tail}
-}
-
 // finds collects annotations without duplicates.
 type finds struct {
-	tree *tree
 	list []Annotation
 	seen map[Annotation]bool
 	lost int
@@ -98,19 +90,4 @@ func (f *finds) add(a Annotation) {
 	}
 	f.seen[key] = true
 	f.list = append(f.list, a)
-}
-
-// scan reads one piece of the output of a command that ran in cwd, line by line.
-func scan(found *finds, rec proposal.Record, cwd string, piece []byte) {
-	s := &scanner{found: found, cwd: cwd, id: rec.Proposal.ID, succeeded: rec.Result.Succeeded(), verdicts: map[string]string{}}
-	piece = colours.ReplaceAll(piece[:min(len(piece), maxScanned)], nil)
-	for len(piece) > 0 {
-		n := bytes.IndexAny(piece, "\r\n")
-		if n < 0 {
-			n = len(piece)
-		}
-		s.line(string(piece[:min(n, maxLine)]))
-		piece = piece[min(n+1, len(piece)):]
-	}
-	s.finish()
 }

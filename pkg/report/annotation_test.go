@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/pkg/failure"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -27,8 +28,8 @@ var outputs = []struct{ name, out, want string }{
 FAIL
 FAIL	example.org/demo/stats	0.003s
 FAIL
-`, `stats/stats_test.go:7:0 failure go test: trying four
-stats/stats_test.go:9:0 failure go test: Median([1 2 3 4]) = 3, want 2.5`},
+`, `stats/stats_test.go:9:0 failure go test: TestMedian/even: Median([1 2 3 4]) = 3, want 2.5
+stats/stats_test.go:7:0 notice go test: TestMedian/even: trying four`},
 	{"go test -v", `=== RUN   TestMedian
 === RUN   TestMedian/even
     stats_test.go:9: Median([1 2 3 4]) = 3, want 2.5
@@ -39,11 +40,11 @@ stats/stats_test.go:9:0 failure go test: Median([1 2 3 4]) = 3, want 2.5`},
 --- PASS: TestFine (0.00s)
 FAIL
 FAIL	example.org/demo/stats	0.118s
-`, "stats/stats_test.go:9:0 failure go test: Median([1 2 3 4]) = 3, want 2.5"},
+`, "stats/stats_test.go:9:0 failure go test: TestMedian/even: Median([1 2 3 4]) = 3, want 2.5"},
 	{"go test of another package", "--- FAIL: TestX (0.00s)\n    stats_test.go:9: no\nFAIL\nFAIL\texample.org/demo/other\t0.003s\n", ""},
-	{"go test cut off", "=== RUN   TestX\n    stats_test.go:9: perhaps\n", "stats/stats_test.go:9:0 warning go test: perhaps"},
+	{"go test cut off", "=== RUN   TestX\n    stats_test.go:9: perhaps\n", "stats/stats_test.go:9:0 warning go test: TestX: perhaps"},
 	{"go test with one name twice", "--- FAIL: TestX (0.00s)\n    twin_test.go:3: which\n", ""},
-	{"go test with the package of one", "--- FAIL: TestX (0.00s)\n    twin_test.go:3: this\nFAIL\texample.org/demo/a/b\t0.003s\n", "a/b/twin_test.go:3:0 failure go test: this"},
+	{"go test with the package of one", "--- FAIL: TestX (0.00s)\n    twin_test.go:3: this\nFAIL\texample.org/demo/a/b\t0.003s\n", "a/b/twin_test.go:3:0 failure go test: TestX: this"},
 	{"go panic", `--- FAIL: TestNone (0.00s)
 panic: runtime error: index out of range [0] with length 0 [recovered, repanicked]
 
@@ -57,7 +58,7 @@ example.org/demo/stats.Median(...)
 example.org/demo/stats.TestNone(0x22c62769e6c8?)
 	/workspace/stats/stats_test.go:16 +0xa
 FAIL	example.org/demo/stats	0.021s
-`, "stats/stats.go:4:0 failure go panic: panic: runtime error: index out of range [0] with length 0"},
+`, "stats/stats.go:4:0 failure go panic: TestNone: panic: runtime error: index out of range [0] with length 0"},
 	{"gcc", `a.c: In function ‘main’:
 a.c:2:34: warning: format ‘%s’ expects argument of type ‘char *’, but argument 2 has type ‘int’ [-Wformat=]
     2 | int main(void) { int x; printf("%s\n", 5); retrun 0; }
@@ -83,8 +84,8 @@ E       ValueError: bad row
 
 tests/test_csv.py:4: ValueError
 FAILED tests/test_csv.py::test_eq - assert [1, 2] == [1, 3]
-`, `tests/test_csv.py:7:0 failure pytest: assert [1, 2] == [1, 3]
-tests/test_csv.py:4:0 failure pytest: ValueError: bad row`},
+`, `tests/test_csv.py:4:0 failure pytest: test_err: ValueError: bad row
+tests/test_csv.py:7:0 warning pytest: assert [1, 2] == [1, 3]`},
 	{"pytest --tb=short", `tests/test_csv.py:7: in test_eq
     assert [1, 2] == [1, 3]
 E   assert [1, 2] == [1, 3]
@@ -125,14 +126,14 @@ src/a.js:9:1 failure eslint: Parsing error.`},
 	{"flake8", "./app.py:4:1: E302 expected 2 blank lines, found 1\n", "app.py:4:1 failure python: E302 expected 2 blank lines, found 1"},
 	{"mypy", "app.py:3: error: Incompatible return value type (got \"str\", expected \"int\")  [return-value]\n", `app.py:3:0 failure mypy: Incompatible return value type (got "str", expected "int")  [return-value]`},
 	{"rustc", "error[E0308]: mismatched types\n --> lib.rs:1:37\n  |\n\nwarning: unused variable: `x`\n  --> lib.rs:12:9\n", "lib.rs:1:37 failure rustc: mismatched types\nlib.rs:12:9 warning rustc: unused variable: `x`"},
-	{"rust test", "---- t stdout ----\n\nthread 't' (22416) panicked at lib.rs:2:18:\nassertion `left == right` failed\n  left: 1\n", "lib.rs:2:18 failure rust: assertion `left == right` failed"},
+	{"rust test", "---- t stdout ----\n\nthread 't' (22416) panicked at lib.rs:2:18:\nassertion `left == right` failed\n  left: 1\n", "lib.rs:2:18 failure cargo test: t: assertion `left == right` failed (got 1)"},
 	{"shellcheck -f gcc", "x.sh:2:6: note: Double quote to prevent globbing and word splitting. [SC2086]\n", "x.sh:2:6 notice shellcheck: Double quote to prevent globbing and word splitting. [SC2086]"},
 	{"carriage returns", "50%\rx.sh:2:6: error: no\r\n", "x.sh:2:6 failure compiler: no"},
 	{"prose with a place", "see bad.go:5 and app.py:3 for more\n", ""},
 	{"not of the pull request", "other.go:5:1: undefined: y\n/etc/passwd:1:1: error: x\n../bad.go:1:1: x\n/workspace/../bad.go:1:1: x\nsrc/../../bad.go:1:1: x\n", ""},
 	{"said twice", "bad.go:5:48: undefined: y\nbad.go:5:48: undefined: y\n", "bad.go:5:48 failure go: undefined: y"},
 	{"no line", "bad.go:0:1: x\nbad.go:99999999:1: x\n", ""},
-	{"workflow command", "bad.go:5:1: ::error file=x::\x1b[2J forged\u202e\n", "bad.go:5:1 failure go: : :error file=x::⟨ESC⟩[2J forged⟨U+202E⟩"},
+	{"workflow command", "bad.go:5:1: ::error file=x::\x1b[2J forged\u202e\n", "bad.go:5:1 failure go: : :error file=x:: forged⟨U+202E⟩"},
 }
 
 var prFiles = []string{
@@ -248,7 +249,7 @@ func FuzzAnnotations(f *testing.F) {
 		rec.Proposal.Cwd = cwd
 		list, _ := Annotations(finish(proposal.Report{Records: []proposal.Record{rec}}), prFiles)
 		for _, a := range list {
-			if newTree(prFiles).resolve("", a.Path) != a.Path || a.Line < 1 || a.EndLine < a.Line || a.Col < 0 {
+			if failure.NewTree(prFiles, false).Resolve("", a.Path) != a.Path || a.Line < 1 || a.EndLine < a.Line || a.Col < 0 {
 				t.Errorf("annotation of %q line %d", a.Path, a.Line)
 			}
 			if !utf8.ValidString(a.Message) || strings.ContainsAny(a.Message+a.Title, "\n\r\x00\x1b") || text.Units(a.Message) > maxMessage {

@@ -18,7 +18,8 @@ import (
 // characters are written as \u escapes and no line is a workflow command, so the
 // document is safe to print. It decodes to exactly the same report, except that
 // bytes in text that are not UTF-8 become U+FFFD. Each stream that is complete and
-// valid UTF-8 also has its text as a string, which decoding ignores.
+// valid UTF-8 also has its text as a string, and each failed command what its output reports:
+// the tests that failed, with places. Decoding ignores both.
 func JSON(r proposal.Report) ([]byte, error) {
 	if r.Schema == "" {
 		r.Schema = proposal.ReportSchema
@@ -29,12 +30,34 @@ func JSON(r proposal.Report) ([]byte, error) {
 	if r.Records == nil {
 		r.Records = []proposal.Record{}
 	}
-	r.Records = withText(r.Records)
+	r.Records = withText(withFailures(r))
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("cannot write report: %w", err)
 	}
 	return append(text.EscapeJSON(data), '\n'), nil
+}
+
+// maxListed is the maximum number of failures of one command in a document.
+const maxListed = 20
+
+// withFailures returns the records of r, each failed command with what its output reports.
+func withFailures(r proposal.Report) []proposal.Record {
+	records := slices.Clone(r.Records)
+	for i, rec := range records {
+		result := shownResult(r, rec)
+		if result == nil {
+			continue
+		}
+		changed := *result
+		changed.Failures = nil
+		if isRed(rec) {
+			list := failuresOf(r, rec, nil)
+			changed.Failures = list[:min(len(list), maxListed)]
+		}
+		records[i].Result = &changed
+	}
+	return records
 }
 
 // The bounds of output that a document has a second time, as text: it must not become too

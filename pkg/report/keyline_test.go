@@ -22,19 +22,19 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Above the fold is the assertion that failed, of whichever tool, or else the line that looks
-// most like the cause.
+// Above the fold is the assertion that failed, of whichever tool, or else the last
+// line that says something.
 func TestMatters(t *testing.T) {
 	for _, tt := range []struct{ name, cmd, stdout, stderr, want string }{
-		{"go test", "go test ./stats", failingTest, "", "<code>stats_test.go:31</code>: <code>Median([1 2 3 4]) = 2, want 2.5</code>"},
+		{"go test", "go test ./stats", failingTest, "", "<code>stats_test.go:31</code>: <code>TestMedian/even: Median([1 2 3 4]) = 2, want 2.5</code>"},
 		{"pytest", "pytest -q", "E       assert 1 == 2\n\ntests/test_a.py:4: AssertionError\n1 failed in 0.1s\n", "", "<code>tests/test_a.py:4</code>: <code>assert 1 == 2</code>"},
 		{"pytest in a directory", "pytest -q", "tests/test_a.py:4: AssertionError\n", "", "<code>tests/test_a.py:4</code>: <code>AssertionError</code>"},
 		{"tsc", "npx tsc", "src/a.ts(3,7): error TS2322: Type 'string' is not assignable to type 'number'.\n", "", "<code>src/a.ts:3</code>: <code>TS2322: Type &#39;string&#39; is not assignable to type &#39;number&#39;.</code>"},
 		{"rust", "cargo test", "thread 'tests::adds' panicked at src/lib.rs:9:9:\nassertion `left == right` failed\n", "", "<code>src/lib.rs:9</code>: <code>assertion `left == right` failed</code>"},
 		{"mocha", "npm test", "  1) adds\n\n  AssertionError [ERR_ASSERTION]: 1 == 2\n      at Context.<anonymous> (test/a.js:5:12)\n", "npm error code 1\n", "<code>AssertionError [ERR_ASSERTION]: 1 == 2</code>"},
-		{"node's runner", "node --test", "not ok 1 - adds\n  error: 'Expected values to be strictly equal'\n# fail 1\n", "", "<code>error: &#39;Expected values to be strictly equal&#39;</code>"},
-		{"jest", "npx jest", "", "FAIL ./a.test.js\n  ● adds\n\n    expect(received).toBe(expected)\n\n    Expected: 3\n", "<code>expect(received).toBe(expected)</code>"},
-		{"make", "make", "cc -c a.c\n", "make: *** No rule to make target 'x'.  Stop.\n", "<code>cc -c a.c</code>"},
+		{"node's runner", "node --test", "not ok 1 - adds\n  error: 'Expected values to be strictly equal'\n# fail 1\n", "", "<code>adds: error: &#39;Expected values to be strictly equal&#39;</code>"},
+		{"jest", "npx jest", "", "FAIL ./a.test.js\n  ● adds\n\n    expect(received).toBe(expected)\n\n    Expected: 3\n", "<code>a.test.js</code>: <code>adds: expect(received).toBe(expected) (expected 3)</code>"},
+		{"make", "make", "cc -c a.c\n", "make: *** No rule to make target 'x'.  Stop.\n", "<code>No rule to make target &#39;x&#39;.</code>"},
 		{"only a last line", "true", "one\ntwo\n", "", "<code>two</code>"},
 		{"more than fit", "go vet ./...", "a.go:1:1: one\nb.go:2:1: two\nc.go:3:1: three\nd.go:4:1: four\n", "", "<code>c.go:3</code>: <code>three</code> and 1 more"},
 	} {

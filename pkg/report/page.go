@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/config"
+	"github.com/fumehood/fumehood/pkg/failure"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -45,7 +46,7 @@ type Page struct {
 
 	untitled bool // see Section
 	trusted  bool // see withCauses
-	tree     *tree
+	tree     *failure.Tree
 }
 
 // A Part is one plan's run.
@@ -145,7 +146,7 @@ func (p Page) limit() int {
 func (p Page) within(limit int) string {
 	p = p.withCauses()
 	p.Parts = quoteForeign(p.Parts)
-	p.tree = openTree(p.Files)
+	p.tree = failure.NewTree(p.Files, true)
 	items := p.items(limit)
 	for i, l := range levels {
 		d := p.compose(items, l)
@@ -178,8 +179,8 @@ type item struct {
 	index   int  // in its part
 	layered bool // sandboxes that started later than the record before began with a layer
 	outputs []*output
-	found   []Annotation // what its output reports, if it failed, the worst
-	last    string       // if nothing was found: the line that looks most like a cause
+	found   []proposal.Diagnostic // what its output reports as the cause, if it failed
+	last    string                // if nothing was found: the last line of its output
 }
 
 // items lists all records of all parts, in order.

@@ -200,7 +200,7 @@ func (p Page) foreign() bool {
 // failures returns what stopped the parts that did not finish, each reason once.
 func (p Page) failures(l level) []string {
 	var lines []string
-	for _, f := range p.gather(func(part Part) []string { return failure(part.Report, l) }) {
+	for _, f := range p.gather(func(part Part) []string { return stopReason(part.Report, l) }) {
 		mark, words, _ := strings.Cut(f.text, " ")
 		lines = append(lines, mark+" "+p.names(f.parts)+words)
 		if len(lines) == l.list {
@@ -210,7 +210,7 @@ func (p Page) failures(l level) []string {
 	return lines
 }
 
-func failure(r proposal.Report, l level) []string {
+func stopReason(r proposal.Report, l level) []string {
 	e := r.Error
 	fix := ""
 	if e != nil && e.Hint != "" {
