@@ -69,7 +69,7 @@ func (c *invocation) showReport(s *reportFlags, name string) int {
 		return c.Stop(err)
 	}
 	if s.files == (report.Files{}) {
-		return c.Exit(exitOK, c.Print([]byte(report.View{Color: terminal.Colors(c.Stdout)}.Render(r)), nil))
+		return c.Exit(exitOK, c.Print([]byte(report.View{Color: terminal.Colors(c.Stdout), Width: terminal.Columns(c.Stdout)}.Render(r)), nil))
 	}
 	forms, code := report.Forms{Comment: shown.Config.Comment}, exitOK
 	if s.source != "" {

@@ -142,7 +142,7 @@ func (c *invocation) publish(s *runFlags, r proposal.Report) error {
 	case s.format.Is(cli.Markdown):
 		return c.Print([]byte(report.Comment(r, s.shown)), nil) // no byte more: it may be as long as a comment can be
 	}
-	view := report.View{Color: terminal.Colors(c.Stdout), Listed: terminal.Is(c.Stdout) && terminal.Is(c.Stderr), File: s.report}
+	view := report.View{Color: terminal.Colors(c.Stdout), Width: terminal.Columns(c.Stdout), Listed: terminal.Is(c.Stdout) && terminal.Is(c.Stderr), File: s.report}
 	return c.Print([]byte(view.Render(r)), nil)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/failure"
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -107,6 +108,34 @@ func (p Page) shownFailures(it item, l level) []string {
 	return lines
 }
 
+// plainFailures is shownFailures for a terminal.
+func plainFailures(r proposal.Report, rec proposal.Record) []string {
+	list, last := Page{}.failing(r, rec)
+	if last != "" {
+		return []string{text.Inline(last, 300)}
+	}
+	var lines []string
+	for _, d := range list[:min(len(list), maxMatters)] {
+		line := text.Inline(failure.Words(d), 300)
+		if d.File != "" {
+			line = text.Inline(placeWords(d.File, d.Line), 300) + ": " + line
+		}
+		lines = append(lines, line)
+	}
+	if more := len(list) - len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	return lines
+}
+
+// placeWords returns a place as a text.
+func placeWords(file string, row int) string {
+	if row == 0 {
+		return file
+	}
+	return file + ":" + strconv.Itoa(row)
+}
+
 // testFrame returns the line of the test, if that is in another file than the failure: the
 // outermost line of the stack.
 func testFrame(d proposal.Diagnostic) (f proposal.Frame, ok bool) {
@@ -123,11 +152,10 @@ var linkedPath = pattern.New(`^[A-Za-z0-9_@+ ./~()\[\]{}=,-]{1,300}$`)
 // lineLink returns a place: a link to the line of the commit, if the file is one of p.Files,
 // or else a text.
 func (p Page) lineLink(file string, row int, l level) string {
-	place, anchor := file, ""
+	place, anchor := code(placeWords(file, row), l.short+60), ""
 	if row > 0 {
-		place, anchor = file+":"+strconv.Itoa(row), "#L"+strconv.Itoa(row)
+		anchor = "#L" + strconv.Itoa(row)
 	}
-	place = code(place, l.short+60)
 	own := runURL.FindStringSubmatch(p.RunURL)
 	if own == nil || !strings.EqualFold(own[2], p.Repository) || !fullSHA.MatchString(p.Head) || !p.tree.Has(file) || !linkedPath.MatchString(file) {
 		return place

@@ -16,6 +16,22 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
+// The links of rules: what fumehood's own rules are for, and how output is read.
+const (
+	docsRules  = "https://github.com/fumehood/fumehood/blob/main/docs/POLICY.md"
+	docsOutput = "https://github.com/fumehood/fumehood/blob/main/docs/LIMITS.md"
+)
+
+// describeRule returns a rule with its title, help and link.
+func describeRule(id string) sarifRule {
+	if id == ruleFailed {
+		return sarifRule{ID: id, Short: sarifText{"A command failed, and its output names this line"}, Link: docsOutput,
+			Help: sarifText{"The message is what the tool printed: a test's name and message, or a compiler's or linter's report. The command and its full output are in the report of the run."}}
+	}
+	return sarifRule{ID: id, Short: sarifText{"Policy: " + id}, Link: docsRules,
+		Help: sarifText{"The rule " + id + " of the policy refused a command, or reports what it did. The message says why, and what is allowed instead where something is."}}
+}
+
 // ruleFailed is the rule of the lines that a failed command names.
 const ruleFailed = "command.failed"
 
@@ -45,6 +61,8 @@ type sarifDriver struct {
 type sarifRule struct {
 	ID         string           `json:"id"`
 	Short      sarifText        `json:"shortDescription"`
+	Help       sarifText        `json:"help"`
+	Link       string           `json:"helpUri"`
 	Properties *sarifProperties `json:"properties,omitempty"`
 }
 
@@ -148,7 +166,7 @@ func (run *sarifRun) add(rule, level, message, file string, at sarifRegion) {
 	}
 	rule, message = text.Inline(rule, 100), text.Inline(message, 1000)
 	if rules := &run.Tool.Driver.Rules; !slices.ContainsFunc(*rules, func(r sarifRule) bool { return r.ID == rule }) {
-		*rules = append(*rules, sarifRule{ID: rule, Short: sarifText{rule}})
+		*rules = append(*rules, describeRule(rule))
 	}
 	result := sarifResult{Rule: rule, Level: level, Message: sarifText{message},
 		Prints: map[string]string{"fumehood/v1": fmt.Sprintf("%x", sha256.Sum256([]byte(rule+"\x00"+file+"\x00"+message)))}}

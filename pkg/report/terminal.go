@@ -4,6 +4,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/internal/text"
@@ -12,7 +13,7 @@ import (
 
 // Text returns r as plain lines for a terminal: a line with counts, what stopped
 // the run, and one line per proposal with the first reason of a refusal. It
-// contains no colors and no output of the commands.
+// contains no colors, and of the output of the commands only the lines that say why they failed.
 func Text(r proposal.Report) string {
 	var b strings.Builder
 	r.Records = trustedCauses(r, false)
@@ -28,7 +29,7 @@ func Text(r proposal.Report) string {
 	}
 	for _, rec := range r.Records {
 		fmt.Fprintf(&b, "%-20s %-10s %s\n", plainOutcome(rec), text.Inline(rec.Proposal.ID, 40), text.Inline(shortCommand(rec), 80))
-		for _, line := range append(plainReason(rec), basePlain(r, rec)...) {
+		for _, line := range slices.Concat(plainReason(rec), basePlain(r, rec), plainFailures(r, rec)) {
 			fmt.Fprintf(&b, "  %s\n", line)
 		}
 	}

@@ -16,6 +16,7 @@ type View struct {
 	Color  bool
 	Listed bool   // the list of commands is already on the screen
 	File   string // the report's file, or ""
+	Width  int    // columns of the terminal; 0 for no limit
 }
 
 // Units of output that a View shows per stream.
@@ -24,9 +25,14 @@ const (
 	viewSucceeded = 1200
 )
 
-// Render returns r for a terminal: one line per command; the output of what failed; denials,
-// each with its reason, what is allowed instead and the rule; other output; hosts; what to know;
-// and a last line with totals and where the report and the log are.
+// minWidth is the smallest width of a terminal that rows are fitted into.
+const minWidth = 40
+
+// Render returns r for a terminal: one line per command; then what there is to say about each,
+// the most important last: what could not run; denials, each with its reason, what is allowed
+// instead and the rule; and what failed, with the lines that matter and its output. Output of a
+// success is shown only if it is the only command. Hosts, what to know, and a line with totals
+// and where the report and the log are follow.
 //
 // Text from elsewhere contains no escape sequence, hidden character or workflow command, and
 // each line of output is marked, so that it cannot look like a line of fumehood's own.
@@ -35,7 +41,7 @@ func (v View) Render(r proposal.Report) string {
 	if !v.Listed {
 		b.list(r.Records)
 	}
-	for _, kinds := range [][]kind{{failed, broken}, {denied, asked}, {unable, before}, {notRun}, {succeeded}} {
+	for _, kinds := range [][]kind{{succeeded}, {notRun}, {unable, before}, {denied, asked}, {failed, broken}} {
 		for _, rec := range r.Records {
 			if slices.Contains(kinds, kindOf(rec)) {
 				b.details(r, rec)
@@ -65,7 +71,7 @@ const (
 
 // paint colors s, which must be safe for a terminal.
 func (b *screen) paint(color, s string) string {
-	if !b.Color || s == "" {
+	if !b.Color || s == "" || color == "" {
 		return s
 	}
 	return "\x1b[" + color + "m" + s + "\x1b[0m"
@@ -94,28 +100,56 @@ func (b *screen) list(records []proposal.Record) {
 		words = max(words, len([]rune(plainOutcome(r))))
 	}
 	for _, r := range records {
-		fmt.Fprintf(b, "%s %-*s  %-*s  %s\n", b.mark(r), ids, text.Inline(r.Proposal.ID, 24), words, plainOutcome(r), b.paint(dim, text.Inline(shortCommand(r), 80)))
+		row := fmt.Sprintf("%-*s  %-*s", ids, text.Inline(r.Proposal.ID, 24), words, plainOutcome(r))
+		command := text.Inline(shortCommand(r), 80)
+		if b.Width == 0 || 3+text.Units(row)+2+text.Units(command) <= b.Width {
+			fmt.Fprintf(b, "%s %s  %s\n", b.mark(r), row, b.paint(dim, command))
+			continue
+		}
+		fmt.Fprintf(b, "%s %s\n", b.mark(r), strings.TrimRight(row, " "))
+		b.wrapped("     ", dim, command)
 	}
+}
+
+// wrapped writes a text in lines that begin with indent. Only a word that is longer than a
+// line is broken.
+func (b *screen) wrapped(indent, color, s string) {
+	if b.Width == 0 {
+		fmt.Fprintf(b, "%s%s\n", indent, b.paint(color, s))
+		return
+	}
+	room := max(b.Width, minWidth) - text.Units(indent)
+	line := ""
+	for _, word := range strings.Split(s, " ") {
+		if line != "" && text.Units(line)+1+text.Units(word) > room {
+			fmt.Fprintf(b, "%s%s\n", indent, b.paint(color, line))
+			line = word
+			continue
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	fmt.Fprintf(b, "%s%s\n", indent, b.paint(color, line))
 }
 
 // details writes a block about one command, if there is more to say than its line does.
 func (b *screen) details(r proposal.Report, rec proposal.Record) {
 	body := &screen{View: b.View}
-	for _, line := range plainReason(rec) {
-		fmt.Fprintf(body, "  %s\n", line)
+	for _, line := range append(plainReason(rec), basePlain(r, rec)...) {
+		body.wrapped("  ", "", line)
 	}
-	for _, line := range basePlain(r, rec) {
-		fmt.Fprintf(body, "  %s\n", line)
+	for _, line := range plainFailures(r, rec) {
+		body.wrapped("  ", bold, line)
 	}
 	body.alternatives(rec)
-	if r.Withheld == nil {
+	if r.Withheld == nil && (kindOf(rec) != succeeded || len(r.Records) == 1) {
 		body.output(rec)
 	}
 	if body.Len() == 0 && kindOf(rec) == succeeded {
 		return
 	}
 	fmt.Fprintf(b, "\n%s %s  %s\n", b.mark(rec), b.paint(bold, text.Inline(rec.Proposal.ID, 40)), plainOutcome(rec))
-	fmt.Fprintf(b, "  %s\n%s", b.paint(dim, "$ "+text.Inline(shortCommand(rec), 200)), body.String())
+	b.wrapped("  ", dim, "$ "+text.Inline(shortCommand(rec), 200))
+	b.WriteString(body.String())
 }
 
 // alternatives writes what policy would allow instead of a refused command.

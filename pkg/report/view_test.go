@@ -5,10 +5,12 @@ package report
 import (
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/fumehood/fumehood/pkg/internal/golden"
+	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -59,5 +61,47 @@ func TestViewListed(t *testing.T) {
 	whole, rest := View{}.Render(r), View{Listed: true}.Render(r)
 	if !strings.HasPrefix(whole, "✓  unit  succeeded") || strings.HasPrefix(rest, "✓") {
 		t.Errorf("listed:\n%s\nnot listed:\n%s", rest, whole)
+	}
+}
+
+// Rows fit the width of the terminal, and no word that fits is broken.
+func TestViewWidth(t *testing.T) {
+	for _, width := range []int{60, 80} {
+		words := map[string]bool{}
+		for _, word := range strings.Fields(View{}.Render(mixed())) {
+			words[word] = true
+		}
+		for line := range strings.Lines(View{Width: width}.Render(mixed())) {
+			line = strings.TrimSuffix(line, "\n")
+			if strings.Contains(line, "│") || strings.Contains(line, " in 2m8s · ") {
+				continue // output is as it was printed, and the last line names files
+			}
+			if text.Units(line) > width && len(strings.Fields(line)) > 1 && !strings.Contains(line, "net.fetch") {
+				t.Errorf("%d columns: %q", width, line)
+			}
+			for _, word := range strings.Fields(line) {
+				if !words[word] {
+					t.Errorf("%d columns: the word %q is part of another", width, word)
+				}
+			}
+		}
+	}
+}
+
+// The number of values that are not shown is right for any number of them.
+func TestSeveralCounts(t *testing.T) {
+	for n := range 15 {
+		values := make([]string, n)
+		for i := range values {
+			values[i] = "x"
+		}
+		s := several(values, func(s string) string { return s })
+		shown, more := strings.Count(s, "x"), 0
+		if _, rest, ok := strings.Cut(s, "x, x, x, "); ok && strings.HasSuffix(rest, " more") {
+			more, _ = strconv.Atoi(strings.TrimSuffix(rest, " more"))
+		}
+		if shown+more != n {
+			t.Errorf("%d values: %q", n, s)
+		}
 	}
 }

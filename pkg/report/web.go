@@ -121,6 +121,8 @@ type webModel struct {
 	Script      template.JS  // ours
 	Mark, Title string
 	Commands    []webCommand
+	Worst       []webCommand // Commands, those that failed first
+	About       [][2]string  // what the run is of, at the top
 	Facts       [][2]string
 	Origins     []string
 	Toolchains  string
@@ -147,6 +149,7 @@ type webCommand struct {
 	Granted         []string
 	Requested       string
 	Notes           []string
+	Causes          []string // what the output of a failed command says
 	Outputs         []webOutput
 	Displays        []proposal.Display
 	Refused         []proposal.Event
@@ -189,9 +192,22 @@ func (w Web) model() webModel {
 		}
 		m.Commands = append(m.Commands, c)
 	}
+	m.Worst = slices.Clone(m.Commands)
+	slices.SortStableFunc(m.Worst, func(a, b webCommand) int { return kindOrder[kindOf(a.Record)] - kindOrder[kindOf(b.Record)] })
+	for _, fact := range m.Facts {
+		if slices.Contains(aboutFacts, fact[0]) {
+			m.About = append(m.About, fact)
+		}
+	}
 	m.Differences, m.Unshown = webDifferences(w.Report)
 	return m
 }
+
+// aboutFacts are the facts at the top of a page.
+var aboutFacts = []string{"repository", "pull request", "commit", "proposed by"}
+
+// kindOrder sorts commands, those that need attention first.
+var kindOrder = [...]int{failed: 0, broken: 0, denied: 1, asked: 2, unable: 3, before: 3, notRun: 4, succeeded: 5}
 
 // states are the classes of the outcomes.
 var states = [...]string{failed: "bad", broken: "bad", denied: "bad", asked: "warn", unable: "warn", before: "warn", notRun: "none", succeeded: "good"}
@@ -203,7 +219,7 @@ func webCommandOf(report proposal.Report, r proposal.Record, n int, room *int) w
 	c := webCommand{Record: r, N: n, State: states[k], Mark: mark, Outcome: plainOutcome(r), Language: info, Short: text.Inline(shortCommand(r), 120),
 		Text: whole(cmd), Open: k == failed || k == broken || k == denied || k == asked,
 		Reasons: r.Decision.Reasons, Requested: whole(beside(r.Proposal)), Notes: plainNotes(r), Observed: seen(r)}
-	c.Granted = granted(r.Decision.Grant)
+	c.Granted, c.Causes = granted(r.Decision.Grant), plainFailures(report, r)
 	if r.Result != nil {
 		c.Wall, c.Ran = r.Result.WallMS, r.Result.Status != proposal.NotRun && r.Result.Cached == nil
 		c.Outputs = webOutputs(shownResult(report, r), room)

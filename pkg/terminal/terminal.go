@@ -28,6 +28,22 @@ func Is(w io.Writer) bool {
 // Colors reports whether w is a terminal whose user wants colors.
 func Colors(w io.Writer) bool { return Is(w) && os.Getenv("NO_COLOR") == "" }
 
+// Columns returns the width of the terminal that w writes to; 0 if it is none.
+func Columns(w io.Writer) int {
+	if wrapper, ok := w.(interface{ Unwrap() io.Writer }); ok {
+		w = wrapper.Unwrap()
+	}
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
 // Line returns s as a part of one line: line breaks and tabs become spaces, and
 // everything else that has no ink is escaped.
 func Line(s string) string {
