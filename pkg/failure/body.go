@@ -213,6 +213,7 @@ func (o Options) fill(f *proposal.Diagnostic, lines []string) {
 var (
 	parenPlace   = pattern.New(`^(\w*Error: )?((?:file://)?/[^\s:]{1,400}): (.{1,900}) \((\d{1,7}):(\d{1,5})\)$`)
 	leadingPlace = pattern.New(`^(\w*Error: )?((?:/workspace/|\./)?[^\s:()]{1,300}\.\w{1,8}):(\d{1,7})(?::(\d{1,5}))?: (.{1,900})$`)
+	javaPlace    = pattern.New(`^((?:\w{1,60}\.){1,12}\w{1,100}) at ([\w$-]{1,100}\.(?:java|kt|scala|groovy)):(\d{1,7})$`)
 	namedFile    = pattern.New(`\((/workspace/[^\s()]{1,300})\)$`)
 )
 
@@ -233,6 +234,12 @@ func (o Options) placeInMessage(f *proposal.Diagnostic, messages []string) {
 			if frame, ok := o.resolve(place{name: m[2], row: number(m[3]), col: number(m[4])}); ok {
 				f.File, f.Line, f.Column = frame.File, frame.Line, frame.Column
 				f.Message = strings.Replace(f.Message, message, m[1]+m[5], 1)
+				return
+			}
+		}
+		if m := match(javaPlace, " at ", message); m != nil {
+			if frame, ok := o.resolve(place{name: m[2], row: number(m[3]), className: "?"}); ok {
+				f.File, f.Line, f.Message = frame.File, frame.Line, m[1]
 				return
 			}
 		}

@@ -50,6 +50,9 @@ func readCorpus(t *testing.T) (answers map[string][]answer, files map[string][]s
 		}
 		dir := filepath.Dir(list)
 		for _, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
+			if strings.HasPrefix(line, "#") {
+				continue
+			}
 			if rest, ok := strings.CutPrefix(line, "files "); ok {
 				files[dir] = strings.Fields(rest)
 				continue

@@ -28,10 +28,10 @@ var (
 // failing tests, only that is read.
 func readJest(s *scan) {
 	start := s.last(func(t string) bool { return t == "Summary of all failing tests" })
-	file := ""
+	file, known := "", ""
 	for i := max(0, start); i < len(s.lines); i++ {
 		if m := jestFile.FindStringSubmatch(s.lines[i]); m != nil {
-			file = s.name(m[1])
+			file, known = s.name(m[1]), s.known(m[1])
 			continue
 		}
 		m := match(jestTest, "●", s.lines[i])
@@ -51,7 +51,7 @@ func readJest(s *scan) {
 					break
 				}
 			}
-			f.File = file
+			f.File = known
 			s.addBlock(rankRunner, f, body)
 		} else {
 			s.addBlock(rankTest, f, body)
@@ -70,7 +70,7 @@ func readVitest(s *scan) {
 			continue
 		}
 		if m := match(vitestTest, " FAIL  ", line); m != nil {
-			f := proposal.Diagnostic{Tool: "vitest", Suite: s.name(m[1]), Test: m[2]}
+			f := proposal.Diagnostic{Tool: "vitest", Suite: s.name(m[1]), Test: m[2], File: s.known(m[1])}
 			if i := strings.Index(f.Test, " [ "); i > 0 && strings.HasSuffix(f.Test, " ]") {
 				f.Test = f.Test[:i]
 			}
@@ -84,7 +84,7 @@ func readVitest(s *scan) {
 		for _, f := range heads {
 			rank := rankTest
 			if f.Test == "" {
-				rank, f.File = rankRunner, f.Suite
+				rank = rankRunner
 			}
 			s.addBlock(rank, f, s.lines[i:end])
 		}

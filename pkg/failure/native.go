@@ -16,7 +16,7 @@ var (
 	macAssert   = pattern.New(`^(Assertion failed: .{1,600}), function .{1,200}, file (\S{1,300}), line (\d{1,7})\.$`)
 	sanitizer   = pattern.New(`^==\d{1,10}==\s?(ERROR: \w{1,40}Sanitizer: .{1,600})$`)
 	ubsan       = pattern.New(`^([^\s:][^:]{0,300}):(\d{1,7}):(\d{1,5}): runtime error: (.{1,600})$`)
-	gtestAt     = pattern.New(`^([^\s:][^:]{0,300}):(\d{1,7}): Failure$`)
+	gtestAt     = pattern.New(`^(?:unknown file|([^\s:][^:]{0,300}):(\d{1,7})): Failure$`)
 	gtestFailed = pattern.New(`^\[  FAILED  \] ([\w./]{1,300})(?:, where .{1,300})?(?: \(\d{1,9} ms\))?$`)
 	gtestRun    = pattern.New(`^\[ RUN      \] ([\w./]{1,300})$`)
 	linkerAt    = pattern.New(`^(?:\S{0,200}ld(?:\.\w{1,10})?: )?([^\s:][^:]{0,300}\.\w{1,4}):(?:(\d{1,7})|\([^)]{1,100}\)): (undefined reference to .{1,300}|multiple definition of .{1,300})$`)

@@ -56,7 +56,7 @@ func readPytest(s *scan) {
 		}
 		rank := rankTest
 		if rest, isFile := strings.CutPrefix(head, "ERROR collecting "); isFile {
-			rank, f.Test, f.Suite, f.File = rankRunner, "", s.name(rest), s.name(rest)
+			rank, f.Test, f.Suite, f.File = rankRunner, "", s.name(rest), s.known(rest)
 		}
 		s.pytestBlock(&f, s.lines[i+1:end])
 		if f.Message == "" {
