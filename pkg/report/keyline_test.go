@@ -209,6 +209,11 @@ func TestSARIF(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+	for _, rule := range log.Runs[0].Tool.Driver.Rules {
+		if rule.Short.Text == rule.ID || rule.Help.Text == "" || !strings.HasPrefix(rule.Link, "https://") {
+			t.Errorf("the rule %+v has no title, help or link", rule)
+		}
+	}
 }
 
 // TestSARIFSeverity: a rule's severity is GitHub's score and the level of its results, and the
