@@ -11,6 +11,13 @@ import "github.com/fumehood/fumehood/pkg/proposal"
 func (s Story) Report() proposal.Report {
 	r := proposal.Report{Schema: proposal.ReportSchema, Run: s.Run, Error: s.Error, Records: []proposal.Record{}}
 	for _, step := range s.Steps {
+		if _, onBase := proposal.OfBaseID(step.Proposal.ID); onBase {
+			if r.Base == nil {
+				r.Base = &proposal.BaseRun{Commit: s.Base}
+			}
+			r.Base.Records = append(r.Base.Records, step.record(nil))
+			continue
+		}
 		r.Records = append(r.Records, step.record(s.Run.Approval))
 	}
 	r.Totals = proposal.Total(r.Records)

@@ -23,6 +23,10 @@
 // A command that failed because a runtime crashed is run a second time, which the log
 // and the Report say: see crashedRuntime.
 //
+// A command that failed by itself is run on the base of the pull request, too, if there is one:
+// after the sandbox of all commands has ended, in another one, decided and logged like any other.
+// A comparison says whether the failure is the pull request's: see package baseline.
+//
 // A command that failed for a reason that is not the pull request's gets a Cause in the
 // Report: see package diagnose.
 //
@@ -138,6 +142,9 @@ type Parts struct {
 	Results Results
 	// Layers, if set, keeps what the commands of set-up leave.
 	Layers Layers
+	// Base, if set, is the base of the pull request. Commands that fail are run there, too: see
+	// package baseline. Only for plans.
+	Base Base
 	// Begin, if set, is called before each command starts, for callers that answer the
 	// sandbox's questions about it.
 	Begin func(proposal.Record)
@@ -249,6 +256,9 @@ func (h *Hood) Run(ctx context.Context, plan proposal.Plan, run proposal.Run) (p
 	if err == nil {
 		err = s.compare(ctx)
 	}
+	if err == nil {
+		err = s.runBase(ctx)
+	}
 	return s.end(ctx, err)
 }
 
@@ -348,7 +358,7 @@ func (s *Session) end(ctx context.Context, err error) (proposal.Report, error) {
 	}
 	err = errors.Join(err, s.collect(true))
 	for i := range s.records {
-		s.report.Records[i].Result = s.records[i].Result
+		s.report.Records[i].Result, s.report.Records[i].Base = s.records[i].Result, s.records[i].Base
 	}
 	report, wholeErr := s.h.p.Redactor.Whole(ctx, s.report)
 	err = errors.Join(err, wholeErr)

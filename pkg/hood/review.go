@@ -115,8 +115,27 @@ func expected(report proposal.Report) []expectation {
 		if d := report.Differences; d != nil {
 			list = append(list, expectation{kind: "transfer", what: "the differences", body: d.Transfer(len(report.Records))})
 		}
+		list = append(list, expectedOnBase(report.Base)...)
 	}
 	return append(list, expectation{kind: "end", what: "the end", body: journal.End{Totals: report.Totals, Error: report.Error}})
+}
+
+// expectedOnBase returns the entries of what ran on the base.
+func expectedOnBase(base *proposal.BaseRun) (list []expectation) {
+	if base == nil {
+		return nil
+	}
+	list = append(list, expectation{kind: "base", what: "the base", body: journal.Base{Commit: base.Commit}})
+	for i, r := range base.Records {
+		list = append(list, expectedDecision(i, r))
+	}
+	for i, r := range base.Records {
+		list = append(list, expectedRun(i, r)...)
+	}
+	for i := range list[1:] {
+		list[i+1].what += " on the base"
+	}
+	return list
 }
 
 // expectedInSession returns each proposal's entries together, with the transfers
@@ -211,6 +230,27 @@ func decoded(data []byte) any {
 	return v
 }
 
+// redecideBase decides again what report says of the base.
+func (h *Hood) redecideBase(ctx context.Context, ours []proposal.Record, report proposal.Report) (doubts []string, barred int, err error) {
+	var plan proposal.Plan
+	for _, r := range report.Base.Records {
+		id, ok := proposal.OfBaseID(r.Proposal.ID)
+		i := slices.IndexFunc(ours, func(o proposal.Record) bool { return o.Proposal.ID == id })
+		if !ok || i < 0 {
+			return []string{"the report has a command on the base that is not in the plan"}, 0, nil
+		}
+		p := ours[i].Proposal
+		p.ID, p.Needs, p.Outputs, p.Cache = r.Proposal.ID, r.Proposal.Needs, nil, false
+		plan.Proposals = append(plan.Proposals, p)
+	}
+	report.Records, report.Base = report.Base.Records, nil
+	doubts, barred, err = h.Redecide(ctx, plan, report)
+	for i := range doubts {
+		doubts[i] += " (on the base)"
+	}
+	return doubts, barred, err
+}
+
 // Redecide decides plan again and describes where report differs, without quoting it.
 // barred counts the commands that this policy would not have run, and that ran. An error
 // means that policy could not answer.
@@ -233,6 +273,10 @@ func (h *Hood) Redecide(ctx context.Context, plan proposal.Plan, report proposal
 		if bars(records[i], report.Records[i]) {
 			barred++
 		}
+	}
+	if report.Base != nil {
+		more, n, err := h.redecideBase(ctx, records, report)
+		return append(doubts, more...), barred + n, err
 	}
 	return doubts, barred, nil
 }

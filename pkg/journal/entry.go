@@ -6,7 +6,8 @@
 // The entries of a run are, in order: "run" (proposal.Run); a "decision" for each
 // proposal; for each proposal that runs a "start", any number of "events" and a
 // "result"; a "transfer" (proposal.Transfer) with the digest of the report's Differences, if
-// it has any; and "end". A log with a start and no result was cut off while that command
+// it has any; if commands failed and were run on the base of the pull request, a "base" and then
+// decisions, starts, events and results as before, of proposals with other ids; and "end". A log with a start and no result was cut off while that command
 // ran. Where a command is run a second time, an "attempt" and a second "start" follow the
 // events of the first run, and the events of the second run are numbered from 0 again.
 //
@@ -114,6 +115,11 @@ type Attempt struct {
 	ID       string           `json:"id"`
 	Decision int64            `json:"decision"`
 	Attempt  proposal.Attempt `json:"attempt"`
+}
+
+// A Base is a "base" entry: what follows ran on the base of the pull request.
+type Base struct {
+	Commit string `json:"commit"` // full id
 }
 
 // An End is the "end" entry.

@@ -27,6 +27,7 @@ type LogEvent struct {
 	Again    bool                 // "start": of a second run
 	Attempt  *proposal.Attempt    // "attempt", without streams and listed events
 	Transfer *proposal.Transfer   // "transfer"
+	Base     string               // "base": the commit
 	Totals   *proposal.Totals     // "end"
 	Error    *proposal.Failure
 }
@@ -67,6 +68,10 @@ func (e Entry) Decode() (LogEvent, error) {
 		var t proposal.Transfer
 		err := e.read(&t)
 		return LogEvent{Transfer: &t}, err
+	case "base":
+		var b Base
+		err := e.read(&b)
+		return LogEvent{Base: b.Commit}, err
 	case "end":
 		var end End
 		err := e.read(&end)

@@ -58,6 +58,16 @@ type Comparison struct {
 	After string `json:"after,omitempty"`
 }
 
+// Unnamed returns c without the names of tests, which only output has.
+func (c *Comparison) Unnamed() *Comparison {
+	if c == nil || len(c.New) == 0 {
+		return c
+	}
+	short := *c
+	short.New, short.Omitted = nil, c.Omitted+len(c.New)
+	return &short
+}
+
 // FailedBefore reports whether r failed, or was not started, for a reason that the base of the
 // pull request has, too.
 func (r Record) FailedBefore() bool {

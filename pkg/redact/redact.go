@@ -183,18 +183,29 @@ func (u *Redactor) Report(r proposal.Report) proposal.Report {
 	run := r.Run
 	r, _ = clean(u, r)
 	r.Run = bound(r.Run, run)
-	r.Records = slices.Clone(r.Records)
-	for i := range r.Records {
-		if r.Records[i].Result == nil {
+	r.Records = u.streams(r.Records)
+	if r.Base != nil {
+		base := *r.Base
+		base.Records = u.streams(base.Records)
+		r.Base = &base
+	}
+	return r
+}
+
+// streams returns records with what commands printed redacted.
+func (u *Redactor) streams(records []proposal.Record) []proposal.Record {
+	records = slices.Clone(records)
+	for i := range records {
+		if records[i].Result == nil {
 			continue
 		}
-		result := *r.Records[i].Result
+		result := *records[i].Result
 		for _, s := range []*proposal.Stream{&result.Stdout, &result.Stderr} {
 			s.Head, s.Tail = u.bytes(s.Head), u.bytes(s.Tail)
 		}
-		r.Records[i].Result = &result
+		records[i].Result = &result
 	}
-	return r
+	return records
 }
 
 func (u *Redactor) bytes(b []byte) []byte {

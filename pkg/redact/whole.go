@@ -17,7 +17,7 @@ func (u *Redactor) Whole(ctx context.Context, r proposal.Report) (proposal.Repor
 	ctx = context.WithoutCancel(ctx)
 	var t secrets.Tally
 	var size int64
-	for _, rec := range r.Records {
+	for _, rec := range allRecords(r) {
 		t.Found = proposal.AddRedactions(t.Found, rec.Redacted)
 		if rec.Result != nil {
 			for _, s := range []proposal.Stream{rec.Result.Stdout, rec.Result.Stderr} {
@@ -55,8 +55,33 @@ func (u *Redactor) Whole(ctx context.Context, r proposal.Report) (proposal.Repor
 // strip removes everything that commands printed and wrote from r. The log binds the digests
 // of the output and of the differences.
 func strip(r proposal.Report) proposal.Report {
-	records := r.Records
-	r.Records = make([]proposal.Record, len(records))
+	r.Records = stripRecords(r.Records)
+	if r.Base != nil {
+		base := *r.Base
+		base.Records = stripRecords(base.Records)
+		r.Base = &base
+	}
+	if r.Differences != nil {
+		d := *r.Differences
+		d.Files = slices.Clone(d.Files)
+		for i := range d.Files {
+			d.Files[i].Text = ""
+		}
+		r.Differences = &d
+	}
+	return r
+}
+
+// allRecords returns the records of r, also of the base.
+func allRecords(r proposal.Report) []proposal.Record {
+	if r.Base == nil {
+		return r.Records
+	}
+	return slices.Concat(r.Records, r.Base.Records)
+}
+
+func stripRecords(records []proposal.Record) []proposal.Record {
+	list := make([]proposal.Record, len(records))
 	for i, rec := range records {
 		if rec.Result != nil {
 			result := *rec.Result
@@ -68,17 +93,10 @@ func strip(r proposal.Report) proposal.Report {
 			}
 			rec.Result = &result
 		}
-		r.Records[i] = rec
+		rec.Base = rec.Base.Unnamed()
+		list[i] = rec
 	}
-	if r.Differences != nil {
-		d := *r.Differences
-		d.Files = slices.Clone(d.Files)
-		for i := range d.Files {
-			d.Files[i].Text = ""
-		}
-		r.Differences = &d
-	}
-	return r
+	return list
 }
 
 func bare(streams ...*proposal.Stream) {

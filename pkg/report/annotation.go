@@ -41,14 +41,19 @@ const (
 // A command's output may lie. At worst, it can forge a text about a line of a file that
 // the pull request changes, with no higher level than a warning if the command succeeded.
 func Annotations(r proposal.Report, files []string) (list []Annotation, more int) {
-	found := &finds{seen: map[Annotation]bool{}}
-	tree := failure.NewTree(files, false)
+	found, tree := &finds{seen: map[Annotation]bool{}}, failure.NewTree(files, false)
+	reported := func(rec proposal.Record) []proposal.Diagnostic {
+		return failure.Diagnostics(rec.Result, failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree, Succeeded: rec.Result.Succeeded()})
+	}
 	for _, rec := range r.Records {
 		if rec.Result == nil || r.Withheld != nil || isBlameless(rec) {
 			continue
 		}
-		o := failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree, Succeeded: rec.Result.Succeeded()}
-		for _, d := range failure.Diagnostics(rec.Result, o) {
+		list := reported(rec)
+		if on := onBase(r, rec); on != nil && on.Result != nil && rec.Base.Verdict == proposal.BaseNew {
+			list = withoutKnown(list, reported(*on))
+		}
+		for _, d := range list {
 			if tree.Has(d.File) {
 				found.add(Annotation{Path: d.File, Line: max(1, d.Line), Col: d.Column, Level: d.Level,
 					Title: d.Tool + " · " + rec.Proposal.ID, Message: failure.Words(d)})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fumehood/fumehood/pkg/failure"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -25,8 +26,8 @@ func baseCommit(r proposal.Report) string {
 }
 
 // baseWords says what the base shows about rec, a command of r that failed, or "". show makes
-// untrusted text presentable.
-func baseWords(r proposal.Report, rec proposal.Record, show func(string) string) string {
+// names presentable, and say words.
+func baseWords(r proposal.Report, rec proposal.Record, show, say func(string) string) string {
 	b := rec.Base
 	if b == nil {
 		return ""
@@ -47,9 +48,9 @@ func baseWords(r proposal.Report, rec proposal.Record, show func(string) string)
 		}
 		return s
 	case proposal.BaseDifferent:
-		return "also fails on " + on + ", but in another way: " + show(b.Why)
+		return "also fails on " + on + ", but in another way: " + say(b.Why)
 	}
-	return "not compared with " + on + ": " + show(b.Why)
+	return "not compared with " + on + ": " + say(b.Why)
 }
 
 // tookOnBase returns the time that rec took on the base, as text that follows a commit.
@@ -72,6 +73,32 @@ func onBase(r proposal.Report, rec proposal.Record) *proposal.Record {
 	return nil
 }
 
+// onlyNew returns found, what rec reports, without what it reports on the base, too, if some of its
+// failures are known to be new.
+func (p Page) onlyNew(r proposal.Report, rec proposal.Record, found []proposal.Diagnostic) []proposal.Diagnostic {
+	on := onBase(r, rec)
+	if on == nil || rec.Base.Verdict != proposal.BaseNew {
+		return found
+	}
+	if fresh := withoutKnown(found, failuresOf(r, *on, p.tree)); len(fresh) > 0 {
+		return fresh
+	}
+	return found
+}
+
+// withoutKnown returns found without the tests that known has, and without other reports that known
+// has of the same file with the same words: lines move.
+func withoutKnown(found, known []proposal.Diagnostic) []proposal.Diagnostic {
+	return slices.DeleteFunc(slices.Clone(found), func(d proposal.Diagnostic) bool {
+		return slices.ContainsFunc(known, func(k proposal.Diagnostic) bool {
+			if d.Test != "" || k.Test != "" {
+				return k.Suite == d.Suite && k.Test == d.Test
+			}
+			return k.File == d.File && failure.Words(k) == failure.Words(d)
+		})
+	})
+}
+
 // baseOutputs returns the outputs of rec's run on the base.
 func baseOutputs(r proposal.Report, rec proposal.Record, record, limit int, packed bool) []*output {
 	on := onBase(r, rec)
@@ -87,7 +114,8 @@ func baseOutputs(r proposal.Report, rec proposal.Record, record, limit int, pack
 
 // basePlain is baseWords for a terminal, as lines.
 func basePlain(r proposal.Report, rec proposal.Record) []string {
-	if words := baseWords(r, rec, func(s string) string { return text.Inline(s, 300) }); words != "" {
+	plain := func(s string) string { return text.Inline(s, 300) }
+	if words := baseWords(r, rec, plain, plain); words != "" {
 		return []string{words}
 	}
 	return nil
@@ -108,5 +136,9 @@ func baseItems(r proposal.Report, rec proposal.Record, l level) []string {
 	if kindOf(rec) != before {
 		return nil
 	}
-	return []string{"<li>" + baseWords(r, rec, func(s string) string { return code(s, l.short+60) }) + "</li>"}
+	return []string{"<li>" + baseHTML(r, rec, l) + "</li>"}
+}
+
+func baseHTML(r proposal.Report, rec proposal.Record, l level) string {
+	return baseWords(r, rec, func(s string) string { return code(s, l.short+60) }, func(s string) string { return prose(s, l.long) })
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/baseline"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -47,6 +48,8 @@ func cases() map[string]proposal.Report {
 		"missing_withheld":     missingWithheld(),
 		"toolchains":           withToolchains(),
 		"missing_setup":        missingSetup(),
+
+		"failed_before": failedBefore(), "failed_before_only": failedBeforeOnly(), "expected": asExpected(),
 	}
 }
 
@@ -56,6 +59,54 @@ func cachedRun() proposal.Report {
 	kept.Proposal.Cache, kept.Result.NewSandbox = true, false
 	kept.Result.CacheKey, kept.Result.Cached = digest("key"), &proposal.Cached{Run: "20260101-120000-0a1b2c3d4e5f", Log: "fumehood/20260101-120000-0a1b2c3d4e5f", Key: "fumehood/x+0a+b", Entry: 4, Proof: "c2sp.org/tlog-proof@v1\n"}
 	return finish(proposal.Report{Records: []proposal.Record{kept, ran("unit", "go test ./...", proposal.Exited, 0, "ok\n", "")}})
+}
+
+// withBase adds the run of each failed command on the base: with what it prints there and its exit code.
+func withBase(r proposal.Report, why string, there map[string]string) proposal.Report {
+	r.Base = &proposal.BaseRun{Commit: strings.Repeat("5ba5e", 8), Why: why, WallMS: 4200, Records: []proposal.Record{}}
+	for _, rec := range r.Records {
+		if out, ok := there[rec.Proposal.ID]; ok {
+			code := 1
+			if out == "ok\n" {
+				code = 0
+			}
+			b := ran(proposal.BaseID(rec.Proposal.ID), rec.Proposal.Run, proposal.Exited, code, out, "")
+			r.Base.Records = append(r.Base.Records, b)
+		}
+	}
+	r.Records = baseline.Records(r.Records, r.Base, nil)
+	return finish(r)
+}
+
+const oldTest = "--- FAIL: TestOld (0.01s)\n    stats_test.go:12: got 1\nFAIL\nFAIL\texample.org/demo/stats\t0.012s\nFAIL\n"
+
+// failedBefore has a failure that the base has, too, a command that needs it, one that the base has
+// not, a new one among old ones, one that fails in another way, and one that could not be compared.
+func failedBefore() proposal.Report {
+	after := ran("after", "go vet ./...", proposal.NotRun, -1, "", "")
+	after.Proposal.Needs, after.Result.Detail = []string{"old"}, `it needs "old", which did not succeed`
+	const both = "--- FAIL: TestOld (0.01s)\n    stats_test.go:12: got 1\n--- FAIL: TestNew (0.00s)\n    stats_test.go:31: got 2\nFAIL\nFAIL\texample.org/demo/stats\t0.013s\nFAIL\n"
+	return withBase(proposal.Report{Records: []proposal.Record{
+		ran("old", "go test ./stats", proposal.Exited, 1, oldTest, ""), after,
+		ran("new", "go test ./parse", proposal.Exited, 1, "--- FAIL: TestParse (0.00s)\n    parse_test.go:9: got 3\nFAIL\nFAIL\texample.org/demo/parse\t0.002s\nFAIL\n", ""),
+		ran("among", "go test ./...", proposal.Exited, 1, both, ""),
+		ran("lint", "make lint", proposal.Exited, 1, "main.go is too long\nparse.go is too long\n", ""),
+		ran("lost", "make slow", proposal.Exited, 1, "slow\n", ""),
+		ran("fine", "go build ./...", proposal.Exited, 0, "", ""),
+	}}, "", map[string]string{"old": oldTest, "new": "ok\n", "among": oldTest, "lint": "main.go is too long\n"})
+}
+
+// failedBeforeOnly has nothing that is the pull request's.
+func failedBeforeOnly() proposal.Report {
+	return withBase(proposal.Report{Records: []proposal.Record{ran("old", "go test ./stats", proposal.Exited, 1, oldTest, ""), ran("fine", "go build ./...", proposal.Exited, 0, "", "")}},
+		"", map[string]string{"old": oldTest})
+}
+
+// asExpected has a reproducer that fails as its proposal says, and one that does not.
+func asExpected() proposal.Report {
+	shows, not := ran("shows", "go test -run TestBug ./stats", proposal.Exited, 1, oldTest, ""), ran("not", "go test -run TestOther ./stats", proposal.Exited, 0, "ok\n", "")
+	shows.Proposal.Expect, not.Proposal.Expect = "fails: Median is wrong", "fails with a panic"
+	return finish(proposal.Report{Records: []proposal.Record{shows, not}})
 }
 
 const sha = "3f1c9a0d5e7b2468ace013579bdf02468ace1357"

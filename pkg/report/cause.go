@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/baseline"
 	"github.com/fumehood/fumehood/pkg/diagnose"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -31,6 +32,40 @@ func (p *prober) causes(records []proposal.Record, unmet []proposal.Unmet) {
 	}
 }
 
+// base checks what ran on the base, and that a failure is only excused if its records say so. A
+// record that lacks its comparison is accepted: it counts as failed.
+func (p *prober) base(r proposal.Report) {
+	if r.Base != nil {
+		p.require(!r.Run.Session, "base", "is in the report of a session")
+		p.match(fullSHA, r.Base.Commit, "base.commit", false)
+		p.count("base.wall_ms", r.Base.WallMS)
+		p.onBase = true
+		for i, rec := range r.Base.Records {
+			path := fmt.Sprintf("base.records[%d]", i)
+			id, ok := proposal.OfBaseID(rec.Proposal.ID)
+			at := slices.IndexFunc(r.Records, func(head proposal.Record) bool { return head.Proposal.ID == id })
+			p.require(ok && at >= 0, path+".proposal.id", "is not that of a command")
+			p.require(rec.Base == nil && rec.Approval == nil && rec.ClientApproval == nil, path, "is not a record of the base")
+			p.record(rec, path, r)
+		}
+		p.onBase = false
+	}
+	if p.first != nil || !slices.ContainsFunc(r.Records, func(rec proposal.Record) bool { return rec.Base != nil }) {
+		return
+	}
+	again := baseline.Records(r.Records, r.Base, r.Run.Unmet)
+	for i, rec := range r.Records {
+		if b := rec.Base; b != nil {
+			path := fmt.Sprintf("records[%d].base", i)
+			p.oneOf(b.Verdict, path+".verdict", proposal.BaseVerdicts...)
+			p.count(path, int64(b.Omitted), int64(b.Old))
+			p.require(len(b.New) <= proposal.MaxNew, path+".new", "has too many names")
+			follows := again[i].Base != nil && again[i].Base.Verdict == proposal.BaseSame
+			p.require(b.Verdict != proposal.BaseSame || p.bare || follows, path, "is not what the records give")
+		}
+	}
+}
+
 // withCauses returns p with the causes that may be shown: those of a foreign report are
 // computed again, and those of a withheld one quote nothing that a command printed.
 func (p Page) withCauses() Page {
@@ -45,7 +80,7 @@ func (p Page) withCauses() Page {
 }
 
 func trustedCauses(r proposal.Report, foreign bool) []proposal.Record {
-	if !slices.ContainsFunc(r.Records, proposal.Record.CouldNotRun) {
+	if !slices.ContainsFunc(r.Records, func(rec proposal.Record) bool { return rec.CouldNotRun() || rec.Base != nil }) {
 		return r.Records
 	}
 	list := slices.Clone(r.Records)
@@ -54,6 +89,9 @@ func trustedCauses(r proposal.Report, foreign bool) []proposal.Record {
 		again = diagnose.Records(list, r.Run.Unmet)
 	}
 	for i := range list {
+		if r.Withheld != nil {
+			list[i].Base = list[i].Base.Unnamed()
+		}
 		switch c := list[i].Cause; {
 		case c == nil:
 		case r.Withheld != nil:

@@ -32,6 +32,7 @@ var (
 type prober struct {
 	first    *fault
 	observed bool // nothing about the network was enforced
+	onBase   bool // of what ran on the base of the pull request
 	bare     bool // the output of commands is withheld, or left out as of a session
 }
 
@@ -68,14 +69,13 @@ func checkFacts(r proposal.Report) *fault {
 		path := fmt.Sprintf("records[%d]", i)
 		p.require(!ids[rec.Proposal.ID], path+".proposal.id", "is not unique")
 		ids[rec.Proposal.ID] = true
-		p.require(rec.Base == nil, path+".base", "is not known: nothing compares commands with the base")
 		p.record(rec, path, r)
 		if p.first != nil {
 			return p.first // one fault is enough, and a record may be large
 		}
 	}
-	p.require(r.Base == nil, "base", "is not known: nothing runs on the base")
 	p.causes(r.Records, r.Run.Unmet)
+	p.base(r)
 	p.require(r.Totals == proposal.Total(r.Records), "totals", "does not match the records")
 	p.require(r.Hosts == nil || reflect.DeepEqual(r.Hosts, proposal.HostsOf(r.Records)), "hosts", "does not match the records")
 	if r.Differences != nil {
@@ -180,7 +180,11 @@ func (p *prober) cached(r proposal.Result, path string) {
 }
 
 func (p *prober) proposal(r proposal.Proposal, path string) {
-	p.match(idGrammar, r.ID, path+".id", false)
+	id := r.ID
+	if p.onBase {
+		id, _ = proposal.OfBaseID(id)
+	}
+	p.match(idGrammar, id, path+".id", false)
 	if r.Invalid != nil {
 		p.invalid(r, path)
 		return

@@ -67,6 +67,11 @@ func quoteRecord(r *proposal.Record, decided bool) {
 		}
 	}
 	r.Redacted = quoteRedactions(r.Redacted)
+	if r.Base != nil {
+		b := *r.Base
+		b.Why = quote(b.Why)
+		r.Base = &b
+	}
 	if r.Result == nil {
 		return
 	}

@@ -38,7 +38,7 @@ func (p Page) matters(it item, l level) []string {
 		}
 		lines = append(lines, p.shownFailures(it, l)...)
 	}
-	if words := baseWords(p.Parts[it.part].Report, r, func(s string) string { return code(s, l.short+60) }); words != "" {
+	if words := baseHTML(p.Parts[it.part].Report, r, l); words != "" {
 		lines = append(lines, words)
 	}
 	return lines
@@ -62,14 +62,14 @@ func firstReason(r proposal.Record, l level) []string {
 	return nil
 }
 
-// failing returns what a failed command reports as the cause, or else the line of its output
-// that is shown for it. Everything in them is untrusted.
+// failing returns what a failed command reports as the cause, only the new if some of it is known
+// from the base, or else the line of its output that is shown for it. Everything in them is untrusted.
 func (p Page) failing(r proposal.Report, rec proposal.Record) (list []proposal.Diagnostic, last string) {
 	result := shownResult(r, rec)
 	if !isRed(rec) {
 		return nil, ""
 	}
-	if list = failuresOf(r, rec, p.tree); len(list) == 0 {
+	if list = p.onlyNew(r, rec, failuresOf(r, rec, p.tree)); len(list) == 0 {
 		last = failure.LastLineOf(result)
 	}
 	return list, last

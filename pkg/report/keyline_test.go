@@ -272,7 +272,7 @@ func TestJUnit(t *testing.T) {
 			}
 		}
 		got := [4]int{elements["testcase"], elements["failure"], elements["error"], elements["skipped"]}
-		want := [4]int{len(r.Records), kinds[failed], kinds[broken] + kinds[denied], kinds[asked] + kinds[unable] + kinds[notRun]}
+		want := [4]int{len(r.Records), kinds[failed], kinds[broken] + kinds[denied], kinds[asked] + kinds[unable] + kinds[before] + kinds[notRun]}
 		if got != want {
 			t.Errorf("%s: cases, failures, errors and skipped %v, want %v", name, got, want)
 		}

@@ -5,7 +5,6 @@ package report
 import (
 	"bytes"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -41,24 +40,6 @@ func TestReadWhatWeWrite(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		} else if diff := cmp.Diff(r, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
-// A report cannot excuse a failure by what the base of the pull request does: nothing ran there.
-func TestReadRefusesBase(t *testing.T) {
-	for name, change := range map[string]func(r *proposal.Report, failed *proposal.Record){
-		"the same there": func(_ *proposal.Report, failed *proposal.Record) {
-			failed.Base = &proposal.Comparison{Verdict: proposal.BaseSame}
-		},
-		"a run there": func(r *proposal.Report, _ *proposal.Record) { r.Base = &proposal.BaseRun{Commit: sha} },
-	} {
-		r := mixed()
-		i := slices.IndexFunc(r.Records, func(x proposal.Record) bool { return x.Outcome() == proposal.OutcomeFailed })
-		change(&r, &r.Records[i])
-		r.Totals = proposal.Total(r.Records)
-		if _, err := Read(document(t, r), maxRead); err == nil || !strings.Contains(err.Error(), "base") || !strings.Contains(err.Error(), "is not known") {
-			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

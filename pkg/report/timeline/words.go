@@ -38,6 +38,8 @@ func happened(kind string, h journal.LogEvent) string {
 		return "from run " + h.Result.Cached.RunID() + ": " + ending(*h.Result)
 	case "result":
 		return ending(*h.Result)
+	case "base":
+		return "what failed runs on the base, too: commit " + h.Base
 	case "transfer":
 		return transferred(*h.Transfer)
 	case "end":

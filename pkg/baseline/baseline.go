@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package baseline compares the failure of a command on a pull request's code with its run on
+// the base of the pull request.
+//
+// It is pure: no I/O, and the same two records give the same Comparison. The hood compares what
+// it ran; a reader of a report compares again.
+//
+// # Promises
+//
+// Two failures are the same only if nothing speaks against it. Both runs were allowed, ended by
+// themselves with the same exit code or signal, were not run a second time, and have their
+// complete output. If both name failures, such as tests or the reports of a compiler, the base names
+// each that the pull request's code names, and has its last lines, too, except for numbers. If
+// neither does, the pull request's code printed no line that the base did not print: see lines.go
+// for what in a line does not count.
+//
+// In every other case, including each doubt, the failure stays the pull request's.
+//
+// # Limits
+//
+// Code of the pull request prints what it likes. A new failure that ends with the same exit code
+// and prints nothing that the base does not print, or hides the name of its test in a suite that
+// failed before, looks like the old one. It gains little: the same code could exit with 0.
+package baseline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/diagnose"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Comparable reports whether a run of r on the base can show anything: policy allowed r without
+// asking, it failed by itself, and that is neither expected nor explained.
+func Comparable(r proposal.Record) bool {
+	return r.Proposal.Origin == "" && r.Decision.Effect == proposal.Allow && r.Result != nil && r.Result.FailedByItself() &&
+		r.Cause == nil && !r.Proposal.ExpectsFailure() && incomplete(*r.Result) == ""
+}
+
+// incomplete returns why a result is no account of everything that the command did, or "".
+func incomplete(r proposal.Result) string {
+	switch o := r.Observations; {
+	case r.Cached != nil:
+		return "its result is from another run"
+	case r.Retried != nil:
+		return "it was run a second time after a crash"
+	case o != nil && !o.Complete:
+		return "what it did was not recorded completely"
+	case r.Stdout.Truncated || r.Stderr.Truncated:
+		return "its output is too long"
+	case r.Stdout.Withheld != "" || r.Stderr.Withheld != "":
+		return "its output is withheld"
+	}
+	return ""
+}
+
+// Compare compares head, which is Comparable, with base, the run of the same command on the
+// base. base must have its Cause.
+func Compare(head, base proposal.Record) proposal.Comparison {
+	unknown := func(why string) proposal.Comparison {
+		return proposal.Comparison{Verdict: proposal.BaseUnknown, Why: why}
+	}
+	if !Comparable(head) {
+		return unknown("the failure cannot be compared")
+	}
+	if why := unfit(base); why != "" {
+		return unknown(why)
+	}
+	if base.Result.Succeeded() {
+		return proposal.Comparison{Verdict: proposal.BasePasses}
+	}
+	here, there := failingTests(*head.Result), failingTests(*base.Result)
+	if fresh, old := without(here, there); len(fresh) > 0 && len(there) > 0 {
+		c := proposal.Comparison{Verdict: proposal.BaseNew, Omitted: max(0, len(fresh)-proposal.MaxNew), Old: old}
+		for _, name := range fresh[:len(fresh)-c.Omitted] {
+			c.New = append(c.New, strings.ToValidUTF8(name[:min(len(name), proposal.MaxNewName)], ""))
+		}
+		return c
+	}
+	if why := differs(*head.Result, *base.Result, here, there); why != "" {
+		return proposal.Comparison{Verdict: proposal.BaseDifferent, Why: why}
+	}
+	return proposal.Comparison{Verdict: proposal.BaseSame}
+}
+
+// unfit returns why the run on the base shows nothing, or "".
+func unfit(r proposal.Record) string {
+	switch {
+	case r.Decision.Effect != proposal.Allow || !r.Runnable():
+		return "policy does not allow it there"
+	case r.Result == nil:
+		return "it did not run there"
+	case runsGit(r):
+		return "it runs git, and the base is only files, without a repository"
+	case r.CouldNotRun():
+		return "it could not run there: " + r.Cause.Reason
+	case r.Result.Status == proposal.NotRun && r.Result.Detail != "":
+		return "it did not run there: " + r.Result.Detail
+	case r.Result.Succeeded():
+		return ""
+	case !r.Result.FailedByItself():
+		return fmt.Sprintf("it did not end by itself there (%s)", r.Result.Outcome())
+	}
+	if why := incomplete(*r.Result); why != "" {
+		return why + " there"
+	}
+	return ""
+}
+
+// runsGit reports whether r started git and failed.
+func runsGit(r proposal.Record) bool {
+	o := r.Result.Observations
+	return o != nil && !r.Result.Succeeded() && slices.ContainsFunc(o.Programs, func(p proposal.Program) bool { return p.Name == "git" })
+}
+
+// differs returns how two failures without new names of tests differ, or "".
+func differs(head, base proposal.Result, here, there []string) string {
+	switch {
+	case head.Status != base.Status || head.ExitCode != base.ExitCode || head.Signal != base.Signal:
+		return fmt.Sprintf("it ends with %s there and %s here", base.Outcome(), head.Outcome())
+	case len(here) == 0 && len(there) > 0:
+		return "it names failures there, and none here"
+	case len(here) > 0 && len(there) == 0:
+		return "it names failures here, and none there"
+	case len(here) > 0:
+		if !endsWithin(base.Stdout, head.Stdout) || !endsWithin(base.Stderr, head.Stderr) {
+			return "it names the same failures, and ends with other lines"
+		}
+		return ""
+	}
+	for _, pair := range [][2]proposal.Stream{{head.Stdout, base.Stdout}, {head.Stderr, base.Stderr}} {
+		if !covers(linesOf(pair[1]), linesOf(pair[0])) {
+			return "it prints other lines"
+		}
+	}
+	return ""
+}
+
+// without returns the names that are not in known, and how many are.
+func without(names, known []string) (fresh []string, old int) {
+	for _, name := range names {
+		if slices.Contains(known, name) {
+			old++
+		} else {
+			fresh = append(fresh, name)
+		}
+	}
+	return fresh, old
+}
+
+// Records returns records with what run shows about each, and without what they had. run may be
+// nil; its Records must have their results. Records must have their Causes. unmet is Run.Unmet.
+func Records(records []proposal.Record, run *proposal.BaseRun, unmet []proposal.Unmet) []proposal.Record {
+	list := slices.Clone(records)
+	var there []proposal.Record
+	if run != nil {
+		there = diagnose.Records(run.Records, unmet)
+	}
+	for i := range list {
+		switch {
+		case run == nil:
+			list[i].Base = nil
+		case Comparable(list[i]):
+			c := compared(list[i], *run, there)
+			list[i].Base = &c
+		default:
+			list[i].Base = after(list[:i], list[i])
+		}
+	}
+	return list
+}
+
+// compared compares head, which is Comparable, with its run on the base.
+func compared(head proposal.Record, run proposal.BaseRun, there []proposal.Record) proposal.Comparison {
+	id := proposal.BaseID(head.Proposal.ID)
+	i := slices.IndexFunc(there, func(r proposal.Record) bool { return r.Proposal.ID == id })
+	failed := slices.IndexFunc(there, func(r proposal.Record) bool {
+		return r.Proposal.Origin != "" && (r.Result == nil || !r.Result.Succeeded())
+	})
+	switch {
+	case i < 0 || run.Why != "":
+		return proposal.Comparison{Verdict: proposal.BaseUnknown, Why: cmp.Or(run.Why, "it did not run there")}
+	case failed >= 0:
+		return proposal.Comparison{Verdict: proposal.BaseUnknown, Why: "set-up does not succeed there"}
+	}
+	return Compare(head, there[i])
+}
+
+// after returns the Comparison of r, which did not start, if the base has the reason, too: of
+// what it needs, something failed before, and the rest succeeded or could not run.
+func after(before []proposal.Record, r proposal.Record) *proposal.Comparison {
+	if !r.Runnable() || r.Cause != nil || r.Result == nil || r.Result.Status != proposal.NotRun || !strings.HasPrefix(r.Result.Detail, "it needs ") {
+		return nil
+	}
+	var found *proposal.Comparison
+	for _, id := range r.Proposal.Needs {
+		i := slices.IndexFunc(before, func(b proposal.Record) bool { return b.Proposal.ID == id })
+		if i < 0 {
+			return nil
+		}
+		switch before[i].Outcome() {
+		case proposal.OutcomeFailedBefore:
+			if found == nil {
+				found = &proposal.Comparison{Verdict: proposal.BaseSame, After: id}
+			}
+		case proposal.OutcomeSucceeded, proposal.OutcomeCouldNotRun:
+		default:
+			return nil
+		}
+	}
+	return found
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+func stream(s string) proposal.Stream {
+	return proposal.Stream{Head: []byte(s), Bytes: int64(len(s))}
+}
+
+func ran(code int, out string) proposal.Record {
+	return proposal.Record{Proposal: proposal.Proposal{ID: "a", Run: "x"}, Decision: proposal.Decision{Effect: proposal.Allow},
+		Result: &proposal.Result{Status: proposal.Exited, ExitCode: code, Stdout: stream(out)}}
+}
+
+const (
+	goOld  = "--- FAIL: TestOld (0.01s)\n    x_test.go:12: got 1\nFAIL\nFAIL\texample.org/x\t0.012s\nFAIL\n"
+	goMore = "--- FAIL: TestOld (0.02s)\n    x_test.go:14: got 1\n--- FAIL: TestNew (0.00s)\n    y_test.go:3: got 2\nFAIL\nFAIL\texample.org/x\t0.112s\nFAIL\n"
+	pyOld  = "tests/test_a.py F.\n=== short test summary info ===\nFAILED tests/test_a.py::test_old - assert 1 == 2\n1 failed, 1 passed in 0.03s\n"
+	pyMore = "tests/test_a.py F..\n=== short test summary info ===\nFAILED tests/test_a.py::test_old - assert 1 == 2\n1 failed, 2 passed in 0.13s\n"
+)
+
+// What the base shows, and what it does not: each doubt keeps the failure.
+func TestCompare(t *testing.T) {
+	change := func(r proposal.Record, f func(*proposal.Result)) proposal.Record { f(r.Result); return r }
+	for name, test := range map[string]struct {
+		head, base proposal.Record
+		want       string
+		about      string // in New or Why
+	}{
+		"passes there":               {ran(1, goOld), ran(0, "ok\n"), proposal.BasePasses, ""},
+		"the same test":              {ran(1, goOld), ran(1, goOld), proposal.BaseSame, ""},
+		"another test":               {ran(1, goMore), ran(1, goOld), proposal.BaseNew, "example.org/x TestNew"},
+		"one test fixed":             {ran(1, goOld), ran(1, goMore), proposal.BaseSame, ""},
+		"a test more that passes":    {ran(1, pyMore), ran(1, pyOld), proposal.BaseSame, ""},
+		"another package":            {ran(1, "# example.org/y\n./y.go:3:1: undefined: z\n"+goOld+"FAIL\texample.org/y [build failed]\nFAIL\n"), ran(1, goOld), proposal.BaseNew, "y.go: undefined: z"},
+		"the suite ends early":       {ran(1, "--- FAIL: TestOld (0.01s)\n    x_test.go:12: got 1\nFAIL\texample.org/x\t0.012s\nFAIL\n"), ran(1, goOld), proposal.BaseDifferent, "ends with other lines"},
+		"the suite ends without it":  {ran(1, "FAIL\texample.org/x\t0.012s\nFAIL\n"), ran(1, goOld), proposal.BaseNew, "outside its tests"},
+		"a panic after it":           {ran(2, goOld), ran(1, goOld), proposal.BaseDifferent, "exit code 1 there"},
+		"names only here":            {ran(1, goOld), ran(1, "no space left\n"), proposal.BaseDifferent, "names failures here"},
+		"names only there":           {ran(1, "no space left\n"), ran(1, goOld), proposal.BaseDifferent, "names failures there"},
+		"the same lines":             {ran(1, "lint 0.1s /tmp/a1/x pid 12\nmain.go is too long\n"), ran(1, "lint 2ms /tmp/zz/x pid 7\nmain.go is too long\n"), proposal.BaseSame, ""},
+		"one line fewer":             {ran(1, "a.go:1:1: x\n"), ran(1, "a.go:1:1: x\nb.go:2:2: y\n"), proposal.BaseSame, ""},
+		"one line more":              {ran(1, "a.go:1:1: x\nb.go:2:2: y\n"), ran(1, "a.go:1:1: x\n"), proposal.BaseNew, "b.go: y"},
+		"the same line twice":        {ran(1, "a.go:1:1: x\na.go:2:2: x\n"), ran(1, "a.go:1:1: x\n"), proposal.BaseNew, "a.go: x (2)"},
+		"a plain line more":          {ran(1, "x is too long\ny is too long\n"), ran(1, "x is too long\n"), proposal.BaseDifferent, "other lines"},
+		"a plain line twice":         {ran(1, "too long\ntoo long\n"), ran(1, "too long\n"), proposal.BaseDifferent, "other lines"},
+		"another number":             {ran(1, "3 problems\n"), ran(1, "2 problems\n"), proposal.BaseDifferent, "other lines"},
+		"nothing printed":            {ran(1, ""), ran(1, ""), proposal.BaseSame, ""},
+		"nothing printed, other end": {ran(2, ""), ran(1, ""), proposal.BaseDifferent, "exit code 2 here"},
+		"another signal": {change(ran(-1, ""), func(r *proposal.Result) { r.Status, r.Signal = proposal.Signaled, "SIGSEGV" }),
+			change(ran(-1, ""), func(r *proposal.Result) { r.Status, r.Signal = proposal.Signaled, "SIGABRT" }), proposal.BaseDifferent, "SIGABRT there"},
+		"timed out there": {ran(1, goOld), change(ran(1, goOld), func(r *proposal.Result) { r.Status, r.Limit = proposal.TimedOut, "wall 1s" }), proposal.BaseUnknown, "timed out"},
+		"killed there":    {ran(1, goOld), change(ran(1, goOld), func(r *proposal.Result) { r.Killed = proposal.KilledBudget }), proposal.BaseUnknown, "did not end by itself"},
+		"crashed there":   {ran(1, goOld), change(ran(1, goOld), func(r *proposal.Result) { r.Retried = &proposal.Attempt{} }), proposal.BaseUnknown, "second time"},
+		"cut off there":   {ran(1, goOld), change(ran(1, goOld), func(r *proposal.Result) { r.Stdout.Truncated = true }), proposal.BaseUnknown, "too long"},
+		"withheld there":  {ran(1, ""), change(ran(1, ""), func(r *proposal.Result) { r.Stderr.Withheld = "secret" }), proposal.BaseUnknown, "withheld"},
+		"not observed":    {ran(1, goOld), change(ran(1, goOld), func(r *proposal.Result) { r.Observations = &proposal.Observations{} }), proposal.BaseUnknown, "recorded"},
+		"refused there": {ran(1, goOld), change(ran(1, goOld), func(r *proposal.Result) {
+			r.Observations = &proposal.Observations{Complete: true, Counts: proposal.Counts{Refused: 1}}
+		}), proposal.BaseUnknown, "did not end by itself"},
+		"git there": {ran(1, goOld), change(ran(1, goOld), func(r *proposal.Result) {
+			r.Observations = &proposal.Observations{Complete: true, Programs: []proposal.Program{{Name: "git"}}}
+		}), proposal.BaseUnknown, "git"},
+		"not found there": {ran(1, "x"), ran(127, "x"), proposal.BaseUnknown, "did not end by itself"},
+		"not run there": {ran(1, "x"), change(ran(-1, ""), func(r *proposal.Result) {
+			r.Status, r.Detail = proposal.NotRun, `it needs "b~base", which did not succeed`
+		}), proposal.BaseUnknown, "did not run there"},
+		"no result there":  {ran(1, "x"), proposal.Record{Decision: proposal.Decision{Effect: proposal.Allow}}, proposal.BaseUnknown, "did not run there"},
+		"denied there":     {ran(1, "x"), proposal.Record{}, proposal.BaseUnknown, "policy"},
+		"asked there":      {ran(1, "x"), proposal.Record{Decision: proposal.Decision{Effect: proposal.Ask}, Approval: &proposal.Approval{}}, proposal.BaseUnknown, "policy"},
+		"cut off here":     {change(ran(1, goOld), func(r *proposal.Result) { r.Stdout.Truncated = true }), ran(1, goOld), proposal.BaseUnknown, "cannot be compared"},
+		"timed out here":   {change(ran(1, goOld), func(r *proposal.Result) { r.Limit = "wall 1s" }), ran(1, goOld), proposal.BaseUnknown, "cannot be compared"},
+		"not a failure":    {ran(0, ""), ran(1, ""), proposal.BaseUnknown, "cannot be compared"},
+		"expected to fail": {func() proposal.Record { r := ran(1, ""); r.Proposal.Expect = "fails"; return r }(), ran(1, ""), proposal.BaseUnknown, "cannot be compared"},
+	} {
+		got := Compare(test.head, test.base)
+		if got.Verdict != test.want || !strings.Contains(got.Why+strings.Join(got.New, ","), test.about) {
+			t.Errorf("%s: %+v, want %s, %q", name, got, test.want, test.about)
+		}
+		if (got.Why == "") == slices.Contains([]string{proposal.BaseDifferent, proposal.BaseUnknown}, got.Verdict) {
+			t.Errorf("%s: %+v does not say why", name, got)
+		}
+	}
+	if got := Compare(ran(1, goMore), ran(1, goOld)); got.Old != 1 || len(got.New) != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Names are bounded: a hostile runner names as many as it likes, as long as it likes.
+func TestManyNames(t *testing.T) {
+	var b strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&b, "not ok %d - %s%d\n", i+1, strings.Repeat("ä", 190), i)
+	}
+	got := Compare(ran(1, b.String()), ran(1, "not ok 1 - old\n"))
+	if got.Verdict != proposal.BaseNew || len(got.New) != proposal.MaxNew || got.Omitted != 150 {
+		t.Errorf("%s, %d names, %d omitted", got.Verdict, len(got.New), got.Omitted)
+	}
+	for _, name := range got.New {
+		if len(name) > proposal.MaxNewName || strings.ToValidUTF8(name, "") != name {
+			t.Errorf("%q", name)
+		}
+	}
+}
+
+// The comparisons of a run's records, and of what was not started because of them.
+func TestRecords(t *testing.T) {
+	old, fresh, after := ran(1, "old\n"), ran(1, "new\n"), ran(-1, "")
+	old.Proposal.ID, fresh.Proposal.ID, after.Proposal.ID = "old", "fresh", "after"
+	after.Proposal.Needs, after.Result = []string{"old"}, &proposal.Result{Status: proposal.NotRun, Detail: `it needs "old", which did not succeed`}
+	records := []proposal.Record{old, fresh, after}
+	onBase := func(r proposal.Record, code int, out string) proposal.Record {
+		b := ran(code, out)
+		b.Proposal.ID = proposal.BaseID(r.Proposal.ID)
+		return b
+	}
+	setup := ran(0, "")
+	setup.Proposal.ID, setup.Proposal.Origin = "setup-1~base", proposal.OriginSetup
+	run := proposal.BaseRun{Records: []proposal.Record{setup, onBase(old, 1, "old\n"), onBase(fresh, 0, "")}}
+	verdicts := func(run *proposal.BaseRun) (list []string) {
+		for _, r := range Records(records, run, nil) {
+			if r.Base == nil {
+				list = append(list, "none")
+				continue
+			}
+			list = append(list, r.Base.Verdict+r.Base.After)
+		}
+		return list
+	}
+	if diff := cmp.Diff([]string{"same", "passes", "sameold"}, verdicts(&run)); diff != "" {
+		t.Errorf("verdicts (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"none", "none", "none"}, verdicts(nil)); diff != "" {
+		t.Errorf("without a base (-want +got):\n%s", diff)
+	}
+	run.Why = "it cannot be checked out"
+	if diff := cmp.Diff([]string{"unknown", "unknown", "none"}, verdicts(&run)); diff != "" {
+		t.Errorf("a base that is not there (-want +got):\n%s", diff)
+	}
+	run.Why, run.Records[0].Result.ExitCode = "", 1
+	if diff := cmp.Diff([]string{"unknown", "unknown", "none"}, verdicts(&run)); diff != "" {
+		t.Errorf("set-up fails on the base (-want +got):\n%s", diff)
+	}
+	after.Proposal.Needs = []string{"old", "fresh"}
+	run.Records[0].Result.ExitCode = 0
+	records[2] = after
+	if diff := cmp.Diff([]string{"same", "passes", "none"}, verdicts(&run)); diff != "" {
+		t.Errorf("it needs a new failure, too (-want +got):\n%s", diff)
+	}
+}

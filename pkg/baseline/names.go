@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fumehood/fumehood/pkg/failure"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// What package failure reads of both streams, in bytes, and how many reports: with more, a failure
+// could be hidden behind others, nothing is named, and lines are compared.
+const (
+	maxNamedBytes = 500 << 10
+	maxNamed      = 4000
+)
+
+// failingTests returns what a command's complete output names as failing, sorted, each once: tests,
+// and what compilers and linters report, without places, which move. It is nil if
+// nothing is named.
+func failingTests(r proposal.Result) []string {
+	if len(r.Stdout.Head)+len(r.Stdout.Tail)+len(r.Stderr.Head)+len(r.Stderr.Tail) > maxNamedBytes {
+		return nil
+	}
+	list := failure.Diagnostics(&r, failure.Options{})
+	if len(list) > maxNamed {
+		return nil
+	}
+	names, times := failure.Tests(list), map[string]int{}
+	for _, d := range list {
+		if d.Test != "" || d.Level != failure.Error {
+			continue
+		}
+		name := settled(d.Message)
+		if d.File != "" {
+			name = d.File + ": " + name
+		}
+		if times[name]++; times[name] > 1 {
+			name += fmt.Sprintf(" (%d)", times[name])
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

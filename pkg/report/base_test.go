@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A report cannot say that a failure is the base's where its records do not, or give a record of the
+// base that is not one.
+func TestForgedBase(t *testing.T) {
+	changeBase := func(r *proposal.Report, change func(*proposal.Record)) {
+		b := *r.Base
+		b.Records = slices.Clone(b.Records)
+		change(&b.Records[0])
+		r.Base = &b
+	}
+	changeHead := func(r *proposal.Report, base *proposal.Comparison) {
+		r.Records = slices.Clone(r.Records)
+		r.Records[0].Base = base
+	}
+	same := &proposal.Comparison{Verdict: proposal.BaseSame}
+	for name, test := range map[string]struct {
+		change func(*proposal.Report)
+		where  string // "" if it is accepted
+	}{
+		"as it is":           {func(*proposal.Report) {}, ""},
+		"without comparison": {func(r *proposal.Report) { changeHead(r, nil) }, ""},
+		"no base":            {func(r *proposal.Report) { r.Base = nil }, "records[0].base"},
+		"the base passes": {func(r *proposal.Report) {
+			changeBase(r, func(b *proposal.Record) { result := *b.Result; result.ExitCode = 0; b.Result = &result })
+		}, "records[0].base"},
+		"the base prints nothing": {func(r *proposal.Report) {
+			changeBase(r, func(b *proposal.Record) { result := *b.Result; result.Stdout = stream(""); b.Result = &result })
+		}, "records[0].base"},
+		"a new failure here": {func(r *proposal.Report) {
+			r.Records = slices.Clone(r.Records)
+			r.Records[0] = ran("old", "go test ./stats", proposal.Exited, 1, strings.ReplaceAll(oldTest, "TestOld", "TestNew"), "")
+			r.Records[0].Base = same
+		}, "records[0].base"},
+		"not started, after a failure of its own": {func(r *proposal.Report) {
+			changeHead(r, &proposal.Comparison{Verdict: proposal.BaseSame, After: "fine"})
+		}, "after"},
+		"an unknown verdict":  {func(r *proposal.Report) { changeHead(r, &proposal.Comparison{Verdict: "fine"}) }, "records[0].base.verdict"},
+		"of another command":  {func(r *proposal.Report) { changeBase(r, func(b *proposal.Record) { b.Proposal.ID = "other~base" }) }, "base.records[0].proposal.id"},
+		"with a command's id": {func(r *proposal.Report) { changeBase(r, func(b *proposal.Record) { b.Proposal.ID = "old" }) }, "base.records[0].proposal.id"},
+		"with a comparison":   {func(r *proposal.Report) { changeBase(r, func(b *proposal.Record) { b.Base = same }) }, "base.records[0]"},
+		"not a commit":        {func(r *proposal.Report) { b := *r.Base; b.Commit = "main"; r.Base = &b }, "base.commit"},
+		"too many new names": {func(r *proposal.Report) {
+			changeHead(r, &proposal.Comparison{Verdict: proposal.BaseNew, New: make([]string, proposal.MaxNew+1)})
+		}, "records[0].base.new"},
+	} {
+		r := failedBeforeOnly()
+		test.change(&r)
+		r.Totals = proposal.Total(r.Records)
+		_, err := Read(document(t, r), maxRead)
+		switch {
+		case test.where == "after": // the record ran: the comparison has no effect, or is refused
+			if err == nil && r.Totals.FailedBefore > 0 {
+				t.Errorf("%s: excused", name)
+			}
+		case test.where == "" && err != nil, test.where != "" && (err == nil || !strings.Contains(err.Error(), test.where)):
+			t.Errorf("%s: %v, want %q", name, err, test.where)
+		}
+	}
+}
+
+// What fails on the base, too, is neutral at every door, and no line is blamed for it.
+func TestFailedBeforeIsNeutral(t *testing.T) {
+	r := failedBeforeOnly()
+	files := []string{"stats_test.go", "parse_test.go"}
+	if check := (Page{Parts: []Part{{Report: r}}}).Check(); check.Conclusion != "neutral" || check.Title != "fumehood: 1 failed before, 1 succeeded" {
+		t.Errorf("%s, %q", check.Conclusion, check.Title)
+	}
+	if list, _ := Annotations(r, files); len(list) > 0 {
+		t.Errorf("annotations %v", list)
+	}
+	if md := Markdown(r); strings.Contains(md, "❌") || !strings.Contains(md, failsBefore) || !strings.Contains(md, "base stdout") {
+		t.Errorf("the comment:\n%s", md)
+	}
+	r = failedBefore()
+	if check := (Page{Parts: []Part{{Report: r}}}).Check(); check.Conclusion != "failure" {
+		t.Errorf("with new failures: %s", check.Conclusion)
+	}
+	var lines []string
+	list, _ := Annotations(r, files)
+	for _, a := range list {
+		lines = append(lines, a.Path+" "+a.Message)
+	}
+	if got := strings.Join(lines, "|"); !strings.Contains(got, "got 2") || !strings.Contains(got, "got 3") || strings.Contains(got, "got 1") {
+		t.Errorf("annotations %s", got)
+	}
+	list, _ = Annotations(asExpected(), files)
+	if check := (Page{Parts: []Part{{Report: asExpected()}}}).Check(); len(list) > 0 || check.Conclusion != "failure" {
+		t.Errorf("as expected: %v, %s", list, check.Conclusion)
+	}
+	r.Withheld = &proposal.Reason{Rule: "output.withheld", Message: "no"}
+	if md := Markdown(r); strings.Contains(md, "TestNew") || !strings.Contains(md, "fails here and not on") {
+		t.Errorf("names of withheld output:\n%s", md)
+	}
+}
