@@ -34,8 +34,8 @@ the run is sent as a trace, and its decisions and findings as log records, by OT
 
 With --to junit, each command is a test case. With --to sarif, denied commands and findings
 are results. A log has only the lengths and digests of what commands printed: JUnit made from
-it has no output, and a command that could not run counts as failed. JUnit made from the report
-has both. SARIF with lines of files is made by fumehood report --sarif --workspace.
+it has no output, and a command that could not run, or fails on the base, too, counts as failed.
+JUnit made from the report has both. SARIF with lines of files is made by fumehood report --sarif --workspace.
 
 The log is verified first; an altered log is not exported. A report contains proposals,
 commands and findings. The log, audit.jsonl, also contains programs and connections. Ids are

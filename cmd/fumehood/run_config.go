@@ -22,13 +22,15 @@ func (c *invocation) configure(s *runFlags, o *gate.Options) error {
 	o.Repeated = s.repeated
 	found, err := o.UseConfig(c.Ctx, gate.ConfigRequest{
 		File: s.config, Trusted: trusted,
-		Overrides: []config.Override{{Field: "setup", Value: s.setup, From: "--setup"}, {Field: "cache", Value: s.cache, From: "--cache"}, {Field: "comment", Value: s.comment, From: "--comment"}},
-		Results:   s.results, ResultsDir: s.resultsDir, ResultsExchange: s.resultsExchange,
+		Overrides: []config.Override{{Field: "setup", Value: s.setup, From: "--setup"}, {Field: "cache", Value: s.cache, From: "--cache"}, {Field: "comment", Value: s.comment, From: "--comment"},
+			{Field: "compare-base", Value: s.compareBase, From: "--compare-base"}},
+		Results: s.results, ResultsDir: s.resultsDir, ResultsExchange: s.resultsExchange,
 		Layers: gate.LayerRequest{Mode: s.layers, Dir: s.layersDir, Exchange: s.layersExchange},
 	}, os.Getenv)
 	if err != nil {
 		return err
 	}
+	s.compares = !found.CompareBase.Off
 	s.configTimeout, s.shown = found.Timeout.Std(), found.Comment
 	if dir := found.Policy; dir != "" && s.about == "" { // a job names its policies itself: the workspace is the pull request's
 		s.policies.Restricting = append(s.policies.Restricting, filepath.Join(trusted, dir))

@@ -51,6 +51,9 @@ type runFlags struct {
 	config          string
 	setup           string
 	cache           string
+	base            string
+	compareBase     string
+	compares        bool // the configuration in force compares failures with the base
 	results         string
 	resultsDir      string
 	resultsExchange string
@@ -79,6 +82,10 @@ type runFlags struct {
 func (s *runFlags) define(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.plan, "plan", "", "`FILE` plan with the commands, JSON or YAML; - for standard input")
+	f.StringVar(&s.base, "base", "", "`REF` branch or commit that the pull request is for: a command that fails is run on its merge base with HEAD, too (default: origin's default branch, if the clone knows it and HEAD is not on it)")
+	f.StringVar(&s.compareBase, "compare-base", "", "`BOOL` whether a command that fails is run on the base of the pull request, too (default: as configured, or true)")
+	cli.NoFiles(cmd, "base")
+	cli.Values(cmd, "compare-base", "true", "false")
 	f.BoolVar(&s.observeNetwork, "observe-network", false, "let commands reach every public address, and only record it; never for a fork's code. Private addresses stay refused. The exit code is 4")
 	s.defineConfigured(cmd)
 	s.defineCommon(cmd)
@@ -199,6 +206,9 @@ func (c *invocation) open(s *runFlags) (*gate.Gate, error) {
 	}
 	o.Progress, o.Notice, o.Health, o.Pool, o.Plan = p.Step, p.Notice, s.health, s.pool, s.planned
 	if err := c.configure(s, &o); err != nil {
+		return nil, err
+	}
+	if o.Base, err = c.findBase(s, a); err != nil {
 		return nil, err
 	}
 	s.policies.Directory, s.policies.Origins = cmp.Or(s.trusted, s.workspace), a.Policies

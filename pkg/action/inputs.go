@@ -40,6 +40,7 @@ type Inputs struct {
 	CommentDetail    string          // one of config.Details; "" for the configuration's
 	CommentLength    int             // maximum length of the comment, in UTF-16 units; 0 for the configuration's
 	CheckRun         bool            // create a check run
+	CompareBase      bool            // run commands that fail on the merge base, too, unless the configuration says otherwise
 	DryRun           bool            // show in the step summary what would be posted, but post nothing
 	UnsupportedEvent string          // UnsupportedNotice or UnsupportedError
 	Token            string          // github-token; secret
@@ -167,6 +168,7 @@ func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
 		CommentDetail:    r.detail("comment-detail"),
 		CommentLength:    r.length("comment-length"),
 		CheckRun:         r.boolean("check-run", false),
+		CompareBase:      r.boolean("compare-base", true),
 		DryRun:           r.boolean("dry-run", false),
 		UnsupportedEvent: r.word("unsupported-event", UnsupportedNotice, UnsupportedError),
 		Token:            r.token("github-token"),

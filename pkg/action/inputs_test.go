@@ -40,7 +40,7 @@ func environment(pairs ...string) func(string) string {
 func defaults() Inputs {
 	return Inputs{
 		Mode: "enforce", Phase: "auto", Rootfs: "host", Network: "none", Setup: "configured", WorkingDirectory: ".",
-		UnsupportedEvent: UnsupportedNotice, Upload: UploadAuto, RetentionDays: 7, FailOn: "failed", Comment: true, MaxRunsPerPR: 20, MaxRunsPerDay: 200, Parts: 4,
+		UnsupportedEvent: UnsupportedNotice, Upload: UploadAuto, RetentionDays: 7, FailOn: "failed", Comment: true, CompareBase: true, MaxRunsPerPR: 20, MaxRunsPerDay: 200, Parts: 4,
 	}
 }
 
@@ -310,7 +310,7 @@ func TestFormerNames(t *testing.T) {
 
 // inputNames are all inputs that ReadInputs reads.
 var inputNames = []string{
-	"plan", "policy", "mode", "phase", "rootfs", "network", "setup", "layers-cache", "results-cache", "parts", "durations", "timeout", "limits", "working-directory", "fail-on", "comment", "comment-detail", "comment-length", "check-run",
+	"plan", "policy", "mode", "phase", "rootfs", "network", "setup", "layers-cache", "results-cache", "parts", "durations", "timeout", "limits", "working-directory", "fail-on", "comment", "comment-detail", "comment-length", "compare-base", "check-run",
 	"dry-run", "unsupported-event", "upload", "retention-days", "staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "reviewer", "reviewer-result", "checkout",
 	"policy-branches", "organization", "findings", "organisation", "policy-key", "minimum-revision",
 	"otlp", "otlp-headers", "mask", "provider", "model", "max-usd", "max-tokens", "max-rounds", "audit-key",

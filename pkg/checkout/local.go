@@ -25,6 +25,7 @@ type Local struct {
 	common *os.Root // with refs and objects; differs from own only in a linked worktree
 	bare   string
 	digits int
+	top    string // the directory with the work tree
 }
 
 // CodeLocal is the code for a repository, or a name in it, that cannot be used.
@@ -34,11 +35,11 @@ const maxRefs = 64 << 20 // bytes of packed-refs
 
 // OpenLocal opens the repository that contains dir.
 func OpenLocal(ctx context.Context, dir string) (*Local, error) {
-	folder, err := gitDirAround(dir)
+	top, folder, err := gitDirAround(dir)
 	if err != nil {
 		return nil, err
 	}
-	l := &Local{}
+	l := &Local{top: top}
 	if l.git, err = findGit(ctx); err != nil {
 		return nil, err
 	}
@@ -91,8 +92,8 @@ func (l *Local) Close() error {
 	return os.RemoveAll(l.bare)
 }
 
-// gitDirAround goes up from dir to a directory with a .git.
-func gitDirAround(dir string) (string, error) {
+// Below returns the path of dir, a directory of the work tree, relative to its top; "" is the top.
+func (l *Local) Below(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err == nil {
 		abs, err = filepath.EvalSymlinks(abs)
@@ -100,16 +101,36 @@ func gitDirAround(dir string) (string, error) {
 	if err != nil {
 		return "", stop(CodeLocal, "name an existing directory", err, "cannot find the directory %q", cut(dir))
 	}
+	below, err := filepath.Rel(l.top, abs)
+	if err != nil || !filepath.IsLocal(below) {
+		return "", stop(CodeLocal, "name a directory of the work tree", err, "%q is not in the work tree", cut(dir))
+	}
+	if below == "." {
+		return "", nil
+	}
+	return below, nil
+}
+
+// gitDirAround goes up from dir to a directory with a .git, and returns both.
+func gitDirAround(dir string) (top, folder string, err error) {
+	abs, err := filepath.Abs(dir)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return "", "", stop(CodeLocal, "name an existing directory", err, "cannot find the directory %q", cut(dir))
+	}
 	for at := abs; ; at = filepath.Dir(at) {
 		info, err := os.Lstat(filepath.Join(at, ".git"))
 		switch {
 		case err == nil && info.IsDir():
-			return filepath.Join(at, ".git"), nil
+			return at, filepath.Join(at, ".git"), nil
 		case err == nil && info.Mode().IsRegular():
-			return linkedFolder(at)
+			folder, err = linkedFolder(at)
+			return at, folder, err
 		}
 		if at == filepath.Dir(at) {
-			return "", stop(CodeLocal, "run in a clone of the repository, or name one with --workspace", nil, "%q is not in a git repository", cut(abs))
+			return "", "", stop(CodeLocal, "run in a clone of the repository, or name one with --workspace", nil, "%q is not in a git repository", cut(abs))
 		}
 	}
 }

@@ -76,11 +76,13 @@ type Config struct {
 	Timeout    proposal.Duration `json:"timeout,omitempty"`  // of the whole run; 0 means the caller's
 	Policy     string            `json:"policy,omitempty"`   // directory of the repository; "" means none
 	Cache      Cache             `json:"cache,omitzero"`
-	Results    string            `json:"results,omitempty"` // one of ResultModes; "" means off
-	Layers     bool              `json:"layers,omitempty"`  // keep what set-up leaves
-	Checkout   Checkout          `json:"checkout,omitzero"`
-	Comment    Comment           `json:"comment,omitzero"`
-	Review     Review            `json:"review,omitzero"`
+	// CompareBase says whether commands that fail are run on the base of the pull request, too.
+	CompareBase CompareBase `json:"compare-base,omitzero"`
+	Results     string      `json:"results,omitempty"` // one of ResultModes; "" means off
+	Layers      bool        `json:"layers,omitempty"`  // keep what set-up leaves
+	Checkout    Checkout    `json:"checkout,omitzero"`
+	Comment     Comment     `json:"comment,omitzero"`
+	Review      Review      `json:"review,omitzero"`
 
 	// Digest is "sha256:" and the lower-case hex SHA-256 of the file, byte for byte.
 	Digest string `json:"-"`
@@ -139,6 +141,9 @@ func (r Registries) Allow(name string) bool {
 	}
 	return slices.Contains(r.Names, name)
 }
+
+// A CompareBase says whether commands that fail are run on the base. The zero value compares.
+type CompareBase struct{ Off bool }
 
 // A Cache says whether what only the host's own toolchains determine, such as a compiled
 // standard library, is kept on the host from run to run.
@@ -254,7 +259,7 @@ func configOf(root *document.Node) Config {
 		Setup: setupOf(root.Get("setup")), Registries: registriesOf(root.Get("registries")),
 		Rootfs: root.Text("rootfs"), Tools: root.Texts("tools"), Services: root.Texts("services"),
 		Limits: document.LimitsOf(root.Get("limits")), Timeout: document.DurationOf(root.Get("timeout")),
-		Policy: root.Text("policy"), Cache: cacheOf(root.Get("cache")), Results: root.Text("results"), Layers: isTrue(root.Get("layers")),
+		Policy: root.Text("policy"), Cache: cacheOf(root.Get("cache")), CompareBase: CompareBase(cacheOf(root.Get("compare-base"))), Results: root.Text("results"), Layers: isTrue(root.Get("layers")),
 		Checkout: checkoutOf(root.Get("checkout")), Comment: commentOf(root.Get("comment")), Review: reviewOf(root.Get("review")),
 		lines: map[string]int{},
 	}
@@ -348,6 +353,12 @@ func (r Registries) MarshalJSON() ([]byte, error) {
 
 // MarshalJSON encodes c as in a file: true or false.
 func (c Cache) MarshalJSON() ([]byte, error) { return json.Marshal(!c.Off) }
+
+// MarshalJSON writes true or false.
+func (c CompareBase) MarshalJSON() ([]byte, error) { return json.Marshal(!c.Off) }
+
+// IsZero reports whether c is the default.
+func (c CompareBase) IsZero() bool { return !c.Off }
 
 // marshal encodes v in one line, with <, > and & as they are: people read it.
 func marshal(v any) ([]byte, error) {

@@ -40,6 +40,7 @@ var configShape = document.Shape{
 		document.Optional("timeout", document.Duration("The maximum time of the whole run.")),
 		document.Optional("policy", policyShape()),
 		document.Optional("cache", &cacheShape),
+		document.Optional("compare-base", &compareBaseShape),
 		document.Optional("results", &document.Shape{Kind: document.Text, Max: 16, Choice: ResultModes, Want: quoted(ResultModes),
 			Doc: "Whether kept results of earlier runs are used for commands that request it (default off). Only the flag --results write keeps any."}),
 		document.Optional("layers", &layersShape),
@@ -182,6 +183,10 @@ var checkoutShape = document.Shape{
 
 var cacheShape = document.Shape{
 	Kind: document.Boolean, Doc: "Whether compiled standard libraries are kept on the host from run to run (default true). They are made from the host's toolchains alone.",
+}
+
+var compareBaseShape = document.Shape{
+	Kind: document.Boolean, Doc: "Whether a command that fails is run once more on the merge base of the pull request, to see whether it failed before (default true).",
 }
 
 var layersShape = document.Shape{

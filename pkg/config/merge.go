@@ -56,7 +56,7 @@ type Effective struct {
 
 // unset describes a field that has no value.
 var unset = map[string]string{
-	"setup": `"auto"`, "registries": `"auto"`, "rootfs": `"host"`, "cache": "true", "results": `"off"`, "layers": "false",
+	"setup": `"auto"`, "registries": `"auto"`, "rootfs": `"host"`, "cache": "true", "compare-base": "true", "results": `"off"`, "layers": "false",
 	"checkout": "(the commit)", "comment": "(normal detail)", "review": "(no guidance)", "tools": "(none)", "services": "(none)", "policy": "(none)", "timeout": "(not set)",
 }
 
@@ -74,7 +74,7 @@ const unsetLimit = "(set by policy)"
 //	comment                           detail=quiet, length=20000
 //	review                            severity=high, language=German, transcript=true
 //	limits                            memory=4GiB, pids=512, wall=5m
-//	cache, layers                     true or false
+//	cache, compare-base, layers       true or false
 //	rootfs, timeout, policy, results  the value itself
 //
 // Every value is checked as in a file. If one is invalid, or its field unknown, Merge
@@ -134,7 +134,7 @@ func nodeOf(field, value string) *document.Node {
 	at := document.Position{Line: 1, Col: 1}
 	leaf := func(value string) *document.Node { return &document.Node{Kind: document.Text, At: at, Value: value} }
 	switch {
-	case (field == "cache" || field == "layers") && (value == "true" || value == "false"):
+	case (field == "cache" || field == "compare-base" || field == "layers") && (value == "true" || value == "false"):
 		return &document.Node{Kind: document.Boolean, At: at, Value: value}
 	case field == "limits", field == "checkout", field == "comment", field == "review":
 		n := &document.Node{Kind: document.Object, At: at}
@@ -198,6 +198,8 @@ func apply(c *Config, field string, given Config) {
 		c.Policy = given.Policy
 	case "cache":
 		c.Cache = given.Cache
+	case "compare-base":
+		c.CompareBase = given.CompareBase
 	case "results":
 		c.Results = given.Results
 	case "layers":

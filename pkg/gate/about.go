@@ -17,11 +17,13 @@ import (
 // An About is what a job tells fumehood run about the pull request: run itself sees a
 // directory. It is a file, not flags, because it holds untrusted text.
 type About struct {
-	Repository string             `json:"repository"`
-	Fork       string             `json:"fork,omitempty"`
-	PR         int                `json:"pull_request"`
-	HeadSHA    string             `json:"head_sha"`
-	BaseSHA    string             `json:"base_sha,omitempty"`
+	Repository string `json:"repository"`
+	Fork       string `json:"fork,omitempty"`
+	PR         int    `json:"pull_request"`
+	HeadSHA    string `json:"head_sha"`
+	BaseSHA    string `json:"base_sha,omitempty"`
+	// MergeBase is the commit on which commands that fail are run, too; "" for none.
+	MergeBase  string             `json:"merge_base,omitempty"`
 	Left       []string           `json:"left,omitempty"`
 	Unenforced []string           `json:"not_enforced,omitempty"`
 	Ceiling    proposal.Limits    `json:"ceiling"`

@@ -63,6 +63,9 @@ type Options struct {
 	// Setup is run before a plan's commands, in the same sandbox: see FindSetup. In a Session
 	// it is run by SetUp. It must not come from a pull request.
 	Setup setup.Setup
+	// Base is the base of the pull request, on which Run runs commands that fail, too, to see
+	// whether they failed before; nil compares nothing. Sessions do not use it.
+	Base *BaseTree
 	// Limits are requested for a plan's commands that request none.
 	Limits *proposal.Limits
 

@@ -156,6 +156,9 @@ func (r *run) wire(ctx context.Context) (err error) {
 	if r.results = g.resultsOf(r); r.results != nil {
 		parts.Results = r.results
 	}
+	if b := g.baseOf(r); b != nil {
+		parts.Base = b
+	}
 	r.hood, err = hood.New(parts)
 	return err
 }

@@ -125,6 +125,9 @@ func (c baseConfig) flags(in action.Inputs) []string {
 	if in.Setup != action.SetupConfigured {
 		flags = append(flags, "--setup", in.Setup)
 	}
+	if !in.CompareBase {
+		flags = append(flags, "--compare-base", "false")
+	}
 	return flags
 }
 

@@ -226,7 +226,7 @@ func (r Run) childArgs(ctx context.Context, p prepared, l PlanRun, planned Plann
 	if err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(gate.About{Repository: j.runner.Repository, PR: p.request.PR, HeadSHA: p.request.Head, BaseSHA: p.request.Base,
+	data, err := json.Marshal(gate.About{Repository: j.runner.Repository, PR: p.request.PR, HeadSHA: p.request.Head, BaseSHA: p.request.Base, MergeBase: p.workspace.mergeBase,
 		Left: p.workspace.left, Unenforced: p.workspace.doubts, Ceiling: j.in.Limits, Approval: planned.Approval, Fork: r.Task.Fork, Cwd: j.cwd(), Policies: origins})
 	if err != nil {
 		return nil, err

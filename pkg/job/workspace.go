@@ -24,6 +24,8 @@ type workspace struct {
 	left   []string // what of the commit is not there
 	doubts []string // what of it an earlier step may have changed
 
+	mergeBase string // the merge base of the pull request, if its files are in the repository
+
 	sources []string // its files, for links and annotations
 }
 
@@ -64,9 +66,14 @@ func (r Run) writeCommit(ctx context.Context) (workspace, error) {
 		return w, err
 	}
 	w.left = append(tree.Describe(), missingExtras(tree, configured.config.Checkout)...)
-	if why, err := r.fetchHistory(ctx); err != nil {
+	ancestor, why, err := r.fetchHistory(ctx)
+	if err != nil {
 		return w, err
-	} else if why != "" {
+	}
+	if q.PR != 0 {
+		w.mergeBase = ancestor
+	}
+	if why != "" {
 		w.left = append(w.left, why+": git diff base...HEAD and git merge-base do not work")
 	}
 	return w, r.Base.store.Repository(ctx, w.dir, q.Head, q.Base, checkout.Branches{Head: q.HeadRef, Base: q.BaseRef})
@@ -91,14 +98,14 @@ func missingExtras(tree checkout.Tree, on config.Checkout) []string {
 }
 
 // fetchHistory fetches the history down to the merge base, which must be there for git
-// diff base...HEAD. It returns why that was not possible.
-func (r Run) fetchHistory(ctx context.Context) (why string, err error) {
+// diff base...HEAD. It returns the merge base, "" if there is none to compare with, and why that
+// was not possible.
+func (r Run) fetchHistory(ctx context.Context) (ancestor, why string, err error) {
 	q := r.Task.Request
 	if q.Head == q.Base {
-		return "", nil
+		return "", "", nil
 	}
-	_, why, err = r.Base.store.History(ctx, q.Head, q.Base)
-	return why, err
+	return r.Base.store.History(ctx, q.Head, q.Base)
 }
 
 // useCheckout uses what actions/checkout wrote, when it is at the commit, or at the

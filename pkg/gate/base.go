@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package gate
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox"
+)
+
+// A BaseTree is the base of a pull request: the merge base of its head and the branch that it is
+// for. It must come from the operator or from GitHub, never from the pull request.
+type BaseTree struct {
+	Commit string // full id
+	// Directory is the directory of the commit that corresponds to Options.Workspace; "" is its top.
+	Directory string
+	// Write writes the files of Commit to dir, which does not exist, and returns what of them it
+	// left out. It is called only if a command fails.
+	Write func(ctx context.Context, dir string) (left []string, err error)
+}
+
+// base implements hood.Base for one run. Nothing that the pull request's code could write is in
+// its sandbox: the files are another directory's, the overlays are new, and a layer is used only if
+// a run before this one kept it, not a private one or one of an exchange.
+type base struct {
+	run    run // with the sandbox of the base; only what layering needs is used
+	head   *run
+	tree   BaseTree
+	dir    string // temporary
+	layers *baseLayers
+}
+
+// baseOf returns the base of r's pull request, or nil if its commands are not compared.
+func (g *Gate) baseOf(r *run) *base {
+	if g.o.Base == nil || g.o.ObserveNetworkUnsafe {
+		return nil
+	}
+	return &base{head: r, tree: *g.o.Base}
+}
+
+func (b *base) Commit() string { return b.tree.Commit }
+
+// Open implements hood.Base.
+func (b *base) Open(ctx context.Context) (err error) {
+	if b.dir, err = os.MkdirTemp("", "fumehood-base-"); err != nil {
+		return err
+	}
+	top := filepath.Join(b.dir, "workspace")
+	left, err := b.tree.Write(ctx, top)
+	if err != nil {
+		return err
+	}
+	for _, what := range left {
+		if !slices.Contains(b.head.gate.o.Subject.Left, what) {
+			return fmt.Errorf("it lacks a part of the commit: %s", what)
+		}
+	}
+	workspace := filepath.Join(top, b.tree.Directory)
+	if info, err := os.Lstat(workspace); err != nil || !info.IsDir() || !filepath.IsLocal(filepath.Join(".", b.tree.Directory)) {
+		return fmt.Errorf("it has no directory %q", b.tree.Directory)
+	}
+	if err := ownLike(b.head.sandbox.Workspace, b.dir, top); err != nil {
+		return err
+	}
+	b.run = *b.head
+	b.run.sandbox.Workspace = workspace
+	if b.head.gate.o.Layers != nil {
+		b.layers = &baseLayers{layering{run: &b.run}}
+	}
+	return nil
+}
+
+// ownLike gives the files below top to the owner of workspace, whose user commands run as, and
+// lets that user reach them.
+func ownLike(workspace, parent, top string) error {
+	var owner syscall.Stat_t
+	if err := syscall.Stat(workspace, &owner); err != nil {
+		return err
+	}
+	if err := os.Chmod(parent, 0o711); err != nil {
+		return err
+	}
+	return filepath.WalkDir(top, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, int(owner.Uid), int(owner.Gid))
+	})
+}
+
+// Sandbox implements hood.Base. The network may have been opened since Open.
+func (b *base) Sandbox(limits proposal.Limits) (hood.Runner, error) {
+	o := b.head.sandbox
+	o.Env, o.Files, o.Home, o.Binds = maps.Clone(o.Env), maps.Clone(o.Files), maps.Clone(o.Home), slices.Clone(o.Binds)
+	o.Workspace, o.Limits, o.Pool, o.Layer = b.run.sandbox.Workspace, limits, nil, nil
+	if b.layers != nil && b.layers.used != nil {
+		o.Layer = b.layers.used.File
+	}
+	return sandbox.New(o)
+}
+
+// Layers implements hood.Base.
+func (b *base) Layers() hood.Layers {
+	if b.layers == nil {
+		return nil // not a nil pointer in it
+	}
+	return b.layers
+}
+
+// Close implements hood.Base.
+func (b *base) Close() error {
+	if b.layers != nil {
+		b.layers.close()
+	}
+	if b.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(b.dir)
+}
+
+// baseLayers finds layers that earlier runs kept, and keeps none.
+type baseLayers struct{ layering }
+
+// Find implements hood.Layers.
+func (l *baseLayers) Find(_ context.Context, records []proposal.Record) *proposal.Layer {
+	key, err := l.keyOf(records)
+	if err != nil {
+		return nil
+	}
+	found, err := l.run.gate.o.Layers.Get(key)
+	if err != nil || found == nil {
+		return nil
+	}
+	if found.Info.Run == l.run.info.ID {
+		_ = found.Close()
+		return nil
+	}
+	l.used = found
+	return layerOf(found.Info)
+}
+
+// Keep implements hood.Layers.
+func (l *baseLayers) Keep(context.Context, hood.Runner, []proposal.Record) *proposal.Layer {
+	return nil
+}
