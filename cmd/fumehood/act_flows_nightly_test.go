@@ -103,7 +103,7 @@ func TestNightlyActKilled(t *testing.T) {
 // (g) A matrix of three plans into one comment with three sections.
 func TestNightlyActMatrix(t *testing.T) {
 	s := newStage(t, false, nil, nil)
-	s.edit("matrix.yml", "npx --no-install eslint .", "cat README.md", "npm test", show, "npx --no-install tsc --noEmit", "grep -q nothing README.md")
+	s.edit("matrix.yml", "npx --no-install eslint .", "cat README.md", "npm test", show, "npx --no-install tsc --noEmit", "grep -qx 'echo hello' greet.sh")
 	r := s.play("matrix.yml", "pull_request", s.event("pull_request.opened", nil))
 	want(t, "comment after "+r.log, s.comment().Body, "lint", "unit", "types", "cat README.md", show, "2 succeeded", "1 failed")
 }

@@ -57,6 +57,32 @@ func TestActionFork(t *testing.T) {
 	}
 }
 
+// A failure that the merge base has, too, is neutral, in the job that runs and in the one that reports a
+// fork's run; one that it has not is the pull request's. The report says both of the run on the base.
+func TestActionBase(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true, nil, nil)
+	w.permit("contents:read", "pull_requests:read")
+	const plan = "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: old, run: grep -q nothing README.md}\n"
+	act := func(plan string) step {
+		return w.act("pull_request", w.event("pull_request.opened.fork", nil), plan, "INPUT_COMPARE_BASE=true")
+	}
+	if s := act(plan); s.code != exitOK || s.outputs["conclusion"] != "neutral" || s.outputs["failed"] != "0" {
+		t.Errorf("exit %d, outputs %q\n%s", s.code, s.outputs, s.log)
+	}
+	s := act(plan + "  - {id: new, run: grep -qx 'echo hello' greet.sh}\n")
+	w.upload(s, nil)
+	w.permit("contents:read", "pull_requests:write", "actions:read")
+	if r := w.report(nil); r.outputs["conclusion"] != "failure" || r.outputs["failed"] != "1" {
+		t.Errorf("outputs %q\n%s", r.outputs, r.log)
+	}
+	body := w.comment().Body
+	want(t, "comment", body, "1 failed, 1 failed before", "passes on <code>"+w.base[:7]+"</code>", "fails before this pull request, too", "sealed and complete")
+	if strings.Contains(body, "policy other than") || strings.Contains(body, "differs from") {
+		t.Errorf("the comment doubts an honest report:\n%s", body)
+	}
+}
+
 // With fail-on: error, the job that reports a fork's failing test, or an artifact that cannot
 // be shown, is green: it delivered its report. It fails if it could not.
 func TestActionReporterIsGreen(t *testing.T) {

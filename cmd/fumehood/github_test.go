@@ -291,6 +291,7 @@ func (w *world) start(event string, payload []byte, env ...string) (*exec.Cmd, s
 		"GITHUB_RUN_ATTEMPT=1", "GITHUB_OUTPUT=" + filepath.Join(temp, "output"), "GITHUB_STEP_SUMMARY=" + filepath.Join(temp, "summary"),
 		"RUNNER_TEMP=" + temp, "RUNNER_OS=Linux", "RUNNER_ARCH=X64", "RUNNER_ENVIRONMENT=github-hosted",
 		"INPUT_GITHUB_TOKEN=" + jobToken, "INPUT_PLAN=" + goodPlan, "INPUT_ARTIFACT=fumehood",
+		"INPUT_COMPARE_BASE=false", // the plan's failure is not the pull request's: see TestActionBase
 	}, env...)
 	return cmd, s
 }

@@ -23,7 +23,11 @@ func (c *invocation) findBase(s *runFlags, a gate.About) (*gate.BaseTree, error)
 	case !s.compares || s.planned == nil:
 		return nil, nil
 	case s.about != "":
-		return baseTree(s.workspace, a.MergeBase, ""), nil
+		tree := baseTree(s.workspace, a.MergeBase, "")
+		if tree != nil {
+			tree.Left = a.TreeLeft
+		}
+		return tree, nil
 	}
 	commit, below, err := c.mergeBase(s)
 	if err != nil {

@@ -23,7 +23,9 @@ type About struct {
 	HeadSHA    string `json:"head_sha"`
 	BaseSHA    string `json:"base_sha,omitempty"`
 	// MergeBase is the commit on which commands that fail are run, too; "" for none.
-	MergeBase  string             `json:"merge_base,omitempty"`
+	MergeBase string `json:"merge_base,omitempty"`
+	// TreeLeft are those of Left that are parts of the tree of the commit.
+	TreeLeft   []string           `json:"tree_left,omitempty"`
 	Left       []string           `json:"left,omitempty"`
 	Unenforced []string           `json:"not_enforced,omitempty"`
 	Ceiling    proposal.Limits    `json:"ceiling"`

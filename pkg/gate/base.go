@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/fumehood/fumehood/pkg/hood"
@@ -25,6 +26,9 @@ type BaseTree struct {
 	Commit string // full id
 	// Directory is the directory of the commit that corresponds to Options.Workspace; "" is its top.
 	Directory string
+	// Left are the parts of its own commit that the workspace lacks, as Write describes those of
+	// Commit. If the two differ, nothing is compared.
+	Left []string
 	// Write writes the files of Commit to dir, which does not exist, and returns what of them it
 	// left out. It is called only if a command fails.
 	Write func(ctx context.Context, dir string) (left []string, err error)
@@ -61,10 +65,8 @@ func (b *base) Open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, what := range left {
-		if !slices.Contains(b.head.gate.o.Subject.Left, what) {
-			return fmt.Errorf("it lacks a part of the commit: %s", what)
-		}
+	if !slices.Equal(left, b.tree.Left) {
+		return fmt.Errorf("other parts of the commit are left out: %s", strings.Join(left, "; "))
 	}
 	workspace := filepath.Join(top, b.tree.Directory)
 	if info, err := os.Lstat(workspace); err != nil || !info.IsDir() || !filepath.IsLocal(filepath.Join(".", b.tree.Directory)) {

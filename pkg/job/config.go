@@ -119,14 +119,11 @@ func configIn(dir string, tree checkout.Tree) (string, error) {
 	return file, nil
 }
 
-// flags returns the flags of fumehood run for the configuration.
+// flags returns the flags of fumehood run and review for the configuration.
 func (c baseConfig) flags(in action.Inputs) []string {
 	flags := []string{"--config", c.file, "--rootfs", c.rootfs}
 	if in.Setup != action.SetupConfigured {
 		flags = append(flags, "--setup", in.Setup)
-	}
-	if !in.CompareBase {
-		flags = append(flags, "--compare-base", "false")
 	}
 	return flags
 }

@@ -226,7 +226,7 @@ func (r Run) childArgs(ctx context.Context, p prepared, l PlanRun, planned Plann
 	if err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(gate.About{Repository: j.runner.Repository, PR: p.request.PR, HeadSHA: p.request.Head, BaseSHA: p.request.Base, MergeBase: p.workspace.mergeBase,
+	data, err := json.Marshal(gate.About{Repository: j.runner.Repository, PR: p.request.PR, HeadSHA: p.request.Head, BaseSHA: p.request.Base, MergeBase: p.workspace.mergeBase, TreeLeft: p.workspace.treeLeft,
 		Left: p.workspace.left, Unenforced: p.workspace.doubts, Ceiling: j.in.Limits, Approval: planned.Approval, Fork: r.Task.Fork, Cwd: j.cwd(), Policies: origins})
 	if err != nil {
 		return nil, err
@@ -266,7 +266,11 @@ func (r Run) childArgs(ctx context.Context, p prepared, l PlanRun, planned Plann
 
 // flags are the flags of fumehood run that come from the inputs, and where it writes.
 func (r Run) flags(l PlanRun) []string {
-	return append(r.Job.childFlags(l.files, filepath.Join(l.dir, reportName)), "--audit", filepath.Join(l.dir, auditName))
+	flags := append(r.Job.childFlags(l.files, filepath.Join(l.dir, reportName)), "--audit", filepath.Join(l.dir, auditName))
+	if !r.Job.in.CompareBase {
+		flags = append(flags, "--compare-base", "false")
+	}
+	return flags
 }
 
 // childFlags are the flags of fumehood run and of fumehood review that come from the inputs, and

@@ -20,9 +20,10 @@ import (
 
 // A workspace is the pull request's code on this machine.
 type workspace struct {
-	dir    string
-	left   []string // what of the commit is not there
-	doubts []string // what of it an earlier step may have changed
+	dir      string
+	left     []string // what of the commit is not there
+	treeLeft []string // of it, without advice
+	doubts   []string // what of it an earlier step may have changed
 
 	mergeBase string // the merge base of the pull request, if its files are in the repository
 
@@ -65,6 +66,7 @@ func (r Run) writeCommit(ctx context.Context) (workspace, error) {
 	if tree, err = r.Base.store.Extras(ctx, tree, w.dir, checkout.Extras(configured.config.Checkout)); err != nil {
 		return w, err
 	}
+	w.treeLeft = tree.Describe()
 	w.left = append(tree.Describe(), missingExtras(tree, configured.config.Checkout)...)
 	ancestor, why, err := r.fetchHistory(ctx)
 	if err != nil {
