@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"regexp"
 	"strings"
 	"testing"
@@ -58,15 +59,25 @@ func TestReadmeWorkflow(t *testing.T) {
 	}
 }
 
-// The picture of a comment in the README shows one that the tests of pkg/report compare
-// byte for byte.
-func TestReadmeComment(t *testing.T) {
-	if !strings.Contains(string(readFile(t, "../../README.md")), "(docs/images/comment.png)") {
-		t.Error("README shows no comment")
+// The pictures of comments show goldens that the tests of pkg/report and pkg/comment compare byte
+// for byte, and each is shown on a page.
+func TestPictures(t *testing.T) {
+	pages := string(readFile(t, "../../README.md")) + string(readFile(t, "../../docs/COMMENT.md"))
+	pictures, err := filepath.Glob("../../docs/images/*.png")
+	goldens := slices.Collect(strings.Lines(string(readFile(t, "../../docs/images/goldens.sha256"))))
+	if err != nil || len(pictures) != len(goldens) {
+		t.Fatalf("%d pictures of %d goldens: run docs/images/render.sh (%v)", len(pictures), len(goldens), err)
 	}
-	sum := fmt.Sprintf("%x\n", sha256.Sum256(readFile(t, "../../testdata/report/mixed.md")))
-	if sum != string(readFile(t, "../../docs/images/comment.sha256")) {
-		t.Error("docs/images/comment.png does not show testdata/report/mixed.md: run docs/images/render.sh")
+	for _, picture := range pictures {
+		if !strings.Contains(pages, "images/"+filepath.Base(picture)+")") {
+			t.Errorf("no page shows %s", picture)
+		}
+	}
+	for _, line := range goldens {
+		digest, golden, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		if got := fmt.Sprintf("%x", sha256.Sum256(readFile(t, filepath.Join("../../docs/images", golden)))); got != digest {
+			t.Errorf("the picture of %s is not of it: run docs/images/render.sh", golden)
+		}
 	}
 }
 
