@@ -10,8 +10,8 @@ const whole = true
 
 // With the tag nightly these tests run all of their cases: see oneIn.
 
-func TestNightlyActionForgedArtifact(t *testing.T) { TestActionForgedArtifact(t) }
-func TestNightlyActionNoisyFork(t *testing.T)      { TestActionNoisyFork(t) }
+func TestNightlyActionForgedArtifact(t *testing.T) { TestE2EActionForgedArtifact(t) }
+func TestNightlyActionNoisyFork(t *testing.T)      { TestE2EActionNoisyFork(t) }
 func TestNightlyActBot(t *testing.T)               { TestE2EActBot(t) }
 func TestNightlyInstallRace(t *testing.T)          { TestE2EInstallRace(t) }
 func TestNightlyFirstDay(t *testing.T)             { TestE2EFirstDay(t) }
