@@ -15,6 +15,9 @@
 // neither does, the pull request's code printed no line that the base did not print: see lines.go
 // for what in a line does not count.
 //
+// What test runners wrote to files only adds to that: failures that their output alone makes the
+// same differ if a file names another test, or if only one side has such a file.
+//
 // In every other case, including each doubt, the failure stays the pull request's.
 //
 // # Limits
@@ -31,6 +34,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/diagnose"
+	"github.com/fumehood/fumehood/pkg/failure"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -73,18 +77,82 @@ func Compare(head, base proposal.Record) proposal.Comparison {
 	if base.Result.Succeeded() {
 		return proposal.Comparison{Verdict: proposal.BasePasses}
 	}
-	here, there := failingTests(*head.Result), failingTests(*base.Result)
-	if fresh, old := without(here, there); len(fresh) > 0 && len(there) > 0 {
-		c := proposal.Comparison{Verdict: proposal.BaseNew, Omitted: max(0, len(fresh)-proposal.MaxNew), Old: old}
-		for _, name := range fresh[:len(fresh)-c.Omitted] {
-			c.New = append(c.New, strings.ToValidUTF8(name[:min(len(name), proposal.MaxNewName)], ""))
-		}
-		return c
+	printed, written := compareNames(withoutFiles(*head.Result), withoutFiles(*base.Result)), compareNames(onlyFiles(*head.Result, *base.Result))
+	switch {
+	case printed.isNew() && written.isNew():
+		printed.addFresh(written.fresh)
+		return printed.comparison()
+	case printed.isNew():
+		return printed.comparison()
+	case written.isNew():
+		return written.comparison()
 	}
-	if why := differs(*head.Result, *base.Result, here, there); why != "" {
+	why := differs(*head.Result, *base.Result, printed.here, printed.there)
+	if why == "" && len(written.here) > 0 != (len(written.there) > 0) {
+		why = "its test runner's files name failures only on one side"
+	}
+	if why != "" {
 		return proposal.Comparison{Verdict: proposal.BaseDifferent, Why: why}
 	}
 	return proposal.Comparison{Verdict: proposal.BaseSame}
+}
+
+// Alike returns both results of a command with what can be compared: without what the files of test
+// runners say, unless both have all of it. Runners name a test in another way in a file.
+func Alike(head, base proposal.Result) (h, b proposal.Result) {
+	if failure.HasResults(head.TestResults) && failure.HasResults(base.TestResults) {
+		return head, base
+	}
+	return withoutFiles(head), withoutFiles(base)
+}
+
+// onlyFiles returns both results with nothing but what the files of test runners say. They are
+// empty if either is incomplete: a name that it does not have could still have failed.
+func onlyFiles(head, base proposal.Result) (h, b proposal.Result) {
+	isCut := func(s proposal.Stream) bool { return s.Bytes > 0 && !failure.HasResults(s) }
+	if !isCut(head.TestResults) && !isCut(base.TestResults) {
+		h.TestResults, b.TestResults = head.TestResults, base.TestResults
+	}
+	return h, b
+}
+
+func withoutFiles(r proposal.Result) proposal.Result {
+	r.TestResults = proposal.Stream{}
+	return r
+}
+
+// A nameSet is what both runs of a command name as failing.
+type nameSet struct {
+	here, there, fresh []string
+	old                int
+}
+
+func compareNames(head, base proposal.Result) nameSet {
+	s := nameSet{here: failingTests(head), there: failingTests(base)}
+	s.fresh, s.old = without(s.here, s.there)
+	return s
+}
+
+// isNew reports whether some failures are known from the base and others are not.
+func (s nameSet) isNew() bool { return len(s.fresh) > 0 && len(s.there) > 0 }
+
+// addFresh adds names of files, except for those that end like a name of the output.
+func (s *nameSet) addFresh(names []string) {
+	known := s.fresh
+	for _, name := range names {
+		last := name[strings.LastIndexByte(name, ' ')+1:]
+		if !slices.ContainsFunc(known, func(k string) bool { return strings.HasSuffix(k, last) }) {
+			s.fresh = append(s.fresh, name)
+		}
+	}
+}
+
+func (s nameSet) comparison() proposal.Comparison {
+	c := proposal.Comparison{Verdict: proposal.BaseNew, Omitted: max(0, len(s.fresh)-proposal.MaxNew), Old: s.old}
+	for _, name := range s.fresh[:len(s.fresh)-c.Omitted] {
+		c.New = append(c.New, strings.ToValidUTF8(name[:min(len(name), proposal.MaxNewName)], ""))
+	}
+	return c
 }
 
 // unfit returns why the run on the base shows nothing, or "".

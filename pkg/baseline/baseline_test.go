@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/pkg/failure"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -93,6 +94,55 @@ func TestCompare(t *testing.T) {
 	}
 	if got := Compare(ran(1, goMore), ran(1, goOld)); got.Old != 1 || len(got.New) != 1 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// wrote adds to a result what a test runner wrote to a file about tests that failed.
+func wrote(r proposal.Record, tests ...string) proposal.Record {
+	var files failure.Results
+	content := "<testsuite>"
+	for _, name := range tests {
+		content += fmt.Sprintf(`<testcase classname="shop" name=%q><failure message="no">at x</failure></testcase>`, name)
+	}
+	files.Add("junit.xml", []byte(content+"</testsuite>"))
+	r.Result.TestResults = files.Stream()
+	return r
+}
+
+// Files of test runners make a verdict stricter and never milder: what the output alone makes new,
+// different or unknown stays so.
+func TestCompareFiles(t *testing.T) {
+	const says = "Tests failed.\n"
+	cut := func(r proposal.Record) proposal.Record { r.Result.TestResults.Truncated = true; return r }
+	for name, test := range map[string]struct {
+		head, base proposal.Record
+		want       string
+		about      string
+	}{
+		"the same tests":               {wrote(ran(1, says), "old"), wrote(ran(1, says), "old"), proposal.BaseSame, ""},
+		"one test fixed":               {wrote(ran(1, says), "old"), wrote(ran(1, says), "old", "other"), proposal.BaseSame, ""},
+		"another test":                 {wrote(ran(1, says), "old", "new"), wrote(ran(1, says), "old"), proposal.BaseNew, "shop new"},
+		"only here":                    {wrote(ran(1, says), "new"), ran(1, says), proposal.BaseDifferent, "only on one side"},
+		"only there":                   {ran(1, says), wrote(ran(1, says), "old"), proposal.BaseDifferent, "only on one side"},
+		"other lines, the same tests":  {wrote(ran(1, "a\n"), "old"), wrote(ran(1, "b\n"), "old"), proposal.BaseDifferent, "other lines"},
+		"other exit, the same tests":   {wrote(ran(2, says), "old"), wrote(ran(1, says), "old"), proposal.BaseDifferent, "exit code"},
+		"the output names another":     {wrote(ran(1, goMore), "old"), wrote(ran(1, goOld), "old"), proposal.BaseNew, "example.org/x TestNew"},
+		"both name another":            {wrote(ran(1, goMore), "old", "TestNew", "more"), wrote(ran(1, goOld), "old"), proposal.BaseNew, "example.org/x TestNew,shop more"},
+		"other lines and another test": {wrote(ran(1, "a\n"), "old", "new"), wrote(ran(1, "b\n"), "old"), proposal.BaseNew, "shop new"},
+		"passes there, with a file":    {wrote(ran(1, says), "old"), wrote(ran(0, says), "old"), proposal.BasePasses, ""},
+		"cut off here":                 {cut(wrote(ran(1, says), "new")), wrote(ran(1, says), "old"), proposal.BaseSame, ""},
+		"cut off there, other lines":   {wrote(ran(1, "a\n"), "old"), cut(wrote(ran(1, "b\n"), "old")), proposal.BaseDifferent, "other lines"},
+	} {
+		got := Compare(test.head, test.base)
+		if got.Verdict != test.want || !strings.Contains(got.Why+strings.Join(got.New, ","), test.about) {
+			t.Errorf("%s: %+v, want %s, %q", name, got, test.want, test.about)
+		}
+		if got.Verdict == proposal.BaseSame {
+			test.head.Result.TestResults, test.base.Result.TestResults = proposal.Stream{}, proposal.Stream{}
+			if alone := Compare(test.head, test.base); alone.Verdict != proposal.BaseSame {
+				t.Errorf("%s: the files make the same of %q", name, alone.Verdict)
+			}
+		}
 	}
 }
 

@@ -10,7 +10,11 @@
 // report, and that before an exception. What is printed between a runner's own lines, by
 // tests that passed for example, is therefore never the cause when the runner names one.
 //
-// All output is hostile. Reading takes linear time, and lines, reports and bytes are limited.
+// A runner may also write its results to a file, as JUnit XML or TAP. Results collects the tests
+// that failed from such files, and what it collects is read with the output. If both name the
+// same test, the file's report is returned, with what only the output has.
+//
+// All output and all files are hostile. Reading takes linear time, and lines, reports and bytes are limited.
 // A command can still print the lines of a runner: a report is what the output says, and
 // never changes whether a command failed.
 package failure
@@ -53,25 +57,25 @@ type Options struct {
 // the order of the output. It returns nil if no reader recognizes anything; LastLine is then
 // what there is to show.
 func Read(stdout, stderr []byte, o Options) []proposal.Diagnostic {
-	return worst(readAll([][]byte{stderr, stdout}, o))
+	return worst(readAll([][]byte{stderr, stdout}, nil, o))
 }
 
-// Of is Read for the kept output of a result. It returns nil for nil.
+// Of is Read for the kept output of a result, and for its TestResults. It returns nil for nil.
 func Of(r *proposal.Result, o Options) []proposal.Diagnostic {
 	if r == nil {
 		return nil
 	}
-	return worst(readAll(slices.Concat(pieces(r.Stderr), pieces(r.Stdout)), o))
+	return worst(readResult(r, o))
 }
 
-// Diagnostics returns all that the kept output of a result reports, of every rank and level,
-// in order of rank.
+// Diagnostics returns all that the kept output of a result and its TestResults report, of every
+// rank and level, in order of rank.
 func Diagnostics(r *proposal.Result, o Options) []proposal.Diagnostic {
 	if r == nil {
 		return nil
 	}
 	var list []proposal.Diagnostic
-	for _, report := range readAll(slices.Concat(pieces(r.Stderr), pieces(r.Stdout)), o) {
+	for _, report := range readResult(r, o) {
 		list = append(list, report.Diagnostic)
 	}
 	return list

@@ -22,7 +22,8 @@ const (
 
 type report struct {
 	proposal.Diagnostic
-	rank int
+	rank     int
+	isResult bool // from a file that the runner wrote
 }
 
 // A scan reads one piece of output.
@@ -41,11 +42,21 @@ type reader struct {
 	read  func(*scan)
 }
 
-// readAll reads pieces of output, and returns the reports in order of rank.
-func readAll(pieces [][]byte, o Options) []report {
+// normalized returns o with Cwd relative to the workspace.
+func (o Options) normalized() Options {
 	o.Cwd = strings.TrimPrefix(strings.TrimPrefix(o.Cwd, strings.TrimSuffix(workspace, "/")), "/")
-	var all []report
-	s := &scan{Options: o}
+	return o
+}
+
+// readResult reads the kept output of a result, and what the files of test runners say.
+func readResult(r *proposal.Result, o Options) []report {
+	return readAll(slices.Concat(pieces(r.Stderr), pieces(r.Stdout)), readResults(r.TestResults, o), o)
+}
+
+// readAll reads pieces of output, and returns the reports in order of rank, with results, those
+// of files.
+func readAll(pieces [][]byte, results []report, o Options) []report {
+	s := &scan{Options: o.normalized()}
 	for _, piece := range pieces {
 		s.lines = append(append(s.lines, splitLines(piece)...), "", "")
 	}
@@ -56,9 +67,9 @@ func readAll(pieces [][]byte, o Options) []report {
 			r.read(s)
 		}
 	}
-	all = append(all, s.found...)
+	all := slices.Concat(results, s.found)
 	slices.SortStableFunc(all, func(a, b report) int { return cmp.Compare(a.rank, b.rank) })
-	return settle(all, o.Succeeded)
+	return preferResults(settle(all, o.Succeeded))
 }
 
 // settle removes what is reported twice, and lowers what does not count: a command that
@@ -156,7 +167,7 @@ func (s *scan) add(rank int, f proposal.Diagnostic) {
 		f.Level = Error
 	}
 	s.complete(&f)
-	s.found = append(s.found, report{f, rank})
+	s.found = append(s.found, report{Diagnostic: f, rank: rank})
 }
 
 // addBlock adds a report whose message, values and places are in some lines.

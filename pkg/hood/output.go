@@ -84,7 +84,7 @@ const ruleSecret = "output.secret"
 // noted adds a finding to a command's observations if secrets were found in its
 // output. It does not cause a second run.
 func noted(r *proposal.Record) {
-	found := leaked(*r.Result)
+	found := r.Result.Redactions()
 	if n, _ := proposal.CountRedactions(found); n == 0 || r.Result.Observations == nil {
 		return
 	}
@@ -99,13 +99,4 @@ func noted(r *proposal.Record) {
 	o.Findings = append(o.Findings[:len(o.Findings):len(o.Findings)], proposal.Finding{Rule: ruleSecret, Message: message,
 		Event: proposal.Event{Command: r.Proposal.ID, Kind: "output"}})
 	r.Result.Observations = &o
-}
-
-// leaked returns the finds in everything that a command printed and left.
-func leaked(r proposal.Result) []proposal.Redaction {
-	found := proposal.AddRedactions(r.Stdout.Redacted, r.Stderr.Redacted)
-	for _, o := range r.Outputs {
-		found = proposal.AddRedactions(found, o.Redacted)
-	}
-	return found
 }

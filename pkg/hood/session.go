@@ -298,6 +298,7 @@ func withoutStreams(r *proposal.Result) *proposal.Result {
 	}
 	short := *r
 	short.Stdout.Head, short.Stdout.Tail, short.Stderr.Head, short.Stderr.Tail = nil, nil, nil, nil
+	short.TestResults.Head, short.TestResults.Tail = nil, nil
 	short.Displays = proposal.Digests(short.Displays)
 	if short.Retried != nil {
 		first := *short.Retried

@@ -144,6 +144,7 @@ func NewStart(r proposal.Record, again bool) Start {
 func NewResult(r proposal.Record) Result {
 	result := *r.Result
 	strip(&result.Stdout, &result.Stderr, &result.Observations)
+	result.TestResults.Head, result.TestResults.Tail = nil, nil
 	result.Displays = proposal.Digests(result.Displays)
 	if result.Retried != nil {
 		first := stripped(*result.Retried)

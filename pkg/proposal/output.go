@@ -57,6 +57,15 @@ func AddRedactions(a, b []Redaction) []Redaction {
 	return list
 }
 
+// Redactions returns the finds in everything that a command printed and left.
+func (r Result) Redactions() []Redaction {
+	found := AddRedactions(slices.Concat(r.Stdout.Redacted, r.TestResults.Redacted), r.Stderr.Redacted)
+	for _, o := range r.Outputs {
+		found = AddRedactions(found, o.Redacted)
+	}
+	return found
+}
+
 // CountRedactions returns the total of list, and how many of them are values to mask.
 func CountRedactions(list []Redaction) (all, masked int) {
 	for _, r := range list {

@@ -174,7 +174,11 @@ type Result struct {
 	PeakMem Bytes  `json:"peak_memory_bytes"` // of the whole sandbox while the command ran
 	Stdout  Stream `json:"stdout"`
 	Stderr  Stream `json:"stderr"`
-	// Failures are what the output reports as the cause, if the command failed: see package
+	// TestResults is what the files that the command's test runners wrote, as JUnit XML or TAP, say
+	// of the tests that failed: see package failure. It is empty if the command succeeded. It adds
+	// names, messages and places, and never decides whether a command failed.
+	TestResults Stream `json:"test_results,omitzero"`
+	// Failures are what the output and TestResults report as the cause, if the command failed: see package
 	// failure. They are computed when a document is written, and ignored when it is read.
 	Failures Diagnostics `json:"failures,omitempty"`
 	Outputs  []Output    `json:"outputs"`

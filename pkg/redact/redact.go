@@ -200,7 +200,7 @@ func (u *Redactor) streams(records []proposal.Record) []proposal.Record {
 			continue
 		}
 		result := *records[i].Result
-		for _, s := range []*proposal.Stream{&result.Stdout, &result.Stderr} {
+		for _, s := range []*proposal.Stream{&result.Stdout, &result.Stderr, &result.TestResults} {
 			s.Head, s.Tail = u.bytes(s.Head), u.bytes(s.Tail)
 		}
 		records[i].Result = &result

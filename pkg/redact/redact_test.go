@@ -530,3 +530,65 @@ func TestMasksOnly(t *testing.T) {
 		t.Errorf("%q becomes %q", same, clean(same))
 	}
 }
+
+// What test runners wrote to files is searched, decided, withheld and removed like output, and for
+// policy it is a part of stdout.
+func TestResultsAreOutput(t *testing.T) {
+	results := func(text string) proposal.Result {
+		r := result(proposal.Stream{})
+		r.ExitCode, r.TestResults = 1, proposal.Stream{Head: []byte(text), Bytes: int64(len(text)), SHA256: sumOf([]byte(text))}
+		return r
+	}
+	a := &asked{}
+	u := redactor(t, a)
+	r, err := u.Result(t.Context(), "unit", results("test "+token+" & "+canary+"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "test [redacted github-pat] & [redacted CANARY]\n"
+	if s := r.TestResults; string(s.Head)+string(s.Tail) != want || s.SHA256 != sumOf([]byte(want)) || s.Bytes != int64(len(want)) || len(s.Redacted) != 2 {
+		t.Errorf("%+v, %q", s, s.Head)
+	}
+	if len(a.list) != 1 || a.list[0].Kind != proposal.OutgoingStdout || len(a.list[0].Secrets) != 1 || a.list[0].Masked != 1 {
+		t.Errorf("policy was asked %+v", a.list)
+	}
+	if n, masked := proposal.CountRedactions(r.Redactions()); n != 2 || masked != 1 {
+		t.Errorf("%d redactions, %d masked", n, masked)
+	}
+	report := proposal.Report{Records: []proposal.Record{{Result: &r}}}
+	a.answer = func(x proposal.Outgoing) (proposal.OutputDecision, error) {
+		if x.Kind == proposal.OutgoingReport && x.Size != int64(len(want)) {
+			t.Errorf("the report has %d bytes of output", x.Size)
+		}
+		return proposal.OutputDecision{Effect: proposal.Deny}, nil
+	}
+	whole, err := u.Whole(t.Context(), report)
+	if err != nil || len(whole.Records[0].Result.TestResults.Head) != 0 || string(r.TestResults.Head) != want {
+		t.Errorf("%v, withheld: %q, argument: %q", err, whole.Records[0].Result.TestResults.Head, r.TestResults.Head)
+	}
+	if r, err = u.Result(t.Context(), "unit", results("a test\n")); err != nil || r.TestResults.Withheld == "" || len(r.TestResults.Head) != 0 {
+		t.Errorf("denied: %v, %+v", err, r.TestResults)
+	}
+	// With stdout withheld, they are, too, whatever policy says about them.
+	a.answer = func(x proposal.Outgoing) (proposal.OutputDecision, error) {
+		if x.Size == 4 {
+			return proposal.OutputDecision{Effect: proposal.Deny}, nil
+		}
+		return proposal.OutputDecision{Effect: proposal.Allow}, nil
+	}
+	both := results("a test that failed\n")
+	both.Stdout = proposal.Stream{Head: []byte("out\n"), Bytes: 4, SHA256: sumOf([]byte("out\n"))}
+	if r, err = u.Result(t.Context(), "unit", both); err != nil || r.Stdout.Withheld == "" || r.TestResults.Withheld != r.Stdout.Withheld {
+		t.Errorf("stdout is withheld: %v, %+v", err, r.TestResults)
+	}
+	a.answer = func(proposal.Outgoing) (proposal.OutputDecision, error) {
+		return proposal.OutputDecision{}, errors.New("policy fails")
+	}
+	if r, err = u.Result(t.Context(), "unit", results("a test\n")); err == nil || len(r.TestResults.Head) != 0 || r.TestResults.Withheld == "" {
+		t.Errorf("policy fails: %v, %+v", err, r.TestResults)
+	}
+	other := u.Report(proposal.Report{Records: []proposal.Record{{Result: &proposal.Result{TestResults: proposal.Stream{Head: []byte(canary)}}}}})
+	if got := string(other.Records[0].Result.TestResults.Head); got != "[redacted CANARY]" {
+		t.Errorf("a report of others: %q", got)
+	}
+}

@@ -4,6 +4,7 @@ package redact
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -43,6 +44,12 @@ func (u *Redactor) Result(ctx context.Context, id string, r proposal.Result) (pr
 			*s.to = withheld(*s.from, nil, "it could not be searched for secrets")
 		}
 	}
+	if err == nil && given.TestResults.Bytes > 0 {
+		r.TestResults, err = u.testResults(ctx, id, given.TestResults, r)
+	}
+	if err != nil && given.TestResults.Bytes > 0 {
+		r.TestResults = withheld(given.TestResults, nil, "it could not be searched for secrets")
+	}
 	r.Outputs = slices.Clone(r.Outputs)
 	for i, from := range given.Outputs {
 		if err == nil {
@@ -53,6 +60,15 @@ func (u *Redactor) Result(ctx context.Context, id string, r proposal.Result) (pr
 		}
 	}
 	return r, err
+}
+
+// testResults redacts what the files of test runners say. For policy it is a part of stdout, and
+// it is withheld with any of the output.
+func (u *Redactor) testResults(ctx context.Context, id string, given proposal.Stream, r proposal.Result) (proposal.Stream, error) {
+	if why := cmp.Or(r.Stdout.Withheld, r.Stderr.Withheld); why != "" {
+		return withheld(given, nil, why), nil
+	}
+	return u.stream(ctx, id, proposal.OutgoingStdout, given)
 }
 
 // withheld returns the description of a stream that does not leave.

@@ -20,7 +20,7 @@ func (u *Redactor) Whole(ctx context.Context, r proposal.Report) (proposal.Repor
 	for _, rec := range allRecords(r) {
 		t.Found = proposal.AddRedactions(t.Found, rec.Redacted)
 		if rec.Result != nil {
-			for _, s := range []proposal.Stream{rec.Result.Stdout, rec.Result.Stderr} {
+			for _, s := range []proposal.Stream{rec.Result.Stdout, rec.Result.Stderr, rec.Result.TestResults} {
 				t.Found, size = proposal.AddRedactions(t.Found, s.Redacted), size+int64(len(s.Head)+len(s.Tail))
 			}
 			for _, o := range rec.Result.Outputs {
@@ -85,7 +85,7 @@ func stripRecords(records []proposal.Record) []proposal.Record {
 	for i, rec := range records {
 		if rec.Result != nil {
 			result := *rec.Result
-			bare(&result.Stdout, &result.Stderr)
+			bare(&result.Stdout, &result.Stderr, &result.TestResults)
 			if result.Retried != nil {
 				first := *result.Retried
 				bare(&first.Stdout, &first.Stderr)

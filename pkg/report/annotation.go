@@ -51,7 +51,8 @@ func Annotations(r proposal.Report, files []string) (list []Annotation, more int
 		}
 		list := reported(rec)
 		if on := onBase(r, rec); on != nil && on.Result != nil && rec.Base.Verdict == proposal.BaseNew {
-			list = withoutKnown(list, reported(*on))
+			mine, theirs := alike(rec, *on)
+			list = withoutKnown(reported(mine), reported(theirs))
 		}
 		for _, d := range list {
 			if tree.Has(d.File) {

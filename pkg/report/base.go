@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fumehood/fumehood/pkg/baseline"
 	"github.com/fumehood/fumehood/pkg/failure"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -80,10 +81,20 @@ func (p Page) onlyNew(r proposal.Report, rec proposal.Record, found []proposal.D
 	if on == nil || rec.Base.Verdict != proposal.BaseNew {
 		return found
 	}
-	if fresh := withoutKnown(found, failuresOf(r, *on, p.tree)); len(fresh) > 0 {
+	mine, theirs := alike(rec, *on)
+	if fresh := withoutKnown(failuresOf(r, mine, p.tree), failuresOf(r, theirs, p.tree)); len(fresh) > 0 {
 		return fresh
 	}
 	return found
+}
+
+// alike returns both records with what can be compared of their results.
+func alike(rec, on proposal.Record) (proposal.Record, proposal.Record) {
+	if rec.Result != nil && on.Result != nil {
+		head, base := baseline.Alike(*rec.Result, *on.Result)
+		rec.Result, on.Result = &head, &base
+	}
+	return rec, on
 }
 
 // withoutKnown returns found without the tests that known has, and without other reports that known

@@ -273,6 +273,10 @@ func (p *prober) result(r proposal.Result, path string) {
 	}
 	p.stream(r.Stdout, path+".stdout", ran)
 	p.stream(r.Stderr, path+".stderr", ran)
+	if r.TestResults.Bytes != 0 || len(r.TestResults.Head)+len(r.TestResults.Tail) > 0 {
+		p.stream(r.TestResults, path+".test_results", ran)
+		p.require(!r.Succeeded(), path+".test_results", "are of a command that did not fail")
+	}
 	for i, o := range r.Outputs {
 		at := fmt.Sprintf("%s.outputs[%d]", path, i)
 		p.count(at+".bytes", o.Bytes)

@@ -78,6 +78,7 @@ func quoteRecord(r *proposal.Record, decided bool) {
 	result := *r.Result
 	result.Detail = quoteDetail(result.Detail)
 	result.Stdout.Redacted, result.Stderr.Redacted = quoteRedactions(result.Stdout.Redacted), quoteRedactions(result.Stderr.Redacted)
+	result.TestResults.Redacted = quoteRedactions(result.TestResults.Redacted)
 	result.Outputs = quoteOutputs(result.Outputs)
 	result.Observations = quoteObservations(result.Observations)
 	if result.Retried != nil {

@@ -97,7 +97,7 @@ func withText(records []proposal.Record) []proposal.Record {
 func streams(records []proposal.Record) (list []*proposal.Stream) {
 	for _, r := range records {
 		if r.Result != nil {
-			list = append(list, &r.Result.Stdout, &r.Result.Stderr)
+			list = append(list, &r.Result.Stdout, &r.Result.Stderr, &r.Result.TestResults)
 		}
 	}
 	return list

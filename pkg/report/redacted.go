@@ -44,11 +44,7 @@ func leaked(r *proposal.Result) (found []proposal.Redaction) {
 	if r == nil {
 		return nil
 	}
-	found = proposal.AddRedactions(r.Stdout.Redacted, r.Stderr.Redacted)
-	for _, o := range r.Outputs {
-		found = proposal.AddRedactions(found, o.Redacted)
-	}
-	return found
+	return r.Redactions()
 }
 
 // redactedWarnings says which parts of a record were redacted.
@@ -68,7 +64,7 @@ func redactedWarnings(r proposal.Record) []string {
 			list = append(list, fmt.Sprintf("%s printed %d forged redaction markers: they begin with a round bracket", id, f.Count))
 		}
 	}
-	for _, s := range streamsOf(r.Result) {
+	for _, s := range searchedOf(r.Result) {
 		if s.stream.Withheld != "" {
 			list = append(list, fmt.Sprintf("%s of %s was withheld: %s", s.name, id, quote(s.stream.Withheld)))
 		}
@@ -93,10 +89,15 @@ func streamsOf(r *proposal.Result) []namedStream {
 	return []namedStream{{"stdout", &r.Stdout}, {"stderr", &r.Stderr}}
 }
 
+// searchedOf returns everything that was searched for secrets and is not a declared file.
+func searchedOf(r *proposal.Result) []namedStream {
+	return append(streamsOf(r), namedStream{"test results", &r.TestResults})
+}
+
 // redactedFacts describes the redactions of each stream.
 func redactedFacts(r proposal.Result) []string {
 	var list []string
-	for _, s := range streamsOf(&r) {
+	for _, s := range searchedOf(&r) {
 		if s.stream.Withheld != "" {
 			list = append(list, fmt.Sprintf("%s was withheld: %s", s.name, quote(s.stream.Withheld)))
 		} else if words := secretsIn(s.stream.Redacted, s.name); words != "" {

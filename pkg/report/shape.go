@@ -244,7 +244,8 @@ func (w *shaper) object(t reflect.Type, path string, depth int) error {
 	}
 	w.next()
 	for name, f := range fields {
-		if !seen[name] && !strings.HasSuffix(f.Tag.Get("json"), ",omitempty") {
+		tag := f.Tag.Get("json")
+		if !seen[name] && !strings.HasSuffix(tag, ",omitempty") && !strings.HasSuffix(tag, ",omitzero") {
 			return w.fail(path, "lacks the field %s", name)
 		}
 	}

@@ -194,11 +194,11 @@ func (c *initClient) tell(grace time.Duration, request string) error {
 
 // The lists of changes are bounded; the rest is counted.
 const (
-	maxChanges = 500
-	maxTotal   = 50_000 // of which a Diff has the first that it is asked for
+	maxChanges = 500    // that a Result has
+	maxTotal   = 50_000 // of which a Diff has the first that it is asked for, and the files of test runners are read
 )
 
-var requestChanges = "changes " + strconv.Itoa(maxChanges)
+var requestChanges = "changes " + strconv.Itoa(maxTotal)
 
 var (
 	changeKinds = map[string]bool{"added": true, "changed": true, "removed": true}
@@ -206,7 +206,7 @@ var (
 )
 
 // changes lists what changed in the workspace since the last call.
-func (c *initClient) changes() (proposal.Changes, error) { return c.changesOf("changes", maxChanges) }
+func (c *initClient) changes() (proposal.Changes, error) { return c.changesOf("changes", maxTotal) }
 
 // total lists what changed since the set-up.
 func (c *initClient) total() (proposal.Changes, error) { return c.changesOf("total", maxTotal) }

@@ -42,7 +42,7 @@ func TestHostileAnswers(t *testing.T) {
 		"negative size":    "change added file -1 \"x\"\nok 0\n",
 		"unquoted path":    "change added file 1 x\nok 0\n",
 		"newline in path":  "change added file 1 \"x\ny\"\nok 0\n",
-		"too many":         strings.Repeat("change added file 1 \"x\"\n", maxChanges+1) + "ok 0\n",
+		"too many":         strings.Repeat("change added file 1 \"x\"\n", maxTotal+1) + "ok 0\n",
 		"negative omitted": "ok -1\n",
 		"no number":        "ok\n",
 		"error":            "error \"no\"\n",
@@ -160,7 +160,7 @@ func FuzzAnswers(f *testing.F) {
 
 func checkChanges(t *testing.T, list proposal.Changes) {
 	t.Helper()
-	if len(list.Files) > maxChanges || list.Omitted < 0 {
+	if len(list.Files) > maxTotal || list.Omitted < 0 {
 		t.Errorf("accepted %d changes and %d omitted", len(list.Files), list.Omitted)
 	}
 	for _, c := range list.Files {

@@ -488,10 +488,17 @@ func (c *command) notStarted(cause error) (proposal.Result, error) {
 
 // collect asks init for the changes and copies the declared outputs.
 func (c *command) collect(r *proposal.Result) error {
-	var err error
-	if r.Changes, err = c.s.init.changes(); err != nil {
+	all, err := c.s.init.changes()
+	if err != nil {
 		_ = c.s.end()
 		return stop("sandbox.changes", "cannot list what the command changed", "run the command with a smaller disk limit", err)
+	}
+	if !r.Succeeded() && r.Killed == "" {
+		r.TestResults = c.s.testResults(all)
+	}
+	r.Changes = all
+	if more := len(all.Files) - maxChanges; more > 0 {
+		r.Changes = proposal.Changes{Files: slices.Clone(all.Files[:maxChanges]), Omitted: all.Omitted + more}
 	}
 	if c.x.Setup {
 		if err = c.s.init.tell(askGrace, "mark"); err != nil {

@@ -136,11 +136,7 @@ func ending(r proposal.Result) string {
 			words += "; finding " + f.Rule + ": " + f.Message
 		}
 	}
-	found := proposal.AddRedactions(r.Stdout.Redacted, r.Stderr.Redacted)
-	for _, o := range r.Outputs {
-		found = proposal.AddRedactions(found, o.Redacted)
-	}
-	words += redactedWords(found)
+	words += redactedWords(r.Redactions())
 	if r.Detail != "" {
 		words += "; " + r.Detail
 	}
