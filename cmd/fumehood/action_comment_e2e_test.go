@@ -83,6 +83,28 @@ func TestE2EActionCommentDetail(t *testing.T) {
 	}
 }
 
+// With the configuration of the default branch, what a formatter prints about lines that the pull
+// request changes is posted on them once, as a suggestion. The pull request's own says nothing.
+func TestE2EActionLinters(t *testing.T) {
+	t.Parallel()
+	configured := map[string]string{config.Path: "schema: fumehood.config/v1\nsetup: none\ncomment: {lines: linters}\n"}
+	changes := map[string]string{"bad.go": "package m\n\nfunc f() int { return  1 }\n"}
+	const plan = "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: format, run: gofmt -d bad.go}\n"
+	w := newWorld(t, false, configured, merged(configured, changes))
+	for range 2 {
+		s := w.act("pull_request", w.event("pull_request.opened", nil), plan)
+		list := w.gh.ReviewComments(prNumber)
+		if len(list) != 1 || list[0].Path != "bad.go" || list[0].Line != 3 || list[0].Edits != 0 || !strings.Contains(list[0].Body, "```suggestion\nfunc f() int { return 1 }\n```") {
+			t.Fatalf("%+v\n%s", list, s.log)
+		}
+	}
+	w = newWorld(t, false, nil, merged(configured, changes))
+	s := w.act("pull_request", w.event("pull_request.opened", nil), plan)
+	if list := w.gh.ReviewComments(prNumber); len(list) != 0 {
+		t.Errorf("not configured: %+v\n%s", list, s.log)
+	}
+}
+
 // refuse checks that a text has none of the parts.
 func refuse(t testing.TB, what, text string, parts ...string) {
 	t.Helper()

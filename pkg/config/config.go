@@ -168,6 +168,8 @@ type Comment struct {
 	Length int    `json:"length,omitempty"` // maximum length, in UTF-16 units; 0 means GitHub's limit
 	// Mention is one of Mentions; "" means MentionNone.
 	Mention string `json:"mention,omitempty"`
+	// Lines is one of Lines; "" means LinesNone.
+	Lines string `json:"lines,omitempty"`
 }
 
 // Review is guidance for a model that reviews: see pkg/review. It is text for a model, and
@@ -200,6 +202,15 @@ const (
 
 // Mentions are all values of Comment.Mention, the default first.
 var Mentions = []string{MentionNone, MentionRequester}
+
+// The values of Comment.Lines. Comments on lines notify everyone who follows the pull request.
+const (
+	LinesNone    = "none"    // nothing but findings is posted on lines
+	LinesLinters = "linters" // what linters and formatters report on lines that the pull request changes
+)
+
+// Lines are all values of Comment.Lines, the default first.
+var Lines = []string{LinesNone, LinesLinters}
 
 // The bounds of Comment.Length, in UTF-16 units. The second is GitHub's limit.
 const (
@@ -315,7 +326,7 @@ func checkoutOf(n *document.Node) Checkout {
 }
 
 func commentOf(n *document.Node) Comment {
-	return Comment{Detail: n.Text("detail"), Length: document.IntOf(n.Get("length")), Mention: n.Text("mention")}
+	return Comment{Detail: n.Text("detail"), Length: document.IntOf(n.Get("length")), Mention: n.Text("mention"), Lines: n.Text("lines")}
 }
 
 func reviewOf(n *document.Node) Review {

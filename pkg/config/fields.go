@@ -51,7 +51,7 @@ var configShape = document.Shape{
 }
 
 var commentShape = document.Shape{
-	Kind: document.Object, Want: "an object with detail, length and mention", Doc: "How much the pull request's comment shows, and whether a person who asked for a run is notified.",
+	Kind: document.Object, Want: "an object with detail, length, mention and lines", Doc: "How much the pull request's comment shows, and whether a person who asked for a run is notified.",
 	Fields: []document.Field{
 		document.Optional("detail", &document.Shape{Kind: document.Text, Max: 16, Choice: Details, Want: quoted(Details),
 			Doc: "quiet (what needs attention, without the output of commands), normal (output is folded, the default) or full (the output of commands that need attention is open)."}),
@@ -59,6 +59,8 @@ var commentShape = document.Shape{
 			Want: fmt.Sprintf("a number from %d to %d", MinComment, MaxComment), Doc: "The maximum length, in UTF-16 units."}),
 		document.Optional("mention", &document.Shape{Kind: document.Text, Max: 16, Choice: Mentions, Want: quoted(Mentions),
 			Doc: "none (the default) or requester (when a run ends, a new comment mentions the person whose comment requested it)."}),
+		document.Optional("lines", &document.Shape{Kind: document.Text, Max: 16, Choice: Lines, Want: quoted(Lines),
+			Doc: "none (the default) or linters (what linters and formatters report on lines that the pull request changes becomes review comments, with suggestions)."}),
 	},
 }
 

@@ -208,7 +208,7 @@ func apply(c *Config, field string, given Config) {
 		c.Checkout = given.Checkout
 	case "comment":
 		c.Comment = Comment{Detail: cmp.Or(given.Comment.Detail, c.Comment.Detail), Length: cmp.Or(given.Comment.Length, c.Comment.Length),
-			Mention: cmp.Or(given.Comment.Mention, c.Comment.Mention)}
+			Mention: cmp.Or(given.Comment.Mention, c.Comment.Mention), Lines: cmp.Or(given.Comment.Lines, c.Comment.Lines)}
 	case "review":
 		c.Review = Review{Paths: c.Review.Paths, Ignore: c.Review.Ignore, Focus: c.Review.Focus, Severity: cmp.Or(given.Review.Severity, c.Review.Severity),
 			Language: cmp.Or(given.Review.Language, c.Review.Language), Transcript: given.Review.Transcript || c.Review.Transcript}

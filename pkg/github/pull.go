@@ -44,6 +44,7 @@ type PullRequest struct {
 type File struct {
 	Path     string
 	Previous string // for a renamed file
+	Patch    string // the hunks of its difference; "" if GitHub does not show it. Untrusted text
 	Status   string // GitHub's: "added", "removed", "modified", "renamed", "copied", "changed", "unchanged"
 }
 
@@ -102,7 +103,7 @@ func (c *Client) Files(ctx context.Context, number int) (files []File, complete 
 			if f.GetFilename() == "" {
 				return malformed("a file without a name")
 			}
-			files = append(files, File{Path: f.GetFilename(), Previous: f.GetPreviousFilename(), Status: f.GetStatus()})
+			files = append(files, File{Path: f.GetFilename(), Previous: f.GetPreviousFilename(), Status: f.GetStatus(), Patch: f.GetPatch()})
 		}
 		return nil
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/comment"
+	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/review"
 	"github.com/fumehood/fumehood/pkg/review/post"
@@ -116,4 +117,32 @@ func (r Report) postLines(ctx context.Context, d review.Document, shown *review.
 		return true, nil
 	}
 	return false, &proposal.StopError{Code: o.Failure.Code, Message: o.Failure.Message, Hint: o.Failure.Hint}
+}
+
+// postLints posts what linters report on lines that the pull request changes, if the configuration
+// requests it. Like findings, nothing is posted if the pull request can change the workflow that ran.
+func (r Report) postLints(ctx context.Context) error {
+	j, q := r.Job, r.Outcome.Request
+	if r.Outcome.comment.Lines != config.LinesLinters || !j.in.Comment || q.PR == 0 || j.event.Run != nil {
+		return nil
+	}
+	list := reports(r.Outcome.Runs)
+	if len(list) == 0 {
+		return nil
+	}
+	author, err := j.account(ctx)
+	if err != nil {
+		return err
+	}
+	source := j.source(q)
+	d := review.LintsOf(strings.Join([]string{source.Workflow, source.Job, source.Name}, "\x00"), list[0].Run.HeadSHA, list[0].Run.BaseSHA, list, review.PatchDiff(r.files.patches))
+	o := post.Post(ctx, post.Options{Client: j.gh, Author: author, PR: q.PR, Settle: j.options.Settle}, d)
+	for _, note := range o.Notes {
+		j.console.Progress("linters: %s", note)
+	}
+	j.console.Progress("linters: %d comments created, %d updated, %d threads resolved or unresolved", o.Created, o.Updated, o.Threads)
+	if o.Failure == nil || o.Failure.Code == "github.locked" {
+		return nil
+	}
+	return &proposal.StopError{Code: o.Failure.Code, Message: o.Failure.Message, Hint: o.Failure.Hint}
 }

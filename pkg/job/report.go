@@ -85,6 +85,9 @@ func (r Report) post(ctx context.Context, page *report.Page) (notices []report.N
 	if locked {
 		notices = append(notices, report.Notice{Level: "warning", Text: "The conversation is locked: nothing was posted"})
 	}
+	if !locked {
+		commentErr = errors.Join(commentErr, r.postLints(ctx))
+	}
 	if err = errors.Join(commentErr, r.postChecks(ctx, *page)); err != nil {
 		notices = append(notices, notPosted(err))
 	}
@@ -113,6 +116,7 @@ func notPosted(err error) report.Notice {
 type changedFiles struct {
 	paths   []string
 	present []string // those of paths that the head has
+	patches map[string]string
 	partial bool
 }
 
@@ -120,7 +124,7 @@ type changedFiles struct {
 // both branches. The commit that GitHub calls the base can be older or newer, and then also
 // differs by what others have merged. If it is incomplete, a notice says so, and only annotations are lost.
 func (r Report) listFiles(ctx context.Context) changedFiles {
-	var list changedFiles
+	list := changedFiles{patches: map[string]string{}}
 	if r.Outcome.Request.PR == 0 {
 		return list
 	}
@@ -132,6 +136,7 @@ func (r Report) listFiles(ctx context.Context) changedFiles {
 		list.paths = append(list.paths, f.Path)
 		if f.Status != "removed" {
 			list.present = append(list.present, f.Path)
+			list.patches[f.Path] = f.Patch
 		}
 		if f.Previous != "" {
 			list.paths = append(list.paths, f.Previous)

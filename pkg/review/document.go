@@ -30,6 +30,9 @@ type Document struct {
 	Partial bool     `json:"partial,omitempty"`
 	Results []Result `json:"results"`
 	Runs    []Run    `json:"runs"`
+	// Lints, of 16 digits of lower-case hex, is the source of a document that LintsOf made. It is
+	// empty for a review.
+	Lints string `json:"-"`
 	// Model is set if a model was asked.
 	Model *ModelUse `json:"model,omitempty"`
 }
@@ -45,6 +48,8 @@ type Result struct {
 	Evidence []Evidence             `json:"evidence"`
 	// Suggestion is set if the finding has one.
 	Suggestion *Suggestion `json:"suggestion,omitempty"`
+	// Lint is set if a command reports it, instead of a reviewer.
+	Lint *Lint `json:"-"`
 }
 
 // A Verdict is what the runs of a reproducer show.

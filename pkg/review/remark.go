@@ -24,6 +24,9 @@ const (
 // Key identifies what a result claims: its file, its claim and its reproducer. It is 32 digits of
 // lower-case hex.
 func (r Result) Key() string {
+	if r.Lint != nil {
+		return r.Lint.key
+	}
 	data, err := json.Marshal([]any{r.Finding.File, r.Finding.Claim, r.Finding.Reproducer})
 	if err != nil {
 		panic("review: internal error: " + err.Error())
@@ -43,6 +46,9 @@ var remarkTitles = map[Verdict]string{
 // UTF-16 units. Text of the reviewer is shown in blocks of code, which nothing in it can end. An
 // offered suggestion of a verified finding becomes one that GitHub can apply.
 func (d Document) Remark(r Result) string {
+	if r.Lint != nil {
+		return d.lintRemark(r)
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s**", remarkTitles[r.Verdict])
 	if slices.Contains(proposal.Severities, r.Finding.Severity) {

@@ -52,9 +52,13 @@ func (v *visit) unposted() []review.Result {
 			list = append(list, r)
 		}
 	}
-	if more := len(list) - MaxComments; more > 0 {
-		v.note("%d more findings have no comment of their own: a review has at most %d.", more, MaxComments)
-		list = list[:MaxComments]
+	limit, what := MaxComments, "findings"
+	if v.doc.Lints != "" {
+		limit, what = max(0, min(MaxLints, MaxAllLints-len(v.ours)-len(v.others))), "reports of linters"
+	}
+	if more := len(list) - limit; more > 0 {
+		v.note("%d more %s have no comment of their own: a review has at most %d.", more, what, limit)
+		list = list[:limit]
 	}
 	return list
 }
@@ -62,7 +66,7 @@ func (v *visit) unposted() []review.Result {
 // without returns the results that have no comment.
 func (v *visit) without(list []review.Result) (kept []review.Result) {
 	for _, r := range list {
-		if len(v.ours[r.Key()]) == 0 {
+		if key := r.Key(); len(v.ours[key]) == 0 && !v.others[key] {
 			kept = append(kept, r)
 		}
 	}
@@ -70,7 +74,11 @@ func (v *visit) without(list []review.Result) (kept []review.Result) {
 }
 
 func (v *visit) send(ctx context.Context, list []review.Result) error {
-	r := github.NewReview{Commit: v.doc.Head, Body: fmt.Sprintf("fumehood verified %s on `%.12s`. The summary is in its comment on this pull request.", counted(len(list)), v.doc.Head)}
+	summary := fmt.Sprintf("fumehood verified %s on `%.12s`. The summary is in its comment on this pull request.", counted(len(list)), v.doc.Head)
+	if v.doc.Lints != "" {
+		summary = fmt.Sprintf("Commands that fumehood ran on `%.12s` report something about lines of this pull request (%d comments).", v.doc.Head, len(list))
+	}
+	r := github.NewReview{Commit: v.doc.Head, Body: summary}
 	for _, x := range list {
 		p := x.Position
 		r.Comments = append(r.Comments, github.NewReviewComment{Path: p.Path, Line: p.Line, StartLine: p.StartLine, Side: p.Side, Body: body(v.doc, x, false, "")})

@@ -10,6 +10,9 @@
 //     has moved, nothing new is posted. A review is one request, so it is never half. If GitHub
 //     refuses a position, those outside its own hunks are left out, and then all of them: the
 //     findings are in the summary in any case;
+//   - of a document that review.LintsOf made: only what linters report on lines that the pull
+//     request changes, at most MaxLints in a run. One that is not reported any more says so, if
+//     every command of the run ended by itself, and its thread is resolved;
 //   - one comment for a finding. Our comments are those whose first line is a marker and whose
 //     author is the account that the token writes as. They are listed first, so that a job that
 //     was killed at any point can be run again. Of two comments on one finding, which two jobs

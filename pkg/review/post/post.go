@@ -42,6 +42,12 @@ type Options struct {
 // MaxComments is how many comments one review creates. Findings above it are in the summary only.
 const MaxComments = 50
 
+// The bounds of comments on what linters report: of one review, and of all in one pull request.
+const (
+	MaxLints    = 20
+	MaxAllLints = 100
+)
+
 // An Outcome is what was done.
 type Outcome struct {
 	Created int // comments, all in one review
@@ -94,7 +100,10 @@ type visit struct {
 	Options
 	doc  review.Document
 	ours map[string][]posted // by key, by ascending id
-	out  Outcome
+	// others are the keys of comments of other kinds or sources: what one of them shows is not
+	// posted a second time.
+	others map[string]bool
+	out    Outcome
 
 	threads threadList
 }

@@ -22,13 +22,22 @@ type posted struct {
 	pending          bool
 }
 
-// marker is the first line of our comments: what they are about, the head that they were last
+// marker is the first line of our comments: whether they are about findings or, with their source,
+// about what linters report; what they are about, the head that they were last
 // written for, what they say about it, and whether their thread could not be turned.
-var marker = pattern.New(`^<!-- fumehood:finding v1 ([0-9a-f]{32}) ([0-9a-f]{40}|[0-9a-f]{64}) (verified|gone|older)( pending)? -->$`)
+var marker = pattern.New(`^<!-- fumehood:(finding|lint [0-9a-f]{16}) v1 ([0-9a-f]{32}) ([0-9a-f]{40}|[0-9a-f]{64}) (verified|gone|older)( pending)? -->$`)
 
 // states are what a comment can say. A verdict without one does not change a comment: it shows
 // nothing.
 var states = map[review.Verdict]string{review.Verified: "verified", review.NotReproduced: "gone", review.PreExisting: "older"}
+
+// kindOf is the kind of the markers of d.
+func kindOf(d review.Document) string {
+	if d.Lints != "" {
+		return "lint " + d.Lints
+	}
+	return "finding"
+}
 
 // body renders a comment. now says where its lines are now, if that has changed.
 func body(d review.Document, r review.Result, pending bool, now string) string {
@@ -36,7 +45,7 @@ func body(d review.Document, r review.Result, pending bool, now string) string {
 	if pending {
 		state += " pending"
 	}
-	return fmt.Sprintf("<!-- fumehood:finding v1 %s %s %s -->\n%s%s", r.Key(), d.Head, state, now, d.Remark(r))
+	return fmt.Sprintf("<!-- fumehood:%s v1 %s %s %s -->\n%s%s", kindOf(d), r.Key(), d.Head, state, now, d.Remark(r))
 }
 
 // list reads our comments.
@@ -45,11 +54,16 @@ func (v *visit) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.ours = map[string][]posted{}
+	v.ours, v.others = map[string][]posted{}, map[string]bool{}
 	for _, c := range all {
 		line, _, _ := strings.Cut(strings.ReplaceAll(c.Body, "\r\n", "\n"), "\n")
-		if m := marker.FindStringSubmatch(line); m != nil && v.isOurs(c.Author) {
-			v.ours[m[1]] = append(v.ours[m[1]], posted{c, m[1], m[2], m[3], m[4] != ""})
+		m := marker.FindStringSubmatch(line)
+		switch {
+		case m == nil || !v.isOurs(c.Author):
+		case m[1] == kindOf(v.doc):
+			v.ours[m[2]] = append(v.ours[m[2]], posted{c, m[2], m[3], m[4], m[5] != ""})
+		case m[4] == states[review.Verified]:
+			v.others[m[2]] = true
 		}
 	}
 	return nil
@@ -87,12 +101,26 @@ func (v *visit) clear(ctx context.Context) (err error) {
 // update writes to our comments what d shows now. One that was deleted meanwhile stays deleted. A
 // thread is turned before its comment: a job that was killed between the two does both again.
 func (v *visit) update(ctx context.Context) (err error) {
-	for _, r := range v.doc.Results {
+	for _, r := range slices.Concat(v.doc.Results, v.unmentioned()) {
 		if all := v.ours[r.Key()]; len(all) > 0 && v.differs(all[0], r) {
 			err = errors.Join(err, v.rewrite(ctx, &all[0], r))
 		}
 	}
 	return errors.Join(err, v.threads.failed)
+}
+
+// unmentioned returns what linters have reported before and do not report any more, if all of them
+// ran to their end.
+func (v *visit) unmentioned() (list []review.Result) {
+	if v.doc.Lints == "" || !v.doc.Reviewed {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(v.ours)) {
+		if !slices.ContainsFunc(v.doc.Results, func(r review.Result) bool { return r.Key() == key }) {
+			list = append(list, review.Unreported(key))
+		}
+	}
+	return list
 }
 
 // rewrite makes a comment say what r shows. Its marker says whether its thread is left to the next
@@ -128,6 +156,9 @@ func (v *visit) moved(c posted, r review.Result) string {
 // open lists the comments on verified findings that v's document does not mention, except for those whose
 // threads are resolved. If threads cannot be read, all are open.
 func (v *visit) open(ctx context.Context) (list []review.Open) {
+	if v.doc.Lints != "" {
+		return nil
+	}
 	for _, key := range slices.Sorted(maps.Keys(v.ours)) {
 		c := v.ours[key][0]
 		if c.state != states[review.Verified] || slices.ContainsFunc(v.doc.Results, func(r review.Result) bool { return r.Key() == key }) {
