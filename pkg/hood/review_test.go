@@ -78,12 +78,15 @@ func TestReview(t *testing.T) {
 	}{
 		"nothing":           {forge: func(*proposal.Report, *keeper) {}},
 		"a pass for a fail": {forge: func(r *proposal.Report, _ *keeper) { r.Records[2].Result.ExitCode = 0 }, log: "result of command 3"},
-		"a deny that ran":   {forge: func(r *proposal.Report, _ *keeper) { r.Records[1].Decision.Effect = proposal.Allow }, log: "decision 2", rule: "the effect of proposal 2"},
-		"another text":      {forge: func(r *proposal.Report, _ *keeper) { r.Records[0].Proposal.Run = "true" }, log: "decision 1", rule: "the text of proposal 1"},
-		"another commit":    {forge: func(r *proposal.Report, _ *keeper) { r.Run.HeadSHA = "def" }, log: "the run"},
-		"a record too few":  {forge: func(r *proposal.Report, _ *keeper) { r.Records = r.Records[:3] }, log: "the log", rule: "the report 3"},
-		"other totals":      {forge: func(r *proposal.Report, _ *keeper) { r.Totals.Failed = 0 }, log: "the end"},
-		"a log cut short":   {forge: func(_ *proposal.Report, k *keeper) { k.entries = k.entries[:4] }, log: "ends before"},
+		"test results that were not logged": {forge: func(r *proposal.Report, _ *keeper) {
+			r.Records[2].Result.TestResults = proposal.Stream{Bytes: 1, SHA256: "00", Head: []byte("x")}
+		}, log: "result of command 3"},
+		"a deny that ran":  {forge: func(r *proposal.Report, _ *keeper) { r.Records[1].Decision.Effect = proposal.Allow }, log: "decision 2", rule: "the effect of proposal 2"},
+		"another text":     {forge: func(r *proposal.Report, _ *keeper) { r.Records[0].Proposal.Run = "true" }, log: "decision 1", rule: "the text of proposal 1"},
+		"another commit":   {forge: func(r *proposal.Report, _ *keeper) { r.Run.HeadSHA = "def" }, log: "the run"},
+		"a record too few": {forge: func(r *proposal.Report, _ *keeper) { r.Records = r.Records[:3] }, log: "the log", rule: "the report 3"},
+		"other totals":     {forge: func(r *proposal.Report, _ *keeper) { r.Totals.Failed = 0 }, log: "the end"},
+		"a log cut short":  {forge: func(_ *proposal.Report, k *keeper) { k.entries = k.entries[:4] }, log: "ends before"},
 		"a log with more": {forge: func(_ *proposal.Report, k *keeper) {
 			k.entries = append(k.entries, journal.Entry{Kind: "end", Body: []byte("{}")})
 		}, log: "not in the report"},

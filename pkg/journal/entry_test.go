@@ -16,7 +16,7 @@ func full() proposal.Record {
 	stream := proposal.Stream{Bytes: 2, SHA256: "00", Head: []byte("hi"), Tail: []byte("ho")}
 	seen := &proposal.Observations{Complete: true, Execs: []proposal.Event{{Kind: "exec"}}, Notable: []proposal.Event{{Kind: "write"}}, Network: []proposal.Reach{{Kind: "lookup"}}}
 	return proposal.Record{Proposal: proposal.Proposal{ID: "a", Run: "ls"}, Entry: 3, Decision: proposal.Decision{Effect: proposal.Allow},
-		Result: &proposal.Result{Status: proposal.Exited, Stdout: stream, Stderr: stream, Observations: seen,
+		Result: &proposal.Result{Status: proposal.Exited, Stdout: stream, Stderr: stream, TestResults: stream, Observations: seen,
 			Retried: &proposal.Attempt{Crash: "SIGSEGV", Stdout: stream, Stderr: stream, Observations: seen}}}
 }
 
@@ -66,7 +66,7 @@ func TestDecode(t *testing.T) {
 // Entries leave out what a digest or other entries hold, and leave the Record alone.
 func TestStripped(t *testing.T) {
 	r := full()
-	for _, s := range []proposal.Stream{NewResult(r).Result.Stdout, NewResult(r).Result.Stderr, NewResult(r).Result.Retried.Stdout, NewAttempt(r, *r.Result.Retried).Attempt.Stderr} {
+	for _, s := range []proposal.Stream{NewResult(r).Result.Stdout, NewResult(r).Result.Stderr, NewResult(r).Result.TestResults, NewResult(r).Result.Retried.Stdout, NewAttempt(r, *r.Result.Retried).Attempt.Stderr} {
 		if s.Head != nil || s.Tail != nil || s.Bytes != 2 || s.SHA256 != "00" {
 			t.Errorf("stream %+v", s)
 		}

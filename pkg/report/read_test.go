@@ -132,6 +132,17 @@ func TestReadRefusesLies(t *testing.T) {
 		{"too many records", func(r *proposal.Report) { r.Records = many(401).Records }, "more than 400 items"},
 		{"long text", func(r *proposal.Report) { r.Run.Version = strings.Repeat("x", maxText+1) }, "run.fumehood_version"},
 		{"exit code", func(r *proposal.Report) { r.Records[1].Result.ExitCode = 256 }, "exit_code"},
+		{"test results of another digest", func(r *proposal.Report) {
+			r.Records[1].Result.ExitCode = 1
+			r.Records[1].Result.TestResults = proposal.Stream{Bytes: 1, SHA256: strings.Repeat("0", 64), Head: []byte("x")}
+		}, "test_results.sha256, line"},
+		{"test results that are not counted", func(r *proposal.Report) {
+			r.Records[1].Result.ExitCode = 1
+			r.Records[1].Result.TestResults = proposal.Stream{Head: []byte("x")}
+		}, "test_results"},
+		{"test results of a success", func(r *proposal.Report) {
+			r.Records[1].Result.TestResults = proposal.Stream{Bytes: 1, SHA256: "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881", Head: []byte("x")}
+		}, "are of a command that did not fail"},
 		{"kind of change", func(r *proposal.Report) {
 			r.Records[1].Result.Changes.Files = []proposal.Change{{Path: "a", Kind: "stolen", Type: "file"}}
 		}, "changes.files[0].kind"},
