@@ -31,7 +31,8 @@ var (
 
 // Fixes returns the changes in the output of a command. Both names of a difference must be those
 // of one known file, as gofmt -d, shfmt -d, black --diff, ruff --diff and git diff print them: the
-// difference of two files is not a fix of either. A stream with a secret has none.
+// difference of two files is not a fix of either. rustfmt --check prints one name. A stream with a
+// secret has none. A caller that applies a Fix compares Old with the file first: output may lie.
 func Fixes(r *proposal.Result, o Options) []Fix {
 	if r == nil || o.Tree == nil {
 		return nil
@@ -56,6 +57,17 @@ func (o Options) fixes(lines []string) (list []Fix) {
 		if strings.HasPrefix(lines[i], "--- ") && i+1 < len(lines) && strings.HasPrefix(lines[i+1], "+++ ") {
 			file = o.fixedFile(lines[i], lines[i+1])
 			i++
+			continue
+		}
+		if m := match(rustfmtAt, "Diff in ", lines[i]); m != nil {
+			end := i + 1
+			for end < len(lines) && end <= i+maxBlock && lines[end] != "" && strings.ContainsRune(" +-", rune(lines[end][0])) {
+				end++
+			}
+			if name := o.Tree.Resolve(o.Cwd, m[1]); o.Tree.Has(name) {
+				list = append(list, fixesOf(name, number(m[2]), lines[i+1:end])...)
+			}
+			i = end - 1
 			continue
 		}
 		m := match(fixHunk, "@@ ", lines[i])

@@ -25,7 +25,7 @@ type Outgoing struct {
 
 // The kinds of Outgoing.
 const (
-	OutgoingStdout  = "stdout"
+	OutgoingStdout  = "stdout" // also what the files of test runners say
 	OutgoingStderr  = "stderr"
 	OutgoingFile    = "output" // a file that the proposal declared
 	OutgoingReport  = "report" // everything that the report contains of commands' output
