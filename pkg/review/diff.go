@@ -88,7 +88,7 @@ func (p *Position) Within(h Hunk) bool {
 	if p.StartLine > 0 {
 		start = p.StartLine
 	}
-	return start >= first && p.Line < first+count
+	return start >= max(first, 1) && p.Line < first+count // a side without lines is written as line 0
 }
 
 func hunkOf(f *gitdiff.TextFragment) Hunk {
