@@ -25,7 +25,7 @@ var (
 		header      *pattern.Pattern
 		minusIsWant bool
 	}{
-		{pattern.New(`^(?:- Expected\b|--- Expected\b|--- expected\b|\+ actual - expected|- expected\b.*\+ actual)`), true},
+		{pattern.New(`^(?:- Expected\b|- Snapshot\b|--- Expected\b|--- expected\b|\+ actual - expected|- expected\b.*\+ actual)`), true},
 		{pattern.New(`^(?:\+ expected - actual|'?Difference \(- actual, \+ expected\)|--- actual\b|- actual\b|\+ Expected\b)`), false},
 	}
 )

@@ -25,6 +25,8 @@ var matchers = []matcher{
 	{"javac", ":[", pattern.New(`^(?P<path>/[^\s:]{1,400}):\[(?P<line>\d{1,7}),(?P<col>\d{1,5})\] (?P<text>.+)$`)},
 	{"kotlinc", "e: ", pattern.New(`^(?P<level>e|w): (?P<path>(?:file://)?/[^\s:]{1,400}):(?P<line>\d{1,7}):(?P<col>\d{1,5}):? (?P<text>.+)$`)},
 	{"", ": ", pattern.New(`^(?P<path>[^\s:][^:]{0,400}):(?P<line>\d{1,7}):(?:(?P<col>\d{1,5}):)? (?P<level>fatal error|error|warning|note|info|style|Error|Warning)(?:\[(?P<rule>[\w-]{1,40})\])?: (?P<text>.+)$`)},
+	{"standard", "  /", pattern.New(`^ {2}(?P<path>/[^\s:][^:]{0,400}):(?P<line>\d{1,7}):(?P<col>\d{1,5}): (?P<text>.+ \((?P<rule>[\w@/-]{1,60})\))$`)},
+	{"pyright", " - ", pattern.New(`^ {2}(?P<path>/[^\s:][^:]{0,400}):(?P<line>\d{1,7}):(?P<col>\d{1,5}) - (?P<level>error|warning): (?P<text>.+?(?: \((?P<rule>report\w{1,60})\))?)$`)},
 	{"go", ".go:", pattern.New(`^(?:vet: )?(?P<path>[^\s:][^:]{0,400}\.go):(?P<line>\d{1,7})(?::(?P<col>\d{1,5}))?: (?P<text>.+)$`)},
 	{"python", ".py", pattern.New(`^(?P<path>[^\s:][^:]{0,400}\.pyi?):(?P<line>\d{1,7}):(?P<col>\d{1,5}): (?P<text>(?P<rule>[A-Z]{1,4}\d{2,4}):? .+)$`)},
 	{"rubocop", ".rb:", pattern.New(`^(?P<path>[^\s:][^:]{0,400}\.rb):(?P<line>\d{1,7}):(?P<col>\d{1,5}): (?P<level>[CWEF]): (?:\[Correctable\] )?(?P<text>(?:(?P<rule>\w{1,40}/\w{1,60}): )?.+)$`)},
@@ -64,7 +66,7 @@ var (
 	shellcheckIs  = pattern.New(`^\s{0,400}\^[-^]{0,400}-*\^? ?(SC\d{4}) \((error|warning|info|style)\): (.{1,600})$`)
 	esbuildSays   = pattern.New(`^(?:✘ |X )?\[(ERROR|WARNING)\] (.{1,600})$`)
 	esbuildAt     = pattern.New(`^\s{2,8}([^\s:]{1,300}):(\d{1,7}):(\d{1,5}):$`)
-	prettierWarn  = pattern.New(`^\[warn\] (\S{1,400})$`)
+	prettierWarn  = pattern.New(`^\[warn\] (\S.{0,400})$`)
 )
 
 // A remark is the message of a tool that prints the location after it.
@@ -113,6 +115,22 @@ func readDiagnostics(s *scan) {
 		if m := match(esbuildAt, ":", line); m != nil && r.tool == "esbuild" {
 			f := proposal.Diagnostic{Tool: r.tool, Level: r.level, Message: r.text}
 			if s.at(&f, place{name: m[1], row: number(m[2]), col: number(m[3])}) {
+				s.add(rankTool, f)
+			}
+			r = remark{}
+			continue
+		}
+		if t == "error during build:" {
+			r = remark{"vite", Error, "", s.next(i)}
+			continue
+		}
+		if name, ok := strings.CutPrefix(line, "file: "); ok && r.tool == "vite" {
+			p, ok := parsePlace(name)
+			if !ok || p.row == 0 {
+				p = place{name: name}
+			}
+			f := proposal.Diagnostic{Tool: r.tool, Message: r.text, File: s.known(p.name), Line: p.row, Column: p.col}
+			if f.File != "" {
 				s.add(rankTool, f)
 			}
 			r = remark{}

@@ -50,6 +50,8 @@ type Options struct {
 	// Succeeded says that the command succeeded: nothing that it reports is then more than
 	// a warning.
 	Succeeded bool
+	// dirs are the directories that the output says a tool runs in.
+	dirs []string
 }
 
 // Read returns what the output of a failed command gives as the cause: of all reports, those

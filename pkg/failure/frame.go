@@ -3,6 +3,8 @@
 package failure
 
 import (
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -153,6 +155,22 @@ func parseAtFrame(t string) (p place, isFrame bool) {
 	return p, rest == "<anonymous>" || rest == "native"
 }
 
+var runsIn = pattern.New(`^(?:g?make(?:\[\d{1,3}\])?: Entering directory '|npm (?:error|ERR!) (?:location|path) |\s{1,4}(?:Compiling|Checking) \S{1,100} v\S{1,60} \(|\s{1,2}RUN  v\S{1,40} |rootdir: )/workspace/([^\s'()]{1,300})['),]?`)
+
+// maxDirs is the maximum number of directories that output is read for.
+const maxDirs = 8
+
+// directories returns the directories below the workspace that wrappers and runners say they
+// run in: the names that they print are relative to them.
+func directories(lines []string) (dirs []string) {
+	for _, line := range lines {
+		if m := match(runsIn, "/workspace/", line); m != nil && !slices.Contains(dirs, m[1]) && len(dirs) < maxDirs {
+			dirs = append(dirs, m[1])
+		}
+	}
+	return dirs
+}
+
 // resolve returns the frame of a place in the workspace.
 func (o Options) resolve(p place) (f proposal.Frame, ok bool) {
 	tree := o.Tree
@@ -164,6 +182,19 @@ func (o Options) resolve(p place) (f proposal.Frame, ok bool) {
 		name = tree.jvmFile(p)
 	} else {
 		name = tree.Resolve(o.Cwd, p.name)
+		for _, dir := range o.dirs {
+			if tree.Has(name) {
+				break
+			}
+			if inDir := tree.Resolve(dir, p.name); tree.Has(inDir) || inDir != "" && len(o.dirs) == 1 && !path.IsAbs(p.name) {
+				name = inDir
+			}
+		}
+		if tree.open && name != "" && !tree.Has(name) && strings.Contains(name, "/") {
+			if known := tree.withSuffix(name); known != "" {
+				name = known // the command changed the directory
+			}
+		}
 	}
 	return proposal.Frame{File: name, Line: p.row, Column: p.col}, name != "" && p.row > 0
 }

@@ -12,14 +12,15 @@ import (
 )
 
 var (
-	goRuns    = pattern.New(`^=== (?:RUN|NAME|CONT|PAUSE)\s+(\S{1,400})$`)
-	goVerdict = pattern.New(`^(\s*)--- (PASS|FAIL|SKIP): (\S{1,400}) \([0-9.]+s\)$`)
-	goPackage = pattern.New(`^(ok  |FAIL|---)\t(\S{1,400})(?:\s|$)(.*)$`)
-	goPanics  = pattern.New(`^(panic: .+?|fatal error: .+?)(?: \[recovered.*\])?$`)
-	goFrame   = pattern.New(`^\t(/\S{1,400}\.go):(\d{1,7})(?: \+0x[0-9a-f]+)?$`)
-	goLog     = pattern.New(`^(\s{4,64})([^\s:/]{1,200}\.go):(\d{1,7}): ?(.*)$`)
-	goCompile = pattern.New(`^(?:vet: )?([^\s:][^:]{0,400}\.go):(\d{1,7})(?::(\d{1,5}))?: (.+)$`)
-	goTestFn  = pattern.New(`^\S{1,300}\.(Test[A-Z0-9_]\w{0,200}|Test|Fuzz\w{1,200}|Benchmark\w{1,200}|Example\w{0,200})(?:\.func[\d.]{1,20})?\(`)
+	goRuns      = pattern.New(`^=== (?:RUN|NAME|CONT|PAUSE)\s+(\S{1,400})$`)
+	goVerdict   = pattern.New(`^(\s*)--- (PASS|FAIL|SKIP): (\S{1,400}) \([0-9.]+s\)$`)
+	goPackage   = pattern.New(`^(ok  |FAIL|---)\t(\S{1,400})(?:\s|$)(.*)$`)
+	goPanics    = pattern.New(`^(panic: .+?|fatal error: .+?)(?: \[recovered.*\])?$`)
+	goFrame     = pattern.New(`^\t(/\S{1,400}\.go):(\d{1,7})(?: \+0x[0-9a-f]+)?$`)
+	goRaceFrame = pattern.New(`^ {6}(/\S{1,400}\.go):(\d{1,7}) \+0x[0-9a-f]+$`)
+	goLog       = pattern.New(`^(\s{4,64})([^\s:/]{1,200}\.go):(\d{1,7}): ?(.*)$`)
+	goCompile   = pattern.New(`^(?:vet: )?([^\s:][^:]{0,400}\.go):(\d{1,7})(?::(\d{1,5}))?: (.+)$`)
+	goTestFn    = pattern.New(`^\S{1,300}\.(Test[A-Z0-9_]\w{0,200}|Test|Fuzz\w{1,200}|Benchmark\w{1,200}|Example\w{0,200})(?:\.func[\d.]{1,20})?\(`)
 )
 
 // A goLine is a line that a Go test printed with t.Error or t.Log. It has a bare file name.
@@ -43,6 +44,8 @@ type goScan struct {
 	width    int     // indent of open
 	panics   *proposal.Diagnostic
 	frames   []proposal.Frame
+	race     []proposal.Frame // of the first data race
+	inRace   bool
 	building string // the package whose errors follow
 	compile  []proposal.Diagnostic
 	broken   map[string]bool // packages that could not be built
@@ -113,6 +116,7 @@ func (g *goScan) line(line string) {
 	g.open = nil
 	if m := match(goRuns, "=== ", line); m != nil {
 		g.test, g.verbose, g.ran[m[1]] = m[1], true, true
+		g.panics, g.frames = nil, nil // only printed: another test runs
 		return
 	}
 	if m := match(goVerdict, "--- ", line); m != nil {
@@ -143,6 +147,13 @@ func (g *goScan) line(line string) {
 		g.said = t
 	}
 	g.panic(line)
+	if line == "WARNING: DATA RACE" {
+		g.inRace = len(g.race) == 0
+	} else if m := match(goRaceFrame, ".go:", line); m != nil && g.inRace {
+		g.race = g.appendInnermost(g.race, place{name: m[1], row: number(m[2])})
+	} else if strings.HasPrefix(line, "Goroutine ") {
+		g.inRace = false
+	}
 }
 
 // verdict notes how a test ended.
@@ -222,13 +233,16 @@ func (g *goScan) settle(pkg, outcome string) {
 		f := proposal.Diagnostic{Tool: "go test", Level: level, Test: l.test, Suite: pkg}
 		g.goText(&f, l.text)
 		f.File, f.Line = tree.inPackage(l.file, pkg), number(l.row)
+		if l.file == "testing.go" && len(g.race) > 0 {
+			g.place(&f, g.race)
+		}
 		if f.File == "" {
 			f.Line = 0
 		}
 		if f.Message == "" {
 			continue
 		}
-		if level == Error && isGoLog(l.text[0]) && betterAt[l.test] > i {
+		if level == Error && isGoLog(strings.Join(l.text, " ")) && betterAt[l.test] > i {
 			f.Level = Notice // t.Log before t.Error
 		}
 		reported[l.test] = true
@@ -251,9 +265,16 @@ func (g *goScan) settle(pkg, outcome string) {
 		if strings.Contains(outcome, "[setup failed]") {
 			message = "the package cannot be loaded"
 		}
-		g.add(rankRunner, proposal.Diagnostic{Tool: "go test", Suite: pkg, Message: message})
+		f := proposal.Diagnostic{Tool: "go test", Suite: pkg, Message: message}
+		if m := match(goCompile, ".go:", g.said); m != nil { // log.Fatal
+			if f.File = tree.inPackage(m[1], pkg); f.File != "" {
+				f.Line = number(m[2])
+			}
+		}
+		g.add(rankRunner, f)
 	}
 	g.logs, g.verdicts, g.order, g.test, g.panics, g.frames, g.open = g.logs[:0], map[string]string{}, nil, "", nil, nil, nil
+	g.race, g.inRace = nil, false
 	g.said, g.ran, g.verbose = "", map[string]bool{}, false
 }
 
@@ -276,16 +297,19 @@ func (g *goScan) goText(f *proposal.Diagnostic, text []string) {
 		return
 	}
 	var body []string
+	skips := false
 	for _, line := range text {
 		t := strings.TrimSpace(line)
 		label, rest, _ := strings.Cut(t, ":")
 		switch label {
 		case "Error Trace", "Test":
-			continue
+			skips = true
 		case "Error", "Messages":
-			t = strings.TrimSpace(rest)
+			skips, t = false, strings.TrimSpace(rest)
 		}
-		body = append(body, t)
+		if !skips {
+			body = append(body, t)
+		}
 	}
 	b := g.readBody(body)
 	f.Message, f.Expected, f.Actual = b.message(), b.expected, b.actual

@@ -121,7 +121,7 @@ func readMocha(s *scan) {
 
 // readNodeSpec reads the section of failing tests that node's test runner prints last.
 func readNodeSpec(s *scan) {
-	start := s.last(func(t string) bool { return t == "✖ failing tests:" })
+	start := s.last(func(t string) bool { return t == "✖ failing tests:" || t == "Failed tests:" })
 	if start < 0 {
 		return
 	}
@@ -219,5 +219,34 @@ func readJasmine(s *scan) {
 		}
 		s.addBlock(rankTest, proposal.Diagnostic{Tool: "jasmine", Test: m[1]}, body)
 		i = end - 1
+	}
+}
+
+// headedBlocks are runners that print a line with the name of a test, and below it all about
+// that test. An end is a line after the last of them.
+var headedBlocks = []struct {
+	tool, has string
+	head, end *pattern.Pattern
+}{
+	{"playwright", "─", pattern.New(`^  \d{1,6}\) (?:\[[^\]]{1,60}\] › )?\S{1,300}:\d{1,7}:\d{1,5} › (.{1,600}?) ─+$`), pattern.New(`^  \d{1,6} (?:failed|flaky|passed|skipped|did not run|interrupted)\b|^    Retry #\d`)},
+	{"uvu", "  FAIL  ", pattern.New(`^ {2,4}FAIL  (.{1,300}?  ".{1,300})"$`), pattern.New(`^  Total: `)},
+	{"deno", " => ", pattern.New(`^(\S.{0,600}) => \S{1,300}:\d{1,7}:\d{1,5}$`), pattern.New(`^ FAILURES |^FAILED \|`)},
+}
+
+// readHeaded reads headedBlocks.
+func readHeaded(s *scan) {
+	for _, b := range headedBlocks {
+		for i := 0; i < len(s.lines); i++ {
+			m := match(b.head, b.has, s.lines[i])
+			if m == nil {
+				continue
+			}
+			end := s.until(i+1, maxBlock, func(t, line string) bool { return match(b.head, b.has, line) != nil || b.end.MatchString(line) })
+			if strings.TrimSpace(strings.Join(s.lines[i+1:end], "")) != "" {
+				name := strings.NewReplacer(" › ", " > ", " ... ", " > ", `  "`, " > ").Replace(m[1])
+				s.addBlock(rankTest, proposal.Diagnostic{Tool: b.tool, Test: name}, s.lines[i+1:end])
+			}
+			i = end - 1
+		}
 	}
 }

@@ -3,6 +3,7 @@
 package failure
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
@@ -10,13 +11,14 @@ import (
 )
 
 var (
-	mavenLevel    = pattern.New(`^\[(?:ERROR|WARNING|INFO)\]\s?`)
-	surefireTest  = pattern.New(`^([\w$.<> ,\[\]"'=:-]{1,300}?(?:\(.{0,400}\))?)\s{1,4}(?:-- )?Time elapsed: [\d.,]{1,20} s?(?:ec)?\s{1,4}<<< (?:FAILURE|ERROR)!`)
-	surefireClass = pattern.New(`^Tests run: .{1,200}<<< (?:FAILURE|ERROR)!.{0,10}[ -]in ([\w$.]{1,300})$`)
-	surefireLine  = pattern.New(`^  ([\w$]{1,200})(?:\.([\w$]{1,200}))?(?::(\d{1,7}))?(?:->\S{1,300})? (?:» )?(.{1,900})$`)
-	gradleTest    = pattern.New(`^(\S.{0,300}?) > (\S.{0,600}) FAILED$`)
-	consoleTest   = pattern.New(`^  (?:JUnit \w{1,40}:)(.{1,600})$`)
-	javaException = pattern.New(`^(?:Exception in thread ".{0,200}" |Caused by: |Uncaught exception: )?((?:[a-z][\w$]{0,60}\.){1,12}[A-Z][\w$]{0,100})(?:: .*)?$`)
+	mavenLevel     = pattern.New(`^\[(?:ERROR|WARNING|INFO)\]\s?`)
+	surefireTest   = pattern.New(`^([\w$.<> ,\[\]"'=:-]{1,300}?(?:\(.{0,400}\))?)\s{1,4}(?:-- )?Time elapsed: [\d.,]{1,20} s?(?:ec)?\s{1,4}<<< (?:FAILURE|ERROR)!`)
+	surefireClass  = pattern.New(`^Tests run: .{1,200}<<< (?:FAILURE|ERROR)!.{0,10}[ -]in ([\w$.]{1,300})$`)
+	surefireLine   = pattern.New(`^  ([\w$]{1,200})(?:\.([\w$]{1,200}))?(?::(\d{1,7}))?(?:->\S{1,300})? (?:» )?(.{1,900})$`)
+	surefireTotals = pattern.New(`^Tests run: \d{1,7}, Failures: (\d{1,7}), Errors: (\d{1,7})`)
+	gradleTest     = pattern.New(`^(\S.{0,300}?) > (\S.{0,600}) FAILED$`)
+	consoleTest    = pattern.New(`^  (?:JUnit \w{1,40}:)(.{1,600})$`)
+	javaException  = pattern.New(`^(?:Exception in thread ".{0,200}" |Caused by: |Uncaught exception: )?((?:[a-z][\w$]{0,60}\.){1,12}[A-Z][\w$]{0,100})(?:: .*)?$`)
 )
 
 // readMaven reads what surefire prints about each test, and its list of results for tests
@@ -28,6 +30,7 @@ func readMaven(s *scan) {
 	}
 	class := ""
 	seen := map[string]bool{}
+	before := len(s.found)
 	for i := 0; i < len(lines); i++ {
 		if m := match(surefireClass, "<<<", lines[i]); m != nil {
 			class = m[1]
@@ -52,6 +55,13 @@ func readMaven(s *scan) {
 		seen[f.Test] = true
 		i = end - 1
 	}
+	if listed, count := surefireListed(lines); count > 0 && len(s.found)-before > count {
+		// A test printed a block.
+		s.found = slices.DeleteFunc(s.found, func(r report) bool {
+			name := r.Test[:len(r.Test)-len(strings.TrimLeft(r.Test, identifier))]
+			return r.Tool == "surefire" && !listed[name]
+		})
+	}
 	section := ""
 	for i, line := range lines {
 		if t := strings.TrimSpace(line); t == "Failures:" || t == "Errors:" || t == "Failed tests:" || t == "Tests in error:" {
@@ -72,6 +82,30 @@ func readMaven(s *scan) {
 		s.at(&f, place{name: m[1] + ".java", row: number(m[3]), className: "?"})
 		s.add(rankTest, f)
 	}
+}
+
+const identifier = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$"
+
+// surefireListed returns the methods in the list above the last totals, and how many tests
+// these say failed.
+func surefireListed(lines []string) (listed map[string]bool, count int) {
+	listed = map[string]bool{}
+	at := len(lines) - 1
+	for at > 0 && (!strings.HasPrefix(lines[at], "Tests run: ") || strings.Contains(lines[at], "Time elapsed")) {
+		at--
+	}
+	if m := surefireTotals.FindStringSubmatch(lines[max(at, 0)]); m != nil {
+		count = number(m[1]) + number(m[2])
+	}
+	for at--; at > 0; at-- {
+		t := strings.TrimSpace(lines[at])
+		if m := surefireLine.FindStringSubmatch(lines[at]); m != nil && m[2] != "" {
+			listed[m[2]] = true
+		} else if t != "" && t != "Failures:" && t != "Errors:" {
+			break
+		}
+	}
+	return listed, count
 }
 
 // readGradle reads "Class > test FAILED" and the exception below it.
@@ -127,6 +161,11 @@ func readJava(s *scan) {
 			return !strings.HasPrefix(t, "at ") && !strings.HasPrefix(t, "Caused by: ") && !strings.HasPrefix(t, "... ")
 		})
 		f := proposal.Diagnostic{Tool: "java", Message: line}
+		for _, line := range s.lines[i+1 : end] {
+			if cause, ok := strings.CutPrefix(strings.TrimSpace(line), "Caused by: "); ok { // the last is the first that was thrown
+				f.Message = s.lines[i] + "; caused by " + cause
+			}
+		}
 		s.addBlock(rankStack, f, s.lines[i+1:end])
 		i = end - 1
 	}

@@ -110,16 +110,18 @@ func readGoogleTest(s *scan) {
 		s.at(&f, place{name: m[1], row: number(m[2])})
 		body := s.lines[i+1 : end]
 		if len(body) > 0 && strings.HasPrefix(body[0], "Expected equality of these values:") {
-			f.Actual, f.Expected = gtestValues(body[1:])
-			f.Message = "expected " + f.Expected + ", got " + f.Actual
+			said := ""
+			f.Actual, f.Expected, said = gtestValues(body[1:])
+			f.Message = strings.TrimPrefix(said+": expected "+f.Expected+", got "+f.Actual, ": ")
 		}
 		s.fill(&f, body)
 		pending = append(pending, f)
 	}
 }
 
-// gtestValues reads two expressions, each with its value on the next line if that differs.
-func gtestValues(lines []string) (first, second string) {
+// gtestValues reads two expressions, each with its value on the next line if that differs, and
+// the test's own message below them.
+func gtestValues(lines []string) (first, second, said string) {
 	var values []string
 	for _, line := range lines {
 		t := strings.TrimSpace(line)
@@ -132,7 +134,7 @@ func gtestValues(lines []string) (first, second string) {
 	for len(values) < 2 {
 		values = append(values, "")
 	}
-	return values[0], values[1]
+	return values[0], values[1], strings.Join(values[2:], " ")
 }
 
 // readNative reads what compiled programs, linkers, make and cmake print.

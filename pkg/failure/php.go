@@ -12,6 +12,7 @@ import (
 var (
 	phpunitList    = pattern.New(`^There (?:was|were) (\d{1,6}) (?:PHPUnit )?(failure|error|test runner)s?\b.*:$`)
 	phpunitTest    = pattern.New(`^(\d{1,6})\) ([\w\\]{1,300}::\S.{0,600}|[\w\\]{1,300})$`)
+	phpunitCount   = pattern.New(`^Tests: \d{1,7}, Assertions: \d{1,9}(?:, Errors: (\d{1,6}))?(?:, Failures: (\d{1,6}))?`)
 	phpunitTestdox = pattern.New(`^ ✘ (.{1,600})$`)
 	phpFatal       = pattern.New(`^(?:PHP )?(?:Fatal error|Parse error|Warning|Recoverable fatal error): {1,2}(.{1,900}?) in (\S{1,400}\.(?:php|phpt|inc|phtml))(?::| on line )(\d{1,7})$`)
 )
@@ -21,6 +22,7 @@ var (
 func readPHPUnit(s *scan) {
 	inList := false
 	found := 0
+	before := len(s.found)
 	for i := 0; i < len(s.lines); i++ {
 		line := s.lines[i]
 		if strings.HasPrefix(line, "There w") {
@@ -38,6 +40,7 @@ func readPHPUnit(s *scan) {
 		found++
 		i = end - 1
 	}
+	s.keepCounted(before, phpunitCount)
 	if found == 0 {
 		readTestdox(s)
 	}

@@ -17,9 +17,11 @@ var (
 	pytestSummary = pattern.New(`^(FAILED|ERROR) (.+?)(?: - (.*))?$`)
 	pytestSays    = pattern.New(`^E(?:\s{1,8}(.*))?$`)
 	pytestAt      = pattern.New(`^([^\s:][^:]{0,400}\.py):(\d{1,7}): ([A-Za-z_.]*(?:Error|Exception|Failed|Exit|Warning|Interrupt|Timeout)?|in .{1,200})$`)
+	pytestIndex   = pattern.New(`^At index \d{1,9} diff: (.{1,400}?) != (.{1,400})$`)
 	pytestLine    = pattern.New(`^([^\s:][^:]{0,400}\.py):(\d{1,7}): ([A-Za-z_.]*(?:Error|Exception|Failed|Exit)\b: .+|assert .+)$`)
+	unittestCount = pattern.New(`^FAILED \((?:failures=(\d{1,6}))?(?:, )?(?:errors=(\d{1,6}))?`)
 	unittestHead  = pattern.New(`^(FAIL|ERROR): (\S{1,300}) \(([^()]{1,400})\)(?: (.{1,400}))?$`)
-	pythonSays    = pattern.New(`^(?:E\s{1,8})?([A-Za-z_][A-Za-z0-9_.]{0,100}(?:Error|Exception|Failure|Interrupt|Exit|Warning|Timeout|Skip|Iteration)|[a-z_][a-z0-9_]{0,60}(?:\.[A-Za-z_][A-Za-z0-9_]{0,60}){1,6})(?:: .*)?$`)
+	pythonSays    = pattern.New(`^(?:E\s{1,8})?([A-Za-z_][A-Za-z0-9_.]{0,100}(?:Error|Exception|Failure|Interrupt|Exit|Warning|Timeout|Skip|Iteration|Group)|[a-z_][a-z0-9_]{0,60}(?:\.[A-Za-z_][A-Za-z0-9_]{0,60}){1,6})(?:: .*)?$`)
 	chained       = []string{"During handling of the above exception", "The above exception was the direct cause"}
 )
 
@@ -73,7 +75,10 @@ func readPytest(s *scan) {
 			if !strings.Contains(m[2], "::") {
 				rank, f.Test, f.Suite = rankRunner, "", m[2]
 			}
-			s.at(&f, s.pytestLineOf(m[3]))
+			if !s.at(&f, s.pytestLineOf(m[3])) {
+				name, _, _ := strings.Cut(m[2], "::")
+				f.File = s.known(name)
+			}
 			s.add(rank, f)
 		}
 	}
@@ -172,7 +177,7 @@ func summaryMessage(lines []string, name string) string {
 // pytestNames reports whether the name of a section, TestA.test_b[1], is that of an id,
 // tests/test_a.py::TestA::test_b[1].
 func pytestNames(id, head string) bool {
-	for _, prefix := range []string{"ERROR at setup of ", "ERROR at teardown of ", "ERROR collecting "} {
+	for _, prefix := range []string{"ERROR at setup of ", "ERROR at teardown of ", "ERROR collecting ", "[doctest] "} {
 		head = strings.TrimPrefix(head, prefix)
 	}
 	if id == head {
@@ -210,11 +215,20 @@ func (s *scan) pytestBlock(f *proposal.Diagnostic, lines []string) {
 	}
 	if len(says) == 0 { // --tb=native
 		s.traceback(f, lines)
+		if f.Message == "" { // a doctest
+			b := s.readBody(lines)
+			b.messages = nil
+			f.Message, f.Expected, f.Actual = b.message(), b.expected, b.actual
+			s.Options.place(f, frames)
+		}
 		return
 	}
 	f.Message = clip(pythonMessage(says))
 	b := s.readBody(says[min(1, len(says)):])
 	f.Expected, f.Actual = b.expected, b.actual
+	if have, want := differingItems(says); have != "" {
+		f.Expected, f.Actual = want, have
+	}
 	slices.Reverse(frames)
 	s.Options.place(f, frames)
 }
@@ -235,6 +249,29 @@ func pythonMessage(says []string) string {
 	return ""
 }
 
+// differingItems returns the parts of two collections that pytest says are not the same.
+func differingItems(says []string) (have, want string) {
+	for i, line := range says {
+		t := strings.TrimSpace(line)
+		if m := pytestIndex.FindStringSubmatch(t); m != nil {
+			return clip(m[1]), clip(m[2])
+		}
+		if t != "Differing items:" {
+			continue
+		}
+		var haves, wants []string
+		for _, line := range says[i+1 : min(len(says), i+6)] {
+			a, b, ok := strings.Cut(strings.TrimSpace(line), " != ")
+			if !ok {
+				break
+			}
+			haves, wants = append(haves, a), append(wants, b)
+		}
+		return clip(strings.Join(haves, ", ")), clip(strings.Join(wants, ", "))
+	}
+	return "", ""
+}
+
 func (s *scan) appendFrame(frames []proposal.Frame, p place) []proposal.Frame {
 	f, ok := s.resolve(p)
 	if !ok || slices.Contains(frames, f) {
@@ -248,6 +285,7 @@ func (s *scan) appendFrame(frames []proposal.Frame, p place) []proposal.Frame {
 
 // traceback reads a Python traceback, with the exceptions before it that it is chained to.
 func (s *scan) traceback(f *proposal.Diagnostic, lines []string) {
+	lines = ofGroup(lines)
 	var frames []proposal.Frame
 	message := -1
 	for i, line := range lines {
@@ -274,8 +312,31 @@ func (s *scan) traceback(f *proposal.Diagnostic, lines []string) {
 	s.Options.place(f, frames)
 }
 
-// readUnittest reads the blocks of unittest, which are divided by rules.
+// ofGroup returns the lines about an exception group itself, without those about the exceptions
+// in it, if that is what the lines begin with.
+func ofGroup(lines []string) []string {
+	for i, line := range lines {
+		if !strings.HasSuffix(line, "+ Exception Group Traceback (most recent call last):") {
+			continue
+		}
+		group := append([]string{}, lines[:i]...)
+		for _, line := range lines[i+1:] {
+			rest, ok := strings.CutPrefix(strings.TrimLeft(line, " "), "|")
+			if !ok {
+				break
+			}
+			group = append(group, strings.TrimPrefix(rest, " "))
+		}
+		return group
+	}
+	return lines
+}
+
+// readUnittest reads the blocks of unittest, which are divided by rules. They are printed when
+// all tests have run: of more than the last line counts, the first were printed by tests.
 func readUnittest(s *scan) {
+	before := len(s.found)
+	defer func() { s.keepCounted(before, unittestCount) }()
 	for i := 1; i < len(s.lines); i++ {
 		m := match(unittestHead, ": ", s.lines[i])
 		if m == nil || !strings.HasPrefix(s.lines[i-1], "======") {
@@ -308,6 +369,9 @@ func readTracebacks(s *scan) {
 			}
 		}
 		end := s.until(i+1, maxBlock, func(t, line string) bool { return indent(line) == 0 && t != "" && pythonSays.MatchString(t) })
+		if strings.Contains(line, "+ Exception Group") {
+			end = s.until(i+1, maxBlock, func(t, line string) bool { return !strings.HasPrefix(t, "|") && !strings.HasPrefix(t, "+-") }) - 1
+		}
 		if end < len(s.lines) {
 			end++
 		}

@@ -14,7 +14,7 @@ var (
 	rspecLoad    = pattern.New(`^An error occurred (?:while loading (\S{1,400}?)\.?|in an? .{1,60} hook\.?)$`)
 	minitestHead = pattern.New(`^\s{0,2}(?:\d{1,6}\) )?(?:Failure|Error):$`)
 	minitestName = pattern.New(`^(\S.{0,600}?)(?: \[(.{1,400}):(\d{1,7})\])?:$`)
-	testUnit     = pattern.New(`^(?:Failure|Error): (\S{1,300}?)\(([\w:]{1,200})\)(?::? ?(.*))?$`)
+	testUnit     = pattern.New(`^(?:Failure|Error): (?:test: )?(\S.{0,300}?)\(([\w:]{1,200})\)(?::? ?(.*))?$`)
 	rubyRaised   = pattern.New(`^([^\s:][^:]{0,300}):(\d{1,7}):in [` + "`" + `'‘].{1,300}['’]: (.{1,900}?) \((\S{1,200})\)$`)
 	rubySyntax   = pattern.New(`^(?:\S{1,60}: )?(?:--> )?([^\s:][^:]{0,300}\.rb):(\d{1,7}): (syntax errors? .{1,600}|.{0,100}syntax error.{0,600})$`)
 )
@@ -89,7 +89,7 @@ func minitestCounts(t string) bool {
 func readTestUnit(s *scan) {
 	for i := 0; i < len(s.lines); i++ {
 		m := match(testUnit, "(", s.lines[i])
-		if m == nil {
+		if m == nil || i == 0 || !strings.HasPrefix(s.lines[i-1], "=====") {
 			continue
 		}
 		end := s.until(i+1, maxBlock, func(t, line string) bool { return strings.HasPrefix(line, "======") || testUnit.MatchString(line) })

@@ -39,6 +39,7 @@ func readCargo(s *scan) {
 		}
 		return len(listed) == 0
 	}
+	reported := map[string]bool{}
 	for i := 0; i < len(s.lines); i++ {
 		m := match(rustTest, " stdout ----", s.lines[i])
 		if m == nil || !isListed(m[1]) {
@@ -54,7 +55,34 @@ func readCargo(s *scan) {
 			f.Frames = nil
 		}
 		s.add(rankTest, f)
+		reported[m[1]] = true
 		i = end - 1
+	}
+	s.uncaptured(listed, reported)
+}
+
+// uncaptured reads the panics of the listed tests that have no block, as with --nocapture: a
+// test runs in a thread of its name.
+func (s *scan) uncaptured(listed []string, reported map[string]bool) {
+	at := map[string]int{}
+	for i, line := range s.lines {
+		if m := match(nextestFail, " [", line); m != nil {
+			reported[m[2]] = true
+		}
+		if m := match(rustPanic, " panicked at ", line); m != nil {
+			at[m[1]] = i
+		}
+	}
+	for _, name := range listed {
+		if reported[name] {
+			continue
+		}
+		f := proposal.Diagnostic{Tool: "cargo test", Test: name}
+		if i, known := at[name]; known {
+			s.panicAt(&f, s.lines[i:min(len(s.lines), i+60)])
+		}
+		s.add(rankTest, f)
+		reported[name] = true
 	}
 }
 

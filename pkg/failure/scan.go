@@ -61,6 +61,7 @@ func readAll(pieces [][]byte, results []report, o Options) []report {
 		s.lines = append(append(s.lines, splitLines(piece)...), "", "")
 	}
 	s.work = 100*len(s.lines) + 10000
+	s.dirs = directories(s.lines)
 	whole := strings.Join(s.lines, "\n")
 	for _, r := range readers {
 		if slices.ContainsFunc(r.marks, func(mark string) bool { return strings.Contains(whole, mark) }) {
@@ -84,7 +85,11 @@ func settle(all []report, succeeded bool) []report {
 	hasTest := slices.ContainsFunc(all, func(r report) bool { return r.rank <= rankRunner && r.Level == Error })
 	list := all[:0]
 	named := map[string]bool{} // last parts of the names of tests with a message
+	byCTest := map[string]bool{}
 	for _, r := range all {
+		if r.Tool == "ctest" {
+			byCTest[r.Test] = true
+		}
 		if r.rank == rankTest && (r.Message != unsaid || r.File != "") {
 			named[lastName(r.Test)] = true
 		}
@@ -111,6 +116,9 @@ func settle(all []report, succeeded bool) []report {
 			k.tool, k.suite = "", ""
 		} else if r.Message == unsaid && r.File == "" && r.Tool != "go test" && named[lastName(r.Test)] {
 			continue // another reader, or the other stream, has more
+		}
+		if r.Tool == "googletest" && byCTest[r.Test] {
+			continue // ctest runs it
 		}
 		if seen[k] || len(list) == maxReports {
 			continue
@@ -225,6 +233,25 @@ func (s *scan) name(name string) string {
 		return f.File
 	}
 	return name
+}
+
+// keepCounted drops the first reports of a runner that reports all failures when all tests
+// have run, so that no more are left than the runner counts in its last line of that form.
+func (s *scan) keepCounted(before int, form *pattern.Pattern) {
+	for i := len(s.lines) - 1; i >= 0; i-- {
+		m := form.FindStringSubmatch(s.lines[i])
+		if m == nil {
+			continue
+		}
+		count := 0
+		for _, n := range m[1:] {
+			count += number(n)
+		}
+		if extra := len(s.found) - before - count; extra > 0 && count > 0 {
+			s.found = slices.Delete(s.found, before, before+extra)
+		}
+		return
+	}
 }
 
 // inner reads lines that are a part of the output, with the readers of tools and

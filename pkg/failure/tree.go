@@ -121,7 +121,10 @@ func (t *Tree) inPackage(name, importPath string) string {
 		case dir == ".":
 			d = 0
 		case importPath != "" && !strings.HasSuffix("/"+importPath, "/"+dir):
-			continue
+			// The directory of a module below the top is not a part of its packages' paths.
+			if d = commonEnd(importPath, dir); d == 0 || !t.open {
+				continue
+			}
 		case importPath == "":
 			d = 0
 		}
@@ -139,6 +142,15 @@ func (t *Tree) inPackage(name, importPath string) string {
 		return path.Join(packageDir(importPath), name)
 	}
 	return best
+}
+
+// commonEnd returns the number of last elements that two paths share.
+func commonEnd(a, b string) (n int) {
+	for a != "" && path.Base(a) == path.Base(b) {
+		n++
+		a, b = strings.TrimSuffix(path.Dir(a), "."), path.Dir(b)
+	}
+	return n
 }
 
 // packageDir returns the directory of a package whose path begins with that of a repository,
