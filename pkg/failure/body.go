@@ -212,7 +212,7 @@ func (o Options) fill(f *proposal.Diagnostic, lines []string) {
 
 var (
 	parenPlace   = pattern.New(`^(\w*Error: )?((?:file://)?/[^\s:]{1,400}): (.{1,900}) \((\d{1,7}):(\d{1,5})\)$`)
-	leadingPlace = pattern.New(`^(\w*Error: )?((?:/workspace/|\./)?[^\s:()]{1,300}\.\w{1,8}):(\d{1,7})(?::(\d{1,5}))?: (.{1,900})$`)
+	leadingPlace = pattern.New(`^(\w*Error: )?((?:/workspace/|\./)?[^\s:()]{1,300}\.\w{1,8}):(\d{1,7})(?::(\d{1,5}))?(?::| -) (.{1,900})$`)
 	javaPlace    = pattern.New(`^((?:\w{1,60}\.){1,12}\w{1,100}) at ([\w$-]{1,100}\.(?:java|kt|scala|groovy)):(\d{1,7})$`)
 	namedFile    = pattern.New(`\((/workspace/[^\s()]{1,300})\)$`)
 )

@@ -122,6 +122,9 @@ func (g *goScan) line(line string) {
 	if m := match(goVerdict, "--- ", line); m != nil {
 		if !g.verbose || g.ran[m[3]] { // or else a test printed it
 			g.verdict(m[2], m[3])
+			if m[2] == "PASS" {
+				g.panics, g.frames = nil, nil // only printed
+			}
 		}
 		return
 	}

@@ -19,7 +19,7 @@ var runners = []reader{
 	{name: "headed", marks: []string{"─", "  FAIL  ", " => "}, read: readHeaded},
 	{name: "tap", marks: []string{"not ok", "Bail", "urther testing stopped"}, read: readTAP},
 	{name: "bats", marks: []string{" ✗ "}, read: readBatsPretty},
-	{name: "perl", marks: []string{"#   Failed "}, read: readPerl},
+	{name: "perl", marks: []string{"#   Failed ", "# Failed test"}, read: readPerl},
 	{name: "pytest", marks: []string{"short test summary info", "___ ", "=== ", "E   ", ".py:"}, read: readPytest},
 	{name: "unittest", marks: []string{"FAIL: ", "ERROR: "}, read: readUnittest},
 	{name: "maven", marks: []string{"<<< FAILURE!", "<<< ERROR!", "Failures:", "Errors:"}, read: readMaven},

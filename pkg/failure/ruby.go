@@ -11,7 +11,7 @@ import (
 
 var (
 	rspecTest    = pattern.New(`^  (\d{1,6})\) (\S.{0,900})$`)
-	rspecLoad    = pattern.New(`^An error occurred (?:while loading (\S{1,400}?)\.?|in an? .{1,60} hook\.?)$`)
+	rspecLoad    = pattern.New(`^An error occurred (?:while loading (\S{1,400}?)\.?(?: - Did you mean\?)?|in an? .{1,60} hook\.?)$`)
 	minitestHead = pattern.New(`^\s{0,2}(?:\d{1,6}\) )?(?:Failure|Error):$`)
 	minitestName = pattern.New(`^(\S.{0,600}?)(?: \[(.{1,400}):(\d{1,7})\])?:$`)
 	testUnit     = pattern.New(`^(?:Failure|Error): (?:test: )?(\S.{0,300}?)\(([\w:]{1,200})\)(?::? ?(.*))?$`)

@@ -22,13 +22,14 @@ var (
 // says which they are.
 func readCargo(s *scan) {
 	var listed []string
-	if start := s.last(func(t string) bool { return t == "failures:" }); start >= 0 {
-		for _, line := range s.lines[start+1:] {
-			if m := rustListed.FindStringSubmatch(line); m != nil && len(listed) < 1000 {
-				listed = append(listed, m[1])
-			} else if line != "" {
-				break
-			}
+	inList := false // each target has a list
+	for _, line := range s.lines {
+		if line == "failures:" {
+			inList = true
+		} else if m := rustListed.FindStringSubmatch(line); m != nil && inList && len(listed) < 1000 {
+			listed = append(listed, m[1])
+		} else if line != "" {
+			inList = false
 		}
 	}
 	isListed := func(name string) bool {
@@ -78,7 +79,11 @@ func (s *scan) uncaptured(listed []string, reported map[string]bool) {
 			continue
 		}
 		f := proposal.Diagnostic{Tool: "cargo test", Test: name}
-		if i, known := at[name]; known {
+		i, known := at[name]
+		if docTest.MatchString(name) {
+			i, known = at["main"] // a program of its own
+		}
+		if known {
 			s.panicAt(&f, s.lines[i:min(len(s.lines), i+60)])
 		}
 		s.add(rankTest, f)

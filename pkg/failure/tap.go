@@ -19,8 +19,8 @@ var (
 	batsPlace  = pattern.New(`in (?:test )?file ([^,]{1,400}), line (\d{1,7})`)
 	batsFailed = pattern.New("^`.{1,1000}' failed")
 	batsPretty = pattern.New(`^ ✗ (.{1,900})$`)
-	perlTest   = pattern.New(`^(\s{0,40})#   Failed (?:\(TODO\) )?test(?: '(.{0,900})')?(?: at (\S{1,400}) line (\d{1,7})\.)?$`)
-	perlAt     = pattern.New(`^\s{0,40}#   (?:at|in) (?:.{0,300} at )?(\S{1,400}) line (\d{1,7})\.$`)
+	perlTest   = pattern.New(`^(\s{0,40})# {1,3}Failed (?:\(TODO\) )?test(?: '(.{0,900})')?(?: at (\S{1,400}) line (\d{1,7})\.)?$`)
+	perlAt     = pattern.New(`^\s{0,40}# {1,3}(?:at|in) (?:.{0,300} at )?(\S{1,400}) line (\d{1,7})\.$`)
 	perlValue  = pattern.New(`^\$?(got|expected)(?:->\S{1,200})? = (.{0,900})$`)
 )
 
@@ -346,7 +346,7 @@ func readPerl(s *scan) {
 			s.at(&f, place{name: m[3], row: number(m[4])})
 		}
 		end := s.until(i+1, maxBlock, func(t, line string) bool {
-			return !strings.HasPrefix(t, "#") || strings.HasPrefix(t, "#   Failed ") || strings.HasPrefix(t, "# Looks like")
+			return !strings.HasPrefix(t, "#") || perlTest.MatchString(line) || strings.HasPrefix(t, "# Looks like")
 		})
 		var body []string
 		for _, line := range s.lines[i+1 : end] {
