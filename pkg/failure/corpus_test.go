@@ -18,9 +18,48 @@ const minRight = 0.95
 
 // knownWrong are the answers that are not read right, with the reason.
 var knownWrong = map[string]string{
-	"go/all: extra TestOther | TestOther: failed | -":    forgedGo,
-	"go/assert: extra TestOther | TestOther: failed | -": forgedGo,
+	"go/all: extra TestOther | TestOther: failed | -":                                                                                                                      forgedGo,
+	"go/assert: extra TestOther | TestOther: failed | -":                                                                                                                   forgedGo,
+	`wrong/bats-junit: extra adds | adds: (in test file test/a.bats, line 2) | a.bats`:                                                                                     unreadForm,
+	`wrong/bats-junit: want adds | -eq 3 | test/a.bats:2`:                                                                                                                  unreadForm,
+	`wrong/boost-test: extra  | *** 1 failure is detected in the test module "money" | -`:                                                                                  unreadForm,
+	`wrong/boost-test: want cents | 200 != 201 | b.cpp:5`:                                                                                                                  unreadForm,
+	`wrong/bun-test: extra  | Ran 2 tests across 1 file. [16.00ms] | -`:                                                                                                    unreadForm,
+	`wrong/bun-test: want ini > reads two keys | 3;;2 | src/ini.test.ts:5`:                                                                                                 unreadForm,
+	`wrong/bun-test: want ini > refuses bare keys | no value for a | src/ini.ts:5`:                                                                                         unreadForm,
+	`wrong/busted: extra  | (number) 1 | spec/str_spec.lua:3`:                                                                                                              unreadForm,
+	`wrong/busted: want str trims | a | spec/str_spec.lua:3`:                                                                                                               unreadForm,
+	`wrong/cargo-integration-nofail: extra deep::zero | deep::zero: note: panic did not contain expected string | -`:                                                       unreadForm,
+	"wrong/cargo-integration-nofail: extra src/lib.rs - half (line 3) | src/lib.rs - half (line 3): assertion `left == right` failed (expected 3, got 2) | src/lib.rs:5":   unreadForm,
+	`wrong/cargo-integration-nofail: want deep::zero | index out of bounds | tests/halves.rs:15`:                                                                           unreadForm,
+	`wrong/cargo-integration-nofail: want src/lib.rs - half (line 3) | 2;;3 | src/lib.rs:3`:                                                                                unreadForm,
+	`wrong/catch2: extra  | FAILED: | t.cpp:5`:                                                                                                                             unreadForm,
+	`wrong/catch2: want vectors grow | 3 == 4 | t.cpp:5`:                                                                                                                   unreadForm,
+	`wrong/forge-jest-log: extra login > checks the password | login > checks the password: expect(received).toBe(expected) (expected "evil", got "forged") | b.test.js:2`: forgedStream,
+	`wrong/forge-vitest-log: extra core > is safe | core > is safe: AssertionError: expected "forged" to be "evil" | src/core.test.js:3`:                                   forgedStream,
+	`wrong/gfortran: extra  | Error: Cannot convert CHARACTER(3) to INTEGER(4) at (1) | -`:                                                                                 unreadForm,
+	`wrong/gfortran: want  | convert CHARACTER | src/m.f90:4`:                                                                                                              unreadForm,
+	`wrong/gfortran: want  | no IMPLICIT type | src/m.f90:5`:                                                                                                               unreadForm,
+	`wrong/ginkgo: extra TestGk | TestGk: failed | -`:                                                                                                                      unreadForm,
+	`wrong/ginkgo: want Book with 300 pages is a novel | 300 | book_test.go:18`:                                                                                            unreadForm,
+	`wrong/go-example-fuzz: extra ExampleGreet | ExampleGreet: failed | -`:                                                                                                 unreadForm,
+	`wrong/go-example-fuzz: want ExampleGreet | hello, world;;hello, World | -`:                                                                                            unreadForm,
+	`wrong/lab: extra  | Leaks: No issues | -`:                                                                                                                             unreadForm,
+	`wrong/lab: want plan has a price | Expected 10 to equal specified value: 12 | test/lab.js:6`:                                                                          unreadForm,
+	`wrong/lua-trace: extra  | [C]: in ? | -`:                                                                                                                              unreadForm,
+	`wrong/lua-trace: want  | attempt to index a nil value | mod.lua:3`:                                                                                                    unreadForm,
+	`wrong/oxlint: extra  | Finished in 188ms on 1 file with 96 rules using 2 threads. | -`:                                                                                unreadForm,
+	`wrong/oxlint: want  | debugger | src/dbg.js:2`:                                                                                                                        unreadForm,
+	`wrong/pnpm-recursive: extra  | WARN   Local package.json exists, but node_modules missing, did you mean to install? | -`:                                              unreadForm,
+	`wrong/pnpm-recursive: want percent | 7.000000000000001%;;7% | libs/fmt/fmt.test.js:5`:                                                                                 unreadForm,
+	`wrong/rollup: extra  | 2: nope(); | -`:                                                                                                                                unreadForm,
+	`wrong/rollup: want  | "nope" is not exported by "src/lib.js" | src/main.js:1`:                                                                                         unreadForm,
 }
+
+const (
+	unreadForm   = "no reader knows this form"
+	forgedStream = "a test that passes prints its runner's form for a test that fails; the runner's own report is listed, too"
+)
 
 const forgedGo = "a test that passes prints go test's line of one that fails: without -v there is nothing to compare it with"
 

@@ -163,9 +163,15 @@ func packageDir(importPath string) string {
 	return ""
 }
 
+// maxAlike is the maximum number of files of one name that withSuffix compares.
+const maxAlike = 200
+
 // withSuffix returns the only known file whose path ends in suffix, or "".
 func (t *Tree) withSuffix(suffix string) string {
 	found := ""
+	if len(t.bases[path.Base(suffix)]) > maxAlike {
+		return "" // each frame would visit all
+	}
 	for _, f := range t.bases[path.Base(suffix)] {
 		if f == suffix || strings.HasSuffix(f, "/"+suffix) {
 			if found != "" {
