@@ -20,8 +20,6 @@ const minRight = 0.95
 var knownWrong = map[string]string{
 	"go/all: extra TestOther | TestOther: failed | -":                                                                                                                      forgedGo,
 	"go/assert: extra TestOther | TestOther: failed | -":                                                                                                                   forgedGo,
-	`wrong/bats-junit: extra adds | adds: (in test file test/a.bats, line 2) | a.bats`:                                                                                     unreadForm,
-	`wrong/bats-junit: want adds | -eq 3 | test/a.bats:2`:                                                                                                                  unreadForm,
 	`wrong/boost-test: extra  | *** 1 failure is detected in the test module "money" | -`:                                                                                  unreadForm,
 	`wrong/boost-test: want cents | 200 != 201 | b.cpp:5`:                                                                                                                  unreadForm,
 	`wrong/bun-test: extra  | Ran 2 tests across 1 file. [16.00ms] | -`:                                                                                                    unreadForm,
