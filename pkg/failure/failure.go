@@ -47,6 +47,8 @@ const (
 type Options struct {
 	Cwd  string // its working directory, in the workspace
 	Tree *Tree  // the known files; nil for none
+	// GoModules are the Go modules of the workspace, which say where a package is.
+	GoModules []proposal.GoModule
 	// Succeeded says that the command succeeded: nothing that it reports is then more than
 	// a warning.
 	Succeeded bool

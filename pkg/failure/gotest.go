@@ -235,7 +235,7 @@ func (g *goScan) settle(pkg, outcome string) {
 		}
 		f := proposal.Diagnostic{Tool: "go test", Level: level, Test: l.test, Suite: pkg}
 		g.goText(&f, l.text)
-		f.File, f.Line = tree.inPackage(l.file, pkg), number(l.row)
+		f.File, f.Line = tree.goFile(l.file, pkg, g.GoModules), number(l.row)
 		if l.file == "testing.go" && len(g.race) > 0 {
 			g.place(&f, g.race)
 		}

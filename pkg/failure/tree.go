@@ -5,9 +5,11 @@ package failure
 import (
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // workspace is the path of the repository in the sandbox.
@@ -153,10 +155,40 @@ func commonEnd(a, b string) (n int) {
 	return n
 }
 
+// goFile returns the file that go test calls by a bare name in a package: in the directory of the
+// package, if it is in one of modules, and otherwise that of inPackage.
+func (t *Tree) goFile(name, importPath string, modules []proposal.GoModule) string {
+	longest := -1
+	for i, m := range modules {
+		if (importPath == m.Path || strings.HasPrefix(importPath, m.Path+"/")) && (longest < 0 || len(m.Path) > len(modules[longest].Path)) {
+			longest = i
+		}
+	}
+	if longest < 0 {
+		return t.inPackage(name, importPath)
+	}
+	m := modules[longest]
+	file := path.Join(m.Dir, strings.TrimPrefix(importPath, m.Path+"/"), name)
+	if importPath == m.Path {
+		file = path.Join(m.Dir, name)
+	}
+	if t.files[file] || t.open && fs.ValidPath(file) && shownName.MatchString(file) {
+		return file
+	}
+	return ""
+}
+
+// majorVersion is the last element of the path of a module from version 2 on, which is not a directory
+// in most repositories.
+var majorVersion = pattern.New(`^v(?:[2-9]|[1-9][0-9]{1,3})$`)
+
 // packageDir returns the directory of a package whose path begins with that of a repository,
 // as github.com/owner/name does, or "".
 func packageDir(importPath string) string {
 	parts := strings.Split(importPath, "/")
+	if len(parts) > 3 && majorVersion.MatchString(parts[3]) {
+		parts = slices.Delete(parts, 3, 4)
+	}
 	if len(parts) > 3 && (parts[0] == "github.com" || parts[0] == "gitlab.com" || parts[0] == "bitbucket.org") && fs.ValidPath(importPath) {
 		return path.Join(parts[3:]...)
 	}

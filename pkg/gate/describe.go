@@ -56,7 +56,7 @@ func (g *Gate) describe(id string, p proposal.Plan) (proposal.Run, error) {
 			run.Unenforced = append(run.Unenforced, "the versions of your tools: "+diagnose.Describe(u)+". The base of the pull request does not, or it is not known")
 		}
 	}
-	run.Toolchains, run.Unmet = g.tools, g.unmet
+	run.Toolchains, run.Unmet, run.GoModules = g.tools, g.unmet, g.modules
 	return run, nil
 }
 

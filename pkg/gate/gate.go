@@ -34,6 +34,7 @@ type Gate struct {
 	image    *openImage // of root; nil for other roots
 	tools    []proposal.Toolchain
 	unmet    []proposal.Unmet
+	modules  []proposal.GoModule
 	runsc    install.Runsc
 	sandbox  sandbox.Options // without the parts that belong to one run
 	early    *sandbox.Pool   // the sandbox of the first run, or nil
@@ -122,7 +123,7 @@ func (g *Gate) prepare(ctx context.Context) (err error) {
 	for _, text := range g.root.Warnings(g.tools) {
 		g.o.notice("warning: " + text)
 	}
-	g.unmet = g.findUnmet(ctx)
+	g.unmet, g.modules = g.findUnmet(ctx), g.findGoModules()
 	for _, u := range g.unmet {
 		g.o.notice("warning: " + terminal.Line(diagnose.Describe(u)))
 	}

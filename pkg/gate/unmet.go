@@ -38,6 +38,16 @@ func (g *Gate) findUnmet(ctx context.Context) []proposal.Unmet {
 	return setup.Unmet(head, g.baseRequirements(ctx, dirs), g.tools)
 }
 
+// findGoModules returns the Go modules of the workspace.
+func (g *Gate) findGoModules() []proposal.GoModule {
+	root, err := os.OpenRoot(g.o.Workspace)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	return setup.GoModules(root.FS(), g.o.Subject.Cwd)
+}
+
 // baseRequirements returns what the base of the pull request asks for, or nil if it cannot be read.
 func (g *Gate) baseRequirements(ctx context.Context, dirs []string) []setup.Requirement {
 	if g.o.Subject.BaseSHA == "" || !isTop(g.o.Workspace) {

@@ -521,11 +521,13 @@ type Run struct {
 	// Toolchains are the compilers and interpreters in PATH inside.
 	Toolchains []Toolchain `json:"toolchains,omitempty"`
 	// Unmet are the toolchains that are older than the repository asks for, or absent.
-	Unmet      []Unmet   `json:"unmet_toolchains,omitempty"`
-	Enforced   []string  `json:"enforced"`     // what was enforced, in words
-	Unenforced []string  `json:"not_enforced"` // what was not enforced, in words; the comment shows it
-	Start      time.Time `json:"start"`
-	WallMS     int64     `json:"wall_ms"`
+	Unmet []Unmet `json:"unmet_toolchains,omitempty"`
+	// GoModules are the Go modules of the workspace, at most MaxGoModules.
+	GoModules  []GoModule `json:"go_modules,omitempty"`
+	Enforced   []string   `json:"enforced"`     // what was enforced, in words
+	Unenforced []string   `json:"not_enforced"` // what was not enforced, in words; the comment shows it
+	Start      time.Time  `json:"start"`
+	WallMS     int64      `json:"wall_ms"`
 }
 
 // NetworkMode returns "observe" if nothing about the network was enforced, or "".

@@ -43,7 +43,7 @@ const (
 func Annotations(r proposal.Report, files []string) (list []Annotation, more int) {
 	found, tree := &finds{seen: map[Annotation]bool{}}, failure.NewTree(files, false)
 	reported := func(rec proposal.Record) []proposal.Diagnostic {
-		return failure.Diagnostics(rec.Result, failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree, Succeeded: rec.Result.Succeeded()})
+		return failure.Diagnostics(rec.Result, failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree, GoModules: r.Run.GoModules, Succeeded: rec.Result.Succeeded()})
 	}
 	for _, rec := range r.Records {
 		if rec.Result == nil || r.Withheld != nil || isBlameless(rec) {

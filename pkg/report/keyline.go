@@ -83,7 +83,7 @@ func isRed(rec proposal.Record) bool {
 
 // failuresOf reads the output of a record whose streams are shown.
 func failuresOf(r proposal.Report, rec proposal.Record, tree *failure.Tree) []proposal.Diagnostic {
-	return failure.Of(shownResult(r, rec), failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree})
+	return failure.Of(shownResult(r, rec), failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree, GoModules: r.Run.GoModules})
 }
 
 // shownFailures shows what failing found.

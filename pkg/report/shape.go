@@ -31,7 +31,7 @@ var (
 	listBounds = map[string]int{"records": 400, // a plan's proposals and set-up
 		"commands": 256, "problems": proposal.MaxInvalid, "needs": 200, "enforced": 200, "not_enforced": 200,
 		"programs": 256, "execs": 200, "notable": 200, "findings": 2000, "same": 64,
-		"toolchains": 64, "unmet_toolchains": 8, "network": 200, "rows": proposal.MaxHosts, "calls": 16, "redacted": 400}
+		"toolchains": 64, "unmet_toolchains": 8, "go_modules": proposal.MaxGoModules, "network": 200, "rows": proposal.MaxHosts, "calls": 16, "redacted": 400}
 )
 
 // A shaper walks a document along with the Go type to decode it into. encoding/json
