@@ -30,6 +30,12 @@ const (
 	pyMore = "tests/test_a.py F..\n=== short test summary info ===\nFAILED tests/test_a.py::test_old - assert 1 == 2\n1 failed, 2 passed in 0.13s\n"
 )
 
+// A Go test that runs the suite of another framework, with one failure and with another.
+const (
+	suiteOld  = "Summarizing 1 Failure:\n  [FAIL] Books can be read\n--- FAIL: TestBooks (0.00s)\nFAIL\nFAIL\texample.org/x\t0.01s\nFAIL\n"
+	suiteMore = "Summarizing 2 Failures:\n  [FAIL] Books can be read\n  [FAIL] Books can be lent\n--- FAIL: TestBooks (0.00s)\nFAIL\nFAIL\texample.org/x\t0.01s\nFAIL\n"
+)
+
 // What the base shows, and what it does not: each doubt keeps the failure.
 func TestCompare(t *testing.T) {
 	change := func(r proposal.Record, f func(*proposal.Result)) proposal.Record { f(r.Result); return r }
@@ -43,6 +49,8 @@ func TestCompare(t *testing.T) {
 		"another test":               {ran(1, goMore), ran(1, goOld), proposal.BaseNew, "example.org/x TestNew"},
 		"one test fixed":             {ran(1, goOld), ran(1, goMore), proposal.BaseSame, ""},
 		"a test more that passes":    {ran(1, pyMore), ran(1, pyOld), proposal.BaseSame, ""},
+		"in a test that is silent":   {ran(1, suiteMore), ran(1, suiteOld), proposal.BaseDifferent, "other lines"},
+		"the same in it":             {ran(1, suiteOld), ran(1, suiteOld), proposal.BaseSame, ""},
 		"another package":            {ran(1, "# example.org/y\n./y.go:3:1: undefined: z\n"+goOld+"FAIL\texample.org/y [build failed]\nFAIL\n"), ran(1, goOld), proposal.BaseNew, "y.go: undefined: z"},
 		"the suite ends early":       {ran(1, "--- FAIL: TestOld (0.01s)\n    x_test.go:12: got 1\nFAIL\texample.org/x\t0.012s\nFAIL\n"), ran(1, goOld), proposal.BaseDifferent, "ends with other lines"},
 		"the suite ends without it":  {ran(1, "FAIL\texample.org/x\t0.012s\nFAIL\n"), ran(1, goOld), proposal.BaseNew, "outside its tests"},

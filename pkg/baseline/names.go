@@ -20,16 +20,21 @@ const (
 // failingTests returns what a command's complete output names as failing, sorted, each once: tests,
 // and what compilers and linters report, without places, which move. It is nil if
 // nothing is named.
-func failingTests(r proposal.Result) []string {
+//
+// isVague reports that a name says too little: of a Go test that says nothing, as those do that run a suite
+// of another framework, the name is that of each failure in it.
+func failingTests(r proposal.Result) (names []string, isVague bool) {
 	if len(r.Stdout.Head)+len(r.Stdout.Tail)+len(r.Stderr.Head)+len(r.Stderr.Tail) > maxNamedBytes {
-		return nil
+		return nil, false
 	}
 	list := failure.Diagnostics(&r, failure.Options{})
 	if len(list) > maxNamed {
-		return nil
+		return nil, false
 	}
-	names, times := failure.Tests(list), map[string]int{}
+	names = failure.Tests(list)
+	times := map[string]int{}
 	for _, d := range list {
+		isVague = isVague || d.Tool == "go test" && d.Test != "" && d.Message == failure.Unsaid && d.File == ""
 		if d.Test != "" || d.Level != failure.Error {
 			continue
 		}
@@ -43,5 +48,5 @@ func failingTests(r proposal.Result) []string {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	return slices.Compact(names)
+	return slices.Compact(names), isVague
 }

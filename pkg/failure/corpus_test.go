@@ -40,8 +40,6 @@ var knownWrong = map[string]string{
 	`wrong/gfortran: want  | no IMPLICIT type | src/m.f90:5`:                                                                                                               unreadForm,
 	`wrong/ginkgo: extra TestGk | TestGk: failed | -`:                                                                                                                      unreadForm,
 	`wrong/ginkgo: want Book with 300 pages is a novel | 300 | book_test.go:18`:                                                                                            unreadForm,
-	`wrong/go-example-fuzz: extra ExampleGreet | ExampleGreet: failed | -`:                                                                                                 unreadForm,
-	`wrong/go-example-fuzz: want ExampleGreet | hello, world;;hello, World | -`:                                                                                            unreadForm,
 	`wrong/lab: extra  | Leaks: No issues | -`:                                                                                                                             unreadForm,
 	`wrong/lab: want plan has a price | Expected 10 to equal specified value: 12 | test/lab.js:6`:                                                                          unreadForm,
 	`wrong/lua-trace: extra  | [C]: in ? | -`:                                                                                                                              unreadForm,

@@ -3,7 +3,10 @@
 package failure
 
 import (
+	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -37,5 +40,64 @@ func TestGoModules(t *testing.T) {
 		if len(list) != 1 || list[0].File != test.want || (list[0].Line == 7) != (test.want != "") {
 			t.Errorf("%s: %+v, want %q", test.pkg, list, test.want)
 		}
+	}
+}
+
+// A test of a suite of gocheck has a name, values and a place, and the Go test around the suite, which
+// says nothing of its own, comes last. An example has what it printed.
+func TestGoInnerTests(t *testing.T) {
+	const out = `
+----------------------------------------------------------------------
+FAIL: functions_test.go:25: functionSuite.TestNew
+
+functions_test.go:29:
+    c.Assert(err.Error(), gc.Equals, "testing")
+... obtained string = "testingtesting"
+... expected string = "testing"
+
+
+----------------------------------------------------------------------
+PANIC: error_test.go:142: errorsSuite.TestNewErr
+
+... Panic: runtime error: index out of range [3] with length 1 (PC=0x476D94)
+
+/usr/local/go/src/runtime/panic.go:860
+  in gopanic
+error_test.go:150
+  in errorsSuite.TestNewErr
+OOPS: 61 passed, 1 FAILED, 1 PANICKED
+--- FAIL: Test (0.02s)
+--- FAIL: TestOther (0.00s)
+--- FAIL: ExampleTrace (0.00s)
+got:
+first
+a line more
+want:
+first
+--- FAIL: ExampleWrap (0.00s)
+got:
+0
+want:
+1234
+FAIL
+FAIL	github.com/juju/errors	0.023s
+FAIL
+`
+	want := []proposal.Diagnostic{
+		{Tool: "gocheck", Level: Error, Suite: "github.com/juju/errors", Test: "functionSuite.TestNew", Message: `c.Assert(err.Error(), gc.Equals, "testing")`,
+			Expected: `"testing"`, Actual: `"testingtesting"`, File: "functions_test.go", Line: 29},
+		{Tool: "gocheck", Level: Error, Suite: "github.com/juju/errors", Test: "errorsSuite.TestNewErr",
+			Message: "Panic: runtime error: index out of range [3] with length 1", File: "error_test.go", Line: 142},
+		{Tool: "go test", Level: Error, Suite: "github.com/juju/errors", Test: "TestOther", Message: Unsaid},
+		{Tool: "go test", Level: Error, Suite: "github.com/juju/errors", Test: "ExampleTrace", Message: "prints other output", Expected: "nothing more", Actual: "a line more"},
+		{Tool: "go test", Level: Error, Suite: "github.com/juju/errors", Test: "ExampleWrap", Message: "prints other output", Expected: "1234", Actual: "0"},
+		{Tool: "gocheck", Level: Error, Suite: "github.com/juju/errors", Test: "Test", Message: Unsaid},
+	}
+	if diff := cmp.Diff(want, Read([]byte(out), nil, Options{})); diff != "" {
+		t.Error(diff)
+	}
+	names := Tests(Diagnostics(&proposal.Result{Stdout: proposal.Stream{Head: []byte(out)}}, Options{}))
+	if want := "github.com/juju/errors Test"; !slices.Contains(names, want) || len(names) != 6 {
+		t.Errorf("%q, want %q among them: what a suite prints hides no test of go test", names, want)
 	}
 }

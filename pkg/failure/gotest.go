@@ -52,12 +52,19 @@ type goScan struct {
 	ran      map[string]bool // tests that go test -v says it ran
 	verbose  bool
 	said     string // the last line that is none of go test's
+
+	inner     []*goInner
+	innerOpen bool
+	innerEnds bool            // the last line says that a suite of gocheck failed
+	wrappers  map[string]bool // tests that only run such a suite
+	example   *goExample      // whose output may go on
+	examples  map[string]*goExample
 }
 
 // readGo reads the output of go test, also as JSON.
 func readGo(s *scan) {
 	lines := goJSON(s.lines)
-	g := &goScan{scan: s, verdicts: map[string]string{}, broken: map[string]bool{}, ran: map[string]bool{}}
+	g := &goScan{scan: s, verdicts: map[string]string{}, broken: map[string]bool{}, ran: map[string]bool{}, wrappers: map[string]bool{}, examples: map[string]*goExample{}}
 	for _, line := range lines {
 		g.line(line)
 	}
@@ -102,6 +109,11 @@ func goJSON(lines []string) []string {
 
 // line reads one line.
 func (g *goScan) line(line string) {
+	if g.readExample(line) {
+		return
+	}
+	wraps := g.innerEnds
+	g.readInner(line)
 	if m := match(goLog, ".go:", line); m != nil {
 		if len(g.logs) < maxLogs {
 			g.open, g.width = &goLine{test: g.test, file: m[2], row: m[3], text: []string{m[4]}}, len(m[1])
@@ -124,6 +136,9 @@ func (g *goScan) line(line string) {
 			g.verdict(m[2], m[3])
 			if m[2] == "PASS" {
 				g.panics, g.frames = nil, nil // only printed
+			}
+			if wraps && m[2] == "FAIL" && len(g.inner) > 0 {
+				g.wrappers[m[3]] = true
 			}
 		}
 		return
@@ -166,6 +181,10 @@ func (g *goScan) verdict(word, test string) {
 	}
 	if word == "FAIL" && !slices.Contains(g.order, test) && len(g.order) < maxRead {
 		g.order = append(g.order, test)
+		if strings.HasPrefix(test, "Example") {
+			g.example = &goExample{test: test}
+			g.examples[test] = g.example
+		}
 	}
 	g.test = test
 }
@@ -251,10 +270,20 @@ func (g *goScan) settle(pkg, outcome string) {
 		reported[l.test] = true
 		g.add(rankTest, f)
 	}
+	g.settleInner(tree, pkg)
 	for _, test := range g.order {
 		hasChild := slices.ContainsFunc(g.order, func(other string) bool { return strings.HasPrefix(other, test+"/") })
-		if !reported[test] && !hasChild {
-			g.add(rankTest, proposal.Diagnostic{Tool: "go test", Test: test, Suite: pkg})
+		f := proposal.Diagnostic{Tool: "go test", Test: test, Suite: pkg}
+		switch e := g.examples[test]; {
+		case reported[test] || hasChild:
+		case g.wrappers[test]:
+			f.Tool = "gocheck"
+			g.add(rankRunner, f)
+		default:
+			if e != nil {
+				e.describe(&f)
+			}
+			g.add(rankTest, f)
 		}
 	}
 	if strings.Contains(outcome, "[build failed]") {
@@ -279,6 +308,8 @@ func (g *goScan) settle(pkg, outcome string) {
 	g.logs, g.verdicts, g.order, g.test, g.panics, g.frames, g.open = g.logs[:0], map[string]string{}, nil, "", nil, nil, nil
 	g.race, g.inRace = nil, false
 	g.said, g.ran, g.verbose = "", map[string]bool{}, false
+	g.inner, g.innerOpen, g.innerEnds, g.example = nil, false, false, nil
+	g.wrappers, g.examples = map[string]bool{}, map[string]*goExample{}
 }
 
 // isGoLog is a guess: output does not say whether t.Log or t.Error printed a line.

@@ -143,7 +143,7 @@ func (s *scan) addGoTest(f proposal.Diagnostic, lines []string) {
 	readGo(part)
 	n := len(s.found)
 	for _, r := range part.found {
-		if r.Message != unsaid && r.Level == Error {
+		if r.Message != Unsaid && r.Level == Error {
 			d := r.Diagnostic
 			d.Tool, d.Suite, d.Test = f.Tool, f.Suite, f.Test
 			s.add(rankTest, d)

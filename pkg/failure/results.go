@@ -212,7 +212,7 @@ func withoutParents(list []report) []report {
 			}
 		}
 	}
-	return slices.DeleteFunc(list, func(r report) bool { return r.Message == unsaid && r.File == "" && parents[r.Suite+"\x00"+r.Test] })
+	return slices.DeleteFunc(list, func(r report) bool { return r.Message == Unsaid && r.File == "" && parents[r.Suite+"\x00"+r.Test] })
 }
 
 // preferResults removes each test that the output names and a file of its runner, too, at no other
@@ -271,7 +271,7 @@ func namesOf(test string) []string {
 
 // completed returns d with what only other has of the same failure.
 func completed(d, other proposal.Diagnostic) proposal.Diagnostic {
-	if d.Message == unsaid {
+	if d.Message == Unsaid {
 		d.Message = other.Message
 	}
 	if d.Expected == "" && d.Actual == "" {

@@ -90,7 +90,7 @@ func settle(all []report, succeeded bool) []report {
 		if r.Tool == "ctest" {
 			byCTest[r.Test] = true
 		}
-		if r.rank == rankTest && (r.Message != unsaid || r.File != "") {
+		if r.rank == rankTest && (r.Message != Unsaid || r.File != "") {
 			named[lastName(r.Test)] = true
 		}
 	}
@@ -114,7 +114,7 @@ func settle(all []report, succeeded bool) []report {
 		k := key{r.Tool, r.Suite, r.Test, r.Message, r.File, r.Line}
 		if r.rank > rankTest {
 			k.tool, k.suite = "", ""
-		} else if r.Message == unsaid && r.File == "" && r.Tool != "go test" && named[lastName(r.Test)] {
+		} else if r.Message == Unsaid && r.File == "" && r.Tool != "go test" && named[lastName(r.Test)] {
 			continue // another reader, or the other stream, has more
 		}
 		if r.Tool == "googletest" && byCTest[r.Test] {
@@ -156,8 +156,8 @@ func worst(all []report) []proposal.Diagnostic {
 	return nil
 }
 
-// unsaid is the message of a test of which only the name is known.
-const unsaid = "failed"
+// Unsaid is the message of a test of which only the name is known.
+const Unsaid = "failed"
 
 // lastName returns the name of a test without those of the suites around it.
 func lastName(name string) string { return strings.TrimSpace(name[strings.LastIndex(name, "> ")+1:]) }
@@ -169,7 +169,7 @@ func (s *scan) add(rank int, f proposal.Diagnostic) {
 		return
 	}
 	if f.Message == "" {
-		f.Message = unsaid
+		f.Message = Unsaid
 	}
 	if f.Level == "" {
 		f.Level = Error
