@@ -12,8 +12,9 @@
 // themselves with the same exit code or signal, were not run a second time, and have their
 // complete output. If both name failures, such as tests or the reports of a compiler, the base names
 // each that the pull request's code names, and has its last lines, too, except for numbers. If
-// neither does, or a Go test is named without anything that it says, the pull request's code printed no line that the base did not print: see lines.go
-// for what in a line does not count.
+// neither does, or a Go test is named without anything that it says, the pull request's code printed
+// no line that the base did not print, and ended with the base's last line: see lines.go for what in
+// a line does not count.
 //
 // What test runners wrote to files only adds to that: failures that their output alone makes the
 // same differ if a file names another test, or if only one side has such a file.
@@ -204,8 +205,12 @@ func differs(head, base proposal.Result, here, there []string, isVague bool) str
 		return ""
 	}
 	for _, pair := range [][2]proposal.Stream{{head.Stdout, base.Stdout}, {head.Stderr, base.Stderr}} {
-		if !covers(linesOf(pair[1]), linesOf(pair[0])) {
+		here, there := linesOf(pair[0]), linesOf(pair[1])
+		switch {
+		case !covers(there, here):
 			return "it prints other lines"
+		case len(there) > 0 && (len(here) == 0 || here[len(here)-1] != there[len(there)-1]):
+			return "it ends with another line"
 		}
 	}
 	return ""

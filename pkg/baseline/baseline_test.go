@@ -26,6 +26,10 @@ func ran(code int, out string) proposal.Record {
 const (
 	goOld  = "--- FAIL: TestOld (0.01s)\n    x_test.go:12: got 1\nFAIL\nFAIL\texample.org/x\t0.012s\nFAIL\n"
 	goMore = "--- FAIL: TestOld (0.02s)\n    x_test.go:14: got 1\n--- FAIL: TestNew (0.00s)\n    y_test.go:3: got 2\nFAIL\nFAIL\texample.org/x\t0.112s\nFAIL\n"
+	// Mocha names no file.
+	mochaOld   = "  0 passing (2ms)\n  1 failing\n\n  1) adds:\n     AssertionError: 1 == 2\n      at Context.<anonymous> (a.js:3:1)\n\n"
+	mochaTwice = "  0 passing (2ms)\n  2 failing\n\n  1) adds:\n     AssertionError: 1 == 2\n      at Context.<anonymous> (a.js:3:1)\n\n  2) adds:\n     AssertionError: 1 == 2\n      at Context.<anonymous> (b.js:3:1)\n\n"
+
 	pyOld  = "tests/test_a.py F.\n=== short test summary info ===\nFAILED tests/test_a.py::test_old - assert 1 == 2\n1 failed, 1 passed in 0.03s\n"
 	pyMore = "tests/test_a.py F..\n=== short test summary info ===\nFAILED tests/test_a.py::test_old - assert 1 == 2\n1 failed, 2 passed in 0.13s\n"
 )
@@ -44,28 +48,36 @@ func TestCompare(t *testing.T) {
 		want       string
 		about      string // in New or Why
 	}{
-		"passes there":               {ran(1, goOld), ran(0, "ok\n"), proposal.BasePasses, ""},
-		"the same test":              {ran(1, goOld), ran(1, goOld), proposal.BaseSame, ""},
-		"another test":               {ran(1, goMore), ran(1, goOld), proposal.BaseNew, "example.org/x TestNew"},
-		"one test fixed":             {ran(1, goOld), ran(1, goMore), proposal.BaseSame, ""},
-		"a test more that passes":    {ran(1, pyMore), ran(1, pyOld), proposal.BaseSame, ""},
-		"in a test that is silent":   {ran(1, suiteMore), ran(1, suiteOld), proposal.BaseDifferent, "other lines"},
-		"the same in it":             {ran(1, suiteOld), ran(1, suiteOld), proposal.BaseSame, ""},
-		"another package":            {ran(1, "# example.org/y\n./y.go:3:1: undefined: z\n"+goOld+"FAIL\texample.org/y [build failed]\nFAIL\n"), ran(1, goOld), proposal.BaseNew, "y.go: undefined: z"},
-		"the suite ends early":       {ran(1, "--- FAIL: TestOld (0.01s)\n    x_test.go:12: got 1\nFAIL\texample.org/x\t0.012s\nFAIL\n"), ran(1, goOld), proposal.BaseDifferent, "ends with other lines"},
-		"the suite ends without it":  {ran(1, "FAIL\texample.org/x\t0.012s\nFAIL\n"), ran(1, goOld), proposal.BaseNew, "outside its tests"},
-		"a panic after it":           {ran(2, goOld), ran(1, goOld), proposal.BaseDifferent, "exit code 1 there"},
-		"names only here":            {ran(1, goOld), ran(1, "no space left\n"), proposal.BaseDifferent, "names failures here"},
-		"names only there":           {ran(1, "no space left\n"), ran(1, goOld), proposal.BaseDifferent, "names failures there"},
-		"the same lines":             {ran(1, "lint 0.1s /tmp/a1/x pid 12\nmain.go is too long\n"), ran(1, "lint 2ms /tmp/zz/x pid 7\nmain.go is too long\n"), proposal.BaseSame, ""},
-		"one line fewer":             {ran(1, "a.go:1:1: x\n"), ran(1, "a.go:1:1: x\nb.go:2:2: y\n"), proposal.BaseSame, ""},
-		"one line more":              {ran(1, "a.go:1:1: x\nb.go:2:2: y\n"), ran(1, "a.go:1:1: x\n"), proposal.BaseNew, "b.go: y"},
-		"the same line twice":        {ran(1, "a.go:1:1: x\na.go:2:2: x\n"), ran(1, "a.go:1:1: x\n"), proposal.BaseNew, "a.go: x (2)"},
-		"a plain line more":          {ran(1, "x is too long\ny is too long\n"), ran(1, "x is too long\n"), proposal.BaseDifferent, "other lines"},
-		"a plain line twice":         {ran(1, "too long\ntoo long\n"), ran(1, "too long\n"), proposal.BaseDifferent, "other lines"},
-		"another number":             {ran(1, "3 problems\n"), ran(1, "2 problems\n"), proposal.BaseDifferent, "other lines"},
-		"nothing printed":            {ran(1, ""), ran(1, ""), proposal.BaseSame, ""},
-		"nothing printed, other end": {ran(2, ""), ran(1, ""), proposal.BaseDifferent, "exit code 2 here"},
+		"passes there":                  {ran(1, goOld), ran(0, "ok\n"), proposal.BasePasses, ""},
+		"the same test":                 {ran(1, goOld), ran(1, goOld), proposal.BaseSame, ""},
+		"another test":                  {ran(1, goMore), ran(1, goOld), proposal.BaseNew, "example.org/x TestNew"},
+		"one test fixed":                {ran(1, goOld), ran(1, goMore), proposal.BaseSame, ""},
+		"a test more that passes":       {ran(1, pyMore), ran(1, pyOld), proposal.BaseSame, ""},
+		"another package":               {ran(1, "# example.org/y\n./y.go:3:1: undefined: z\n"+goOld+"FAIL\texample.org/y [build failed]\nFAIL\n"), ran(1, goOld), proposal.BaseNew, "y.go: undefined: z"},
+		"the suite ends early":          {ran(1, "--- FAIL: TestOld (0.01s)\n    x_test.go:12: got 1\nFAIL\texample.org/x\t0.012s\nFAIL\n"), ran(1, goOld), proposal.BaseDifferent, "ends with other lines"},
+		"the suite ends without it":     {ran(1, "FAIL\texample.org/x\t0.012s\nFAIL\n"), ran(1, goOld), proposal.BaseNew, "outside its tests"},
+		"a panic after it":              {ran(2, goOld), ran(1, goOld), proposal.BaseDifferent, "exit code 1 there"},
+		"names only here":               {ran(1, goOld), ran(1, "no space left\n"), proposal.BaseDifferent, "names failures here"},
+		"names only there":              {ran(1, "no space left\n"), ran(1, goOld), proposal.BaseDifferent, "names failures there"},
+		"the same lines":                {ran(1, "lint 0.1s /tmp/a1/x pid 12\nmain.go is too long\n"), ran(1, "lint 2ms /tmp/zz/x pid 7\nmain.go is too long\n"), proposal.BaseSame, ""},
+		"one line fewer":                {ran(1, "a.go:1:1: x\n"), ran(1, "a.go:1:1: x\nb.go:2:2: y\n"), proposal.BaseSame, ""},
+		"one line more":                 {ran(1, "a.go:1:1: x\nb.go:2:2: y\n"), ran(1, "a.go:1:1: x\n"), proposal.BaseNew, "b.go: y"},
+		"the same line twice":           {ran(1, "a.go:1:1: x\na.go:2:2: x\n"), ran(1, "a.go:1:1: x\n"), proposal.BaseNew, "a.go: x (2)"},
+		"a plain line more":             {ran(1, "x is too long\ny is too long\n"), ran(1, "x is too long\n"), proposal.BaseDifferent, "other lines"},
+		"a plain line twice":            {ran(1, "too long\ntoo long\n"), ran(1, "too long\n"), proposal.BaseDifferent, "other lines"},
+		"a linter beside the tests":     {ran(1, "x.ts:3:1 - error TS2322: no\n"+pyOld), ran(1, pyOld), proposal.BaseNew, "TS2322"},
+		"a linter beside both":          {ran(1, "x.ts:3:1 - error TS2322: no\n"+pyMore), ran(1, "x.ts:2:1 - error TS2322: no\n"+pyOld), proposal.BaseSame, ""},
+		"a log beside the tests":        {ran(1, "Error: for a test that passes\n    at a (/workspace/a.js:1:2)\n"+pyOld), ran(1, pyOld), proposal.BaseSame, ""},
+		"an equal name of another file": {ran(1, mochaTwice), ran(1, mochaOld), proposal.BaseNew, "adds (2)"},
+		"an equal name once less":       {ran(1, mochaOld), ran(1, mochaTwice), proposal.BaseSame, ""},
+		"ends before the base does":     {ran(1, "one\n"), ran(1, "one\ntwo\n"), proposal.BaseDifferent, "another line"},
+		"prints nothing any more":       {ran(1, ""), ran(1, "one\n"), proposal.BaseDifferent, "another line"},
+		"a plain line fewer":            {ran(1, "b is too long\n1 step failed\n"), ran(1, "a is too long\nb is too long\n1 step failed\n"), proposal.BaseSame, ""},
+		"another number":                {ran(1, "3 problems\n"), ran(1, "2 problems\n"), proposal.BaseDifferent, "other lines"},
+		"nothing printed":               {ran(1, ""), ran(1, ""), proposal.BaseSame, ""},
+		"nothing printed, other end":    {ran(2, ""), ran(1, ""), proposal.BaseDifferent, "exit code 2 here"},
+		"in a test that is silent":      {ran(1, suiteMore), ran(1, suiteOld), proposal.BaseDifferent, "other lines"},
+		"the same in it":                {ran(1, suiteOld), ran(1, suiteOld), proposal.BaseSame, ""},
 		"another signal": {change(ran(-1, ""), func(r *proposal.Result) { r.Status, r.Signal = proposal.Signaled, "SIGSEGV" }),
 			change(ran(-1, ""), func(r *proposal.Result) { r.Status, r.Signal = proposal.Signaled, "SIGABRT" }), proposal.BaseDifferent, "SIGABRT there"},
 		"timed out there": {ran(1, goOld), change(ran(1, goOld), func(r *proposal.Result) { r.Status, r.Limit = proposal.TimedOut, "wall 1s" }), proposal.BaseUnknown, "timed out"},

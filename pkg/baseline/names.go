@@ -5,6 +5,7 @@ package baseline
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fumehood/fumehood/pkg/failure"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -17,9 +18,10 @@ const (
 	maxNamed      = 4000
 )
 
-// failingTests returns what a command's complete output names as failing, sorted, each once: tests,
-// and what compilers and linters report, without places, which move. It is nil if
-// nothing is named.
+// failingTests returns what a command's complete output names as failing, sorted: tests, and what
+// compilers and linters report, without places, which move. A name that is there more than once
+// has a number behind it: runners name tests of two files in the same way. It is nil if nothing is
+// named.
 //
 // isVague reports that a name says too little: of a Go test that says nothing, as those do that run a suite
 // of another framework, the name is that of each failure in it.
@@ -27,20 +29,22 @@ func failingTests(r proposal.Result) (names []string, isVague bool) {
 	if len(r.Stdout.Head)+len(r.Stdout.Tail)+len(r.Stderr.Head)+len(r.Stderr.Tail) > maxNamedBytes {
 		return nil, false
 	}
-	list := failure.Diagnostics(&r, failure.Options{})
+	list := failure.Diagnostics(&r, failure.Options{Tools: true})
 	if len(list) > maxNamed {
 		return nil, false
 	}
-	names = failure.Tests(list)
 	times := map[string]int{}
 	for _, d := range list {
 		isVague = isVague || d.Tool == "go test" && d.Test != "" && d.Message == failure.Unsaid && d.File == ""
-		if d.Test != "" || d.Level != failure.Error {
+		if d.Level != failure.Error {
 			continue
 		}
-		name := settled(d.Message)
-		if d.File != "" {
-			name = d.File + ": " + name
+		name := strings.TrimSpace(d.Suite + " " + d.Test)
+		if d.Test == "" {
+			name = settled(d.Message)
+			if d.File != "" {
+				name = d.File + ": " + name
+			}
 		}
 		if times[name]++; times[name] > 1 {
 			name += fmt.Sprintf(" (%d)", times[name])
@@ -48,5 +52,5 @@ func failingTests(r proposal.Result) (names []string, isVague bool) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	return slices.Compact(names), isVague
+	return names, isVague
 }

@@ -52,6 +52,9 @@ type Options struct {
 	// Succeeded says that the command succeeded: nothing that it reports is then more than
 	// a warning.
 	Succeeded bool
+	// Tools says that what compilers and linters report stays a failure beside tests that failed,
+	// and is not lowered to a warning: one command can run both.
+	Tools bool
 	// dirs are the directories that the output says a tool runs in.
 	dirs []string
 }
@@ -103,20 +106,6 @@ func Words(d proposal.Diagnostic) string {
 		s += " (" + strings.Join(values, ", ") + ")"
 	}
 	return s
-}
-
-// Tests returns the names of the tests that failed, sorted, each once, with the package,
-// class or file that a name is unique in. Two runs of the same tests can be compared by it:
-// it contains no line numbers, times or values.
-func Tests(list []proposal.Diagnostic) []string {
-	var names []string
-	for _, f := range list {
-		if f.Test != "" && f.Level == Error {
-			names = append(names, strings.TrimSpace(f.Suite+" "+f.Test))
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // pieces returns the contiguous parts of a stream.

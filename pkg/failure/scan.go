@@ -70,13 +70,13 @@ func readAll(pieces [][]byte, results []report, o Options) []report {
 	}
 	all := slices.Concat(results, s.found)
 	slices.SortStableFunc(all, func(a, b report) int { return cmp.Compare(a.rank, b.rank) })
-	return preferResults(settle(all, o.Succeeded))
+	return preferResults(settle(all, o))
 }
 
 // settle removes what is reported twice, and lowers what does not count: a command that
 // succeeded fails nothing, and once a runner names the tests that failed, an error that
 // another reader sees may be from a test that passed.
-func settle(all []report, succeeded bool) []report {
+func settle(all []report, o Options) []report {
 	type key struct {
 		tool, suite, test, message, file string
 		line                             int
@@ -124,7 +124,7 @@ func settle(all []report, succeeded bool) []report {
 			continue
 		}
 		seen[k] = true
-		if r.Level == Error && (succeeded || hasTest && r.rank > rankRunner) {
+		if r.Level == Error && (o.Succeeded || hasTest && r.rank > rankRunner && !(o.Tools && r.rank == rankTool)) {
 			r.Level = Warning
 		}
 		list = append(list, r)
