@@ -24,6 +24,21 @@ func TestForgedBase(t *testing.T) {
 		r.Records[0].Base = base
 	}
 	same := &proposal.Comparison{Verdict: proposal.BaseSame}
+	withhold := func(r *proposal.Report) {
+		bare := func(list []proposal.Record) []proposal.Record {
+			list = slices.Clone(list)
+			for i := range list {
+				result := *list[i].Result
+				result.Stdout.Head, result.Stdout.Tail, result.Stderr.Head, result.Stderr.Tail = nil, nil, nil, nil
+				list[i].Result = &result
+			}
+			return list
+		}
+		base := *r.Base
+		base.Records = bare(base.Records)
+		r.Records, r.Base = bare(r.Records), &base
+		r.Withheld = &proposal.Reason{Rule: "output.withheld", Effect: proposal.Deny, Message: "policy withholds it", Command: -1}
+	}
 	for name, test := range map[string]struct {
 		change func(*proposal.Report)
 		where  string // "" if it is accepted
@@ -45,6 +60,16 @@ func TestForgedBase(t *testing.T) {
 		"not started, after a failure of its own": {func(r *proposal.Report) {
 			changeHead(r, &proposal.Comparison{Verdict: proposal.BaseSame, After: "fine"})
 		}, "after"},
+		"withheld":              {withhold, ""},
+		"withheld, and no base": {func(r *proposal.Report) { withhold(r); r.Base = nil }, "records[0].base"},
+		"withheld, and the base passes": {func(r *proposal.Report) {
+			withhold(r)
+			changeBase(r, func(b *proposal.Record) { result := *b.Result; result.ExitCode = 0; b.Result = &result })
+		}, "records[0].base"},
+		"withheld, and the base was not tried": {func(r *proposal.Report) {
+			withhold(r)
+			r.Base.Why = "it cannot be checked out"
+		}, "records[0].base"},
 		"an unknown verdict":  {func(r *proposal.Report) { changeHead(r, &proposal.Comparison{Verdict: "fine"}) }, "records[0].base.verdict"},
 		"of another command":  {func(r *proposal.Report) { changeBase(r, func(b *proposal.Record) { b.Proposal.ID = "other~base" }) }, "base.records[0].proposal.id"},
 		"with a command's id": {func(r *proposal.Report) { changeBase(r, func(b *proposal.Record) { b.Proposal.ID = "old" }) }, "base.records[0].proposal.id"},

@@ -32,8 +32,9 @@ func (p *prober) causes(records []proposal.Record, unmet []proposal.Unmet) {
 	}
 }
 
-// base checks what ran on the base, and that a failure is only excused if its records say so. A
-// record that lacks its comparison is accepted: it counts as failed.
+// base checks what ran on the base, and that a failure is only excused if its records say so: if the
+// output is withheld, by how both runs ended. A record that lacks its comparison is accepted: it
+// counts as failed.
 func (p *prober) base(r proposal.Report) {
 	if r.Base != nil {
 		p.require(!r.Run.Session, "base", "is in the report of a session")
@@ -61,7 +62,7 @@ func (p *prober) base(r proposal.Report) {
 			p.count(path, int64(b.Omitted), int64(b.Old))
 			p.require(len(b.New) <= proposal.MaxNew, path+".new", "has too many names")
 			follows := again[i].Base != nil && again[i].Base.Verdict == proposal.BaseSame
-			p.require(b.Verdict != proposal.BaseSame || p.bare || follows, path, "is not what the records give")
+			p.require(b.Verdict != proposal.BaseSame || follows, path, "is not what the records give")
 		}
 	}
 }
