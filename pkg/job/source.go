@@ -26,7 +26,7 @@ func (j *Job) source(q Request) comment.Source {
 		s.Workflow = j.runner.Workflow
 	}
 	if j.in.Artifact != "" && j.in.Artifact != defaultArtifact {
-		s.Name = strings.TrimPrefix(s.Name+" "+j.in.Artifact, " ")
+		s.Name = strings.TrimSpace(s.Name + " (" + j.in.Artifact + ")") // no name has parentheses
 	}
 	switch {
 	case j.event.Run != nil:
