@@ -29,7 +29,7 @@ Exit codes:
   2  the command line or the plan is invalid
   3  fumehood could not do its work; nothing (more) ran
   4  the network was only observed, not enforced (run --observe-network)
-  5  neutral: commands could not run, and nothing was denied or failed (run)`,
+  5  neutral: commands could not run, or fail on the base, too (run)`,
 		Example: `  fumehood demo                                    run the full pipeline on a sample pull request
   fumehood check --plan plan.yaml                  decide the commands of a plan, run nothing
   fumehood run --plan plan.yaml --workspace .      decide, run and report

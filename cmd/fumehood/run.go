@@ -29,8 +29,8 @@ all decisions are in the audit log. The workspace is never written to.
 
 Exit codes: 0 everything was allowed and succeeded, 1 a command was denied, needs approval or
 failed, 2 the plan is invalid, 3 the run stopped, 4 the network was only observed
-(--observe-network), however the commands ended, 5 neutral: commands could not run, and nothing
-was denied or failed`,
+(--observe-network), however the commands ended, 5 neutral: commands could not run or
+fail on the base, too, and nothing was denied or failed otherwise`,
 		Example: `  fumehood run --plan plan.yaml
   fumehood run --plan - --workspace ~/src/pr --json < plan.json
   fumehood run --plan plan.yaml --policy ./policy --report report.json

@@ -267,7 +267,7 @@ func compared(head proposal.Record, run proposal.BaseRun, there []proposal.Recor
 }
 
 // after returns the Comparison of r, which did not start, if the base has the reason, too: of
-// what it needs, something failed before, and the rest succeeded or could not run.
+// what it needs, something failed before, and the rest succeeded, could not run or waits for approval.
 func after(before []proposal.Record, r proposal.Record) *proposal.Comparison {
 	if !r.Runnable() || r.Cause != nil || r.Result == nil || r.Result.Status != proposal.NotRun || !strings.HasPrefix(r.Result.Detail, "it needs ") {
 		return nil
@@ -283,7 +283,7 @@ func after(before []proposal.Record, r proposal.Record) *proposal.Comparison {
 			if found == nil {
 				found = &proposal.Comparison{Verdict: proposal.BaseSame, After: id}
 			}
-		case proposal.OutcomeSucceeded, proposal.OutcomeCouldNotRun:
+		case proposal.OutcomeSucceeded, proposal.OutcomeCouldNotRun, proposal.OutcomeAsked:
 		default:
 			return nil
 		}

@@ -27,7 +27,8 @@
 //   - a missing service: a connection to its port or socket on this machine failed, and
 //     the command itself did not listen there.
 //
-// A configured service that fails to start is a Cause too: its command is fumehood's own.
+// A configured service that fails to start is a Cause too: its command is fumehood's own. So is an
+// approval that is missing, for a command that needs one which waits for it.
 //
 // Except for a toolchain that is too old, the output must not report any other failure: a failed assertion, a compiler error, an
 // error that has another reason, or more failed tests than the cause explains. Output of
@@ -118,8 +119,9 @@ func installed(before []proposal.Record, config []string) bool {
 	return false
 }
 
-// after returns the Cause of the first proposal that r needs and that could not run, if r
-// was not started. Each other one that it needs must have succeeded or could not run.
+// after returns the Cause of the first proposal that r needs and that could not run or waits for
+// approval, if r was not started. Each other one that it needs must have succeeded, could not run or
+// wait, too.
 func after(before []proposal.Record, r proposal.Record) *proposal.Cause {
 	if !r.Runnable() || r.Result == nil || r.Result.Status != proposal.NotRun || !strings.HasPrefix(r.Result.Detail, "it needs ") {
 		return nil
@@ -127,15 +129,22 @@ func after(before []proposal.Record, r proposal.Record) *proposal.Cause {
 	var found *proposal.Cause
 	for _, id := range r.Proposal.Needs {
 		i := slices.IndexFunc(before, func(b proposal.Record) bool { return b.Proposal.ID == id })
-		switch {
-		case i < 0:
+		if i < 0 {
 			return nil
-		case before[i].Cause != nil && found == nil:
-			c := *before[i].Cause
-			c.After = id
+		}
+		var c proposal.Cause
+		switch need := before[i]; {
+		case need.Cause != nil:
+			c = *need.Cause
+		case need.Outcome() == proposal.OutcomeAsked:
+			c = proposal.Cause{Kind: proposal.CauseApproval, Reason: noApproval}
+		case need.Outcome() == proposal.OutcomeSucceeded:
+			continue
+		default:
+			return nil
+		}
+		if c.After = id; found == nil {
 			found = &c
-		case before[i].Cause == nil && (before[i].Result == nil || !before[i].Result.Succeeded()):
-			return nil
 		}
 	}
 	return found
@@ -151,6 +160,7 @@ const (
 	noHost        = "a host cannot be reached"
 	noService     = "a service is not running"
 	noStart       = "a service did not start"
+	noApproval    = "what it needs waits for approval"
 )
 
 const setup = "setup: auto"

@@ -370,6 +370,15 @@ func TestRecords(t *testing.T) {
 	red.Proposal.ID = "red"
 	both := needs
 	both.Proposal = proposal.Proposal{ID: "both", Needs: []string{"test", "red"}}
+	waits := proposal.Record{Proposal: proposal.Proposal{ID: "waits"}, Decision: proposal.Decision{Effect: proposal.Ask}}
+	approval := needs
+	approval.Proposal = proposal.Proposal{ID: "then", Needs: []string{"waits"}}
+	mixed := needs
+	mixed.Proposal = proposal.Proposal{ID: "mixed", Needs: []string{"waits", "red"}}
+	reproduced := failing("false", 1, "", "", "")
+	reproduced.Proposal.ID, reproduced.Proposal.Expect = "repro", "fails"
+	beside := needs
+	beside.Proposal = proposal.Proposal{ID: "beside", Needs: []string{"repro", "waits"}}
 	spent := needs
 	spent.Result = &proposal.Result{Status: proposal.NotRun, Detail: "the run's budget of 20m0s was spent"}
 	forged := failing("true", 0, "", "", "")
@@ -390,6 +399,9 @@ func TestRecords(t *testing.T) {
 	}{
 		{"what needs it", kinds(missing, needs, third), []string{"dependencies", "dependenciestest", "dependenciesnext"}},
 		{"what needs something that failed, too", kinds(missing, red, both), []string{"dependencies", "", ""}},
+		{"what waits for approval", kinds(waits, approval), []string{"", "approvalwaits"}},
+		{"what waits, and what failed", kinds(waits, red, mixed), []string{"", "", ""}},
+		{"what waits, and what failed as expected", kinds(reproduced, waits, beside), []string{"", "", "approvalwaits"}},
 		{"another reason not to run", kinds(missing, spent), []string{"dependencies", ""}},
 		{"dependencies are installed", kinds(install, missing, needs), []string{"", "", ""}},
 		{"given in the report", kinds(forged), []string{""}},

@@ -60,7 +60,7 @@ func Runnable(r proposal.Record) bool {
 func succeeded(records []proposal.Record, id string) bool {
 	for _, r := range records {
 		if r.Proposal.ID == id {
-			return r.Result != nil && r.Result.Succeeded()
+			return r.Outcome() == proposal.OutcomeSucceeded
 		}
 	}
 	return false

@@ -234,6 +234,25 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
+// What fails as expected has succeeded, and what succeeds against expectation has not.
+func TestNeedsExpected(t *testing.T) {
+	w := &world{
+		decide:  map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow, "c": proposal.Allow, "d": proposal.Allow},
+		results: map[string]proposal.Result{"a": {Status: proposal.Exited, ExitCode: 1}},
+	}
+	plan := planOf("a", "b", "c", "d")
+	plan.Proposals[0].Expect, plan.Proposals[1].Needs = "fails", []string{"a"}
+	plan.Proposals[2].Expect, plan.Proposals[3].Needs = "fails", []string{"c"}
+	report, err := w.hood().Run(t.Context(), plan, proposal.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"a": "exited ", "b": "exited ", "c": "exited ", "d": `not run it needs "c", which did not succeed`}
+	if diff := cmp.Diff(want, statuses(report)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestBudget(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}, took: 2 * time.Minute}
 	h := w.hood()

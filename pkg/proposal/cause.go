@@ -38,4 +38,5 @@ const (
 	CauseTool         = "tool"         // a program, or the needed version of one, is not installed
 	CauseNetwork      = "network"      // a host is not reachable from the sandbox
 	CauseService      = "service"      // a database or another local server does not run
+	CauseApproval     = "approval"     // what it needs waits for a person's approval
 )

@@ -89,7 +89,10 @@ func (p Page) mark() string {
 		return [...]string{endTimeUp: "⏱️", endCancelled: "🚫", endStopped: "🛑"}[end]
 	}
 	counts := countKinds(p.records())
-	for k, mark := range [...]string{failed: "❌", broken: "🚫", denied: "⛔", asked: "✋", unable: "➖", before: "➖", notRun: "➖"} {
+	if counts[notRun] > 0 && counts[failed]+counts[broken]+counts[denied] == 0 {
+		return "❌" // as the conclusion has it: it is not only a consequence
+	}
+	for k, mark := range [...]string{failed: "❌", broken: "🚫", denied: "⛔", asked: "✋", unable: "➖", before: "➖"} {
 		if counts[k] > 0 {
 			return mark
 		}
