@@ -86,14 +86,15 @@ func TestPlaceIsInAChangedFile(t *testing.T) {
 	}
 }
 
-// Tests names the same tests for the same failures at other times and lines.
-func TestTests(t *testing.T) {
-	old := "--- FAIL: TestB (0.10s)\n    b_test.go:5: got 1\n--- FAIL: TestA (0.00s)\n    a_test.go:7: x\nFAIL\texample.org/a\t0.1s\n"
-	again := "--- FAIL: TestA (3.00s)\n    a_test.go:9: y\n    a_test.go:10: z\n--- FAIL: TestB (0.20s)\n    b_test.go:6: got 2\nFAIL\texample.org/a\t0.9s\n"
-	first, second := Tests(Read([]byte(old), nil, Options{})), Tests(Read([]byte(again), nil, Options{}))
-	if want := []string{"example.org/a TestA", "example.org/a TestB"}; !slices.Equal(first, want) || !slices.Equal(second, want) {
-		t.Errorf("%q and %q, want %q", first, second, want)
+// testsOf returns the suites and names of the tests that failed, sorted, each once.
+func testsOf(list []proposal.Diagnostic) (names []string) {
+	for _, d := range list {
+		if d.Test != "" && d.Level == Error {
+			names = append(names, strings.TrimSpace(d.Suite+" "+d.Test))
+		}
 	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // FuzzRead checks what is promised of any output.

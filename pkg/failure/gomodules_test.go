@@ -96,7 +96,7 @@ FAIL
 	if diff := cmp.Diff(want, Read([]byte(out), nil, Options{})); diff != "" {
 		t.Error(diff)
 	}
-	names := Tests(Diagnostics(&proposal.Result{Stdout: proposal.Stream{Head: []byte(out)}}, Options{}))
+	names := testsOf(Diagnostics(&proposal.Result{Stdout: proposal.Stream{Head: []byte(out)}}, Options{}))
 	if want := "github.com/juju/errors Test"; !slices.Contains(names, want) || len(names) != 6 {
 		t.Errorf("%q, want %q among them: what a suite prints hides no test of go test", names, want)
 	}

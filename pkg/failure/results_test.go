@@ -141,7 +141,7 @@ func TestResultsOfManyFiles(t *testing.T) {
 	if kept := few.Stream(); !HasResults(kept) {
 		t.Errorf("%q is incomplete", kept.Head)
 	}
-	if got := Tests(Of(&proposal.Result{ExitCode: 1, TestResults: few.Stream()}, Options{})); fmt.Sprint(got) != "[one two]" {
+	if got := testsOf(Of(&proposal.Result{ExitCode: 1, TestResults: few.Stream()}, Options{})); fmt.Sprint(got) != "[one two]" {
 		t.Errorf("%q", got)
 	}
 	few.Omit("the rest")

@@ -17,9 +17,9 @@ import (
 )
 
 // findUnmet returns the toolchains that are older than the workspace asks for. In a run for a pull
-// request, what its base asks for is read from the base's commit, whose id the job gave; if that
-// cannot be read, nothing is known of it. Without a pull request there is no other side, and the
-// workspace's own files count.
+// request, what its base asks for is read from the base's commit, whose id the job gave, or that
+// commands are compared with; if that cannot be read, nothing is known of it. Without a base there
+// is no other side, and the workspace's own files count.
 func (g *Gate) findUnmet(ctx context.Context) []proposal.Unmet {
 	dirs := []string{"."}
 	if cwd := g.o.Subject.Cwd; cwd != "" && cwd != "." && fs.ValidPath(cwd) {
@@ -32,10 +32,14 @@ func (g *Gate) findUnmet(ctx context.Context) []proposal.Unmet {
 	defer root.Close()
 	head := setup.Requirements(setup.Files(root.FS()), dirs...)
 	unmet := setup.Unmet(head, head, g.tools)
-	if len(unmet) == 0 || g.o.Subject.PR == 0 && g.o.Subject.BaseSHA == "" {
+	base := g.o.Subject.BaseSHA
+	if base == "" && g.o.Base != nil {
+		base = g.o.Base.Commit
+	}
+	if len(unmet) == 0 || g.o.Subject.PR == 0 && base == "" {
 		return unmet
 	}
-	return setup.Unmet(head, g.baseRequirements(ctx, dirs), g.tools)
+	return setup.Unmet(head, g.baseRequirements(ctx, base, dirs), g.tools)
 }
 
 // findGoModules returns the Go modules of the workspace.
@@ -48,9 +52,9 @@ func (g *Gate) findGoModules() []proposal.GoModule {
 	return setup.GoModules(root.FS(), g.o.Subject.Cwd)
 }
 
-// baseRequirements returns what the base of the pull request asks for, or nil if it cannot be read.
-func (g *Gate) baseRequirements(ctx context.Context, dirs []string) []setup.Requirement {
-	if g.o.Subject.BaseSHA == "" || !isTop(g.o.Workspace) {
+// baseRequirements returns what the commit base asks for, or nil if it cannot be read.
+func (g *Gate) baseRequirements(ctx context.Context, base string, dirs []string) []setup.Requirement {
+	if base == "" || !isTop(g.o.Workspace) {
 		return nil
 	}
 	repository, err := checkout.OpenLocal(ctx, g.o.Workspace)
@@ -61,7 +65,7 @@ func (g *Gate) baseRequirements(ctx context.Context, dirs []string) []setup.Requ
 	wanted := func(file string) bool {
 		return slices.Contains(setup.ToolFiles, path.Base(file)) && slices.Contains(dirs, path.Dir(file))
 	}
-	contents, _, err := repository.ReadDir(ctx, g.o.Subject.BaseSHA, "", wanted, checkout.Limits{})
+	contents, _, err := repository.ReadDir(ctx, base, "", wanted, checkout.Limits{})
 	if err != nil {
 		return nil
 	}

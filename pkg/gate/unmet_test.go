@@ -45,17 +45,24 @@ func TestFindUnmet(t *testing.T) {
 	low, high := commit(">=18"), commit(">=22")
 	write(">=99")
 	for name, tt := range map[string]struct {
-		subject Subject
-		want    bool
+		subject  Subject
+		compared string // commit that commands are compared with
+		want     bool
 	}{
-		"no pull request":          {Subject{}, true},
-		"the base asks, too":       {Subject{PR: 1, BaseSHA: high}, true},
-		"the base is content":      {Subject{PR: 1, BaseSHA: low}, false},
-		"the base is not there":    {Subject{PR: 1, BaseSHA: strings.Repeat("1", 40)}, false},
-		"the base is not known":    {Subject{PR: 1}, false},
-		"a base that is no commit": {Subject{BaseSHA: "HEAD"}, false},
+		"no pull request":          {Subject{}, "", true},
+		"the base asks, too":       {Subject{PR: 1, BaseSHA: high}, low, true},
+		"the base is content":      {Subject{PR: 1, BaseSHA: low}, high, false},
+		"the base is not there":    {Subject{PR: 1, BaseSHA: strings.Repeat("1", 40)}, "", false},
+		"the base is not known":    {Subject{PR: 1}, "", false},
+		"compared, and content":    {Subject{}, low, false},
+		"compared, and asks, too":  {Subject{}, high, true},
+		"a base that is no commit": {Subject{BaseSHA: "HEAD"}, "", false},
 	} {
-		g := &Gate{o: Options{Workspace: dir, Subject: tt.subject}, tools: []proposal.Toolchain{{Name: "node", Version: "20.1.0"}}}
+		o := Options{Workspace: dir, Subject: tt.subject}
+		if tt.compared != "" {
+			o.Base = &BaseTree{Commit: tt.compared}
+		}
+		g := &Gate{o: o, tools: []proposal.Toolchain{{Name: "node", Version: "20.1.0"}}}
 		want := []proposal.Unmet{{Tool: "node", Version: "20.1.0", File: "package.json", Wants: ">=99", Least: "99", Base: tt.want}}
 		if diff := cmp.Diff(want, g.findUnmet(t.Context())); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

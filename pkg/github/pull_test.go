@@ -137,7 +137,7 @@ func TestFiles(t *testing.T) {
 				t.Fatalf("got %d files, complete %v, %v", len(files), complete, err)
 			}
 			for i, f := range files {
-				if want := (File{fmt.Sprintf("f%d", i), fmt.Sprintf("g%d", i), "renamed"}); f != want {
+				if want := (File{Path: fmt.Sprintf("f%d", i), Previous: fmt.Sprintf("g%d", i), Status: "renamed"}); f != want {
 					t.Fatalf("got %v, want %v", f, want)
 				}
 			}
