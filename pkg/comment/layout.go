@@ -65,14 +65,35 @@ func (s sheet) headingOf(x Section, head string) string {
 	return lead
 }
 
-// mark is the worst mark of all sections, except for those whose waiting plans were approved and then ran
-// in a section of their own.
+// settled returns x as it counts: if its waiting plans were approved and then ran in a section of their
+// own, without what waited, and without anything if all of it ran again.
+func (s State) settled(x Section) Section {
+	if !s.isApproved(x) {
+		return x
+	}
+	x.Totals.Asked = 0
+	if x.Mark != "✋" {
+		return x
+	}
+	if x.AllPending {
+		x.Totals = proposal.Totals{}
+	}
+	switch t := x.Totals; {
+	case t.Unsuccessful()+t.Denied > 0:
+		x.Mark = "❌"
+	case t.Neutral() > 0:
+		x.Mark = "➖"
+	default:
+		x.Mark = "✅"
+	}
+	return x
+}
+
+// mark is the worst mark of all sections, as they count.
 func (s State) mark() string {
 	worst := len(Marks) - 1
 	for _, x := range s.Sections {
-		if !s.isApproved(x) || x.Mark != "✋" {
-			worst = min(worst, rankMark(x.Mark))
-		}
+		worst = min(worst, rankMark(s.settled(x).Mark))
 	}
 	if s.Omitted != nil {
 		worst = min(worst, rankMark(s.Omitted.Mark), rankMark("⚠️"))
@@ -86,6 +107,7 @@ func (s State) tally() string {
 	var trusted, reported proposal.Totals
 	findings, unreviewed := 0, 0
 	for _, x := range s.Sections {
+		x = s.settled(x)
 		t := x.Totals
 		switch {
 		case x.Review && x.Conclusion == "neutral":
@@ -94,8 +116,6 @@ func (s State) tally() string {
 		case x.Review && x.Mark != "":
 			findings += t.Failed
 			continue
-		case s.isApproved(x):
-			t.Asked = 0
 		}
 		sum := &trusted
 		if x.SelfReported || x.Mark == "" {

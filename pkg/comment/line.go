@@ -39,10 +39,11 @@ type wire struct {
 type encodedSection struct {
 	Source
 	encodedResult
-	Mark     string    `json:"mark"`
-	Title    string    `json:"title"`
-	Pending  []Pending `json:"pending,omitempty"`
-	Approved []string  `json:"approved,omitempty"`
+	Mark       string    `json:"mark"`
+	Title      string    `json:"title"`
+	Pending    []Pending `json:"pending,omitempty"`
+	AllPending bool      `json:"all_pending,omitempty"`
+	Approved   []string  `json:"approved,omitempty"`
 }
 
 type encodedResult struct {
@@ -77,7 +78,7 @@ func encodeState(s State) (string, error) {
 func spell(s State) string {
 	w := wire{Version: version, Omitted: s.Omitted, Review: s.Review}
 	for _, x := range s.Sections {
-		w.Sections = append(w.Sections, encodedSection{x.Source, encodeResult(x.Result), x.Mark, x.Title, x.Pending, x.Approved})
+		w.Sections = append(w.Sections, encodedSection{x.Source, encodeResult(x.Result), x.Mark, x.Title, x.Pending, x.AllPending, x.Approved})
 	}
 	for _, r := range s.Earlier {
 		w.Earlier = append(w.Earlier, encodeResult(r))
@@ -127,7 +128,7 @@ func decodeState(line string) (State, error) {
 func (w wire) state() State {
 	s := State{Omitted: w.Omitted, Review: w.Review}
 	for _, x := range w.Sections {
-		s.Sections = append(s.Sections, Section{Source: x.Source, Result: x.result(), Mark: x.Mark, Title: x.Title, Pending: x.Pending, Approved: x.Approved})
+		s.Sections = append(s.Sections, Section{Source: x.Source, Result: x.result(), Mark: x.Mark, Title: x.Title, Pending: x.Pending, AllPending: x.AllPending, Approved: x.Approved})
 	}
 	for _, r := range w.Earlier {
 		s.Earlier = append(s.Earlier, r.result())

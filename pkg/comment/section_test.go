@@ -223,6 +223,32 @@ func TestApproved(t *testing.T) {
 	}
 }
 
+// What else a run had whose plans were approved counts, unless all of it ran again.
+func TestApprovedRest(t *testing.T) {
+	for name, test := range map[string]struct {
+		rest proposal.Totals
+		all  bool
+		want string
+	}{
+		"all ran again":        {proposal.Totals{CouldNotRun: 1, Succeeded: 2}, true, "## ✅ fumehood: 1 succeeded"},
+		"another plan's":       {proposal.Totals{CouldNotRun: 1}, false, "## ➖ fumehood: 1 could not run, 1 succeeded"},
+		"failed before":        {proposal.Totals{FailedBefore: 1}, false, "## ➖ fumehood: 1 failed before, 1 succeeded"},
+		"not started":          {proposal.Totals{NotRun: 1}, false, "## ❌ fumehood: 1 not run, 1 succeeded"},
+		"successes of another": {proposal.Totals{Succeeded: 2}, false, "## ✅ fumehood: 3 succeeded"},
+	} {
+		c := newConversation()
+		r := waiting(results(head1, 10, 1).at(100), 800)
+		r.Totals, r.AllPending = r.Totals.Add(test.rest), test.all
+		c.keeper(t).Results(background, r)
+		r = results(head1, 12, 1).of(requested).at(110)
+		r.Approved = []string{digest("a")}
+		c.keeper(t).Results(background, r)
+		if got := c.verdict(t); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
 // A text is cut where nothing is open, so that it cannot fold the next section.
 func TestCutBlocks(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -35,6 +35,9 @@ type Section struct {
 	Title string // what follows the name of the source in a heading: ": 1 failed, 2 succeeded"
 	// Pending are the plans of the run that wait for approval. Only State.Waiting knows which still do.
 	Pending []Pending
+	// AllPending says that each plan of the run is one of Pending: once they are approved, the run
+	// that a person approved has newer results of everything in the section.
+	AllPending bool
 	// Approved are the digests of the plans that a person approved for this run.
 	Approved []string
 

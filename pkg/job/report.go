@@ -166,9 +166,9 @@ func (r Report) postComment(ctx context.Context, page report.Page) (url string, 
 func (r Report) results(page report.Page) comment.Results {
 	j, q := r.Job, r.Outcome.Request
 	conclusion, _ := action.Conclude(sumUp(r.Outcome.Runs), j.in.FailOn)
-	shown := page.Section()
+	shown, pending := page.Section(), r.pending()
 	return comment.Results{
-		Section: comment.Section{Source: j.source(q), Mark: shown.Mark, Title: shown.Title, Pending: r.pending(), Approved: q.approved(),
+		Section: comment.Section{Source: j.source(q), Mark: shown.Mark, Title: shown.Title, Pending: pending, AllPending: len(pending) == len(r.Outcome.Runs), Approved: q.approved(),
 			Result: comment.Result{Stamp: j.stamp(q.Head), Conclusion: conclusion, Totals: totalsOf(r.Outcome.Runs)}},
 		Asked: report.AskedUnits(parts(r.Outcome.Runs)), Answered: j.answers(q),
 		Body: func(room comment.Room) string { return r.body(page, room) },
