@@ -40,10 +40,11 @@ import (
 )
 
 // Comparable reports whether a run of r on the base can show anything: policy allowed r without
-// asking, it failed by itself, and that is neither expected nor explained.
+// asking, it failed by itself, and that is neither expected nor explained. That a toolchain is too old
+// explains nothing if r succeeds with it on the base.
 func Comparable(r proposal.Record) bool {
 	return r.Proposal.Origin == "" && r.Decision.Effect == proposal.Allow && r.Result != nil && r.Result.FailedByItself() &&
-		r.Cause == nil && !r.Proposal.ExpectsFailure() && incomplete(*r.Result) == ""
+		(r.Cause == nil || r.Cause.Kind == proposal.CauseToolchain) && !r.Proposal.ExpectsFailure() && incomplete(*r.Result) == ""
 }
 
 // incomplete returns why a result is no account of everything that the command did, or "".
@@ -183,10 +184,11 @@ func unfit(r proposal.Record) string {
 	return ""
 }
 
-// runsGit reports whether r started git and failed.
+// runsGit reports whether r started git. Where there is no repository, a check such as
+// test -z "$(git status --porcelain)" succeeds, whatever the commit has.
 func runsGit(r proposal.Record) bool {
 	o := r.Result.Observations
-	return o != nil && !r.Result.Succeeded() && slices.ContainsFunc(o.Programs, func(p proposal.Program) bool { return p.Name == "git" })
+	return o != nil && slices.ContainsFunc(o.Programs, func(p proposal.Program) bool { return p.Name == "git" })
 }
 
 // differs returns how two failures without new names of tests differ, or "".

@@ -42,6 +42,11 @@ const (
 
 // What the base shows, and what it does not: each doubt keeps the failure.
 func TestCompare(t *testing.T) {
+	cause := func(kind string, r proposal.Record) proposal.Record {
+		r.Cause = &proposal.Cause{Kind: kind, Reason: "too old"}
+		return r
+	}
+	old := func(r proposal.Record) proposal.Record { return cause(proposal.CauseToolchain, r) }
 	change := func(r proposal.Record, f func(*proposal.Result)) proposal.Record { f(r.Result); return r }
 	for name, test := range map[string]struct {
 		head, base proposal.Record
@@ -92,17 +97,23 @@ func TestCompare(t *testing.T) {
 		"git there": {ran(1, goOld), change(ran(1, goOld), func(r *proposal.Result) {
 			r.Observations = &proposal.Observations{Complete: true, Programs: []proposal.Program{{Name: "git"}}}
 		}), proposal.BaseUnknown, "git"},
+		"git there, which passes": {ran(1, goOld), change(ran(0, ""), func(r *proposal.Result) {
+			r.Observations = &proposal.Observations{Complete: true, Programs: []proposal.Program{{Name: "git"}}}
+		}), proposal.BaseUnknown, "git"},
 		"not found there": {ran(1, "x"), ran(127, "x"), proposal.BaseUnknown, "did not end by itself"},
 		"not run there": {ran(1, "x"), change(ran(-1, ""), func(r *proposal.Result) {
 			r.Status, r.Detail = proposal.NotRun, `it needs "b~base", which did not succeed`
 		}), proposal.BaseUnknown, "did not run there"},
-		"no result there":  {ran(1, "x"), proposal.Record{Decision: proposal.Decision{Effect: proposal.Allow}}, proposal.BaseUnknown, "did not run there"},
-		"denied there":     {ran(1, "x"), proposal.Record{}, proposal.BaseUnknown, "policy"},
-		"asked there":      {ran(1, "x"), proposal.Record{Decision: proposal.Decision{Effect: proposal.Ask}, Approval: &proposal.Approval{}}, proposal.BaseUnknown, "policy"},
-		"cut off here":     {change(ran(1, goOld), func(r *proposal.Result) { r.Stdout.Truncated = true }), ran(1, goOld), proposal.BaseUnknown, "cannot be compared"},
-		"timed out here":   {change(ran(1, goOld), func(r *proposal.Result) { r.Limit = "wall 1s" }), ran(1, goOld), proposal.BaseUnknown, "cannot be compared"},
-		"not a failure":    {ran(0, ""), ran(1, ""), proposal.BaseUnknown, "cannot be compared"},
-		"expected to fail": {func() proposal.Record { r := ran(1, ""); r.Proposal.Expect = "fails"; return r }(), ran(1, ""), proposal.BaseUnknown, "cannot be compared"},
+		"no result there":             {ran(1, "x"), proposal.Record{Decision: proposal.Decision{Effect: proposal.Allow}}, proposal.BaseUnknown, "did not run there"},
+		"denied there":                {ran(1, "x"), proposal.Record{}, proposal.BaseUnknown, "policy"},
+		"asked there":                 {ran(1, "x"), proposal.Record{Decision: proposal.Decision{Effect: proposal.Ask}, Approval: &proposal.Approval{}}, proposal.BaseUnknown, "policy"},
+		"cut off here":                {change(ran(1, goOld), func(r *proposal.Result) { r.Stdout.Truncated = true }), ran(1, goOld), proposal.BaseUnknown, "cannot be compared"},
+		"timed out here":              {change(ran(1, goOld), func(r *proposal.Result) { r.Limit = "wall 1s" }), ran(1, goOld), proposal.BaseUnknown, "cannot be compared"},
+		"not a failure":               {ran(0, ""), ran(1, ""), proposal.BaseUnknown, "cannot be compared"},
+		"expected to fail":            {func() proposal.Record { r := ran(1, ""); r.Proposal.Expect = "fails"; return r }(), ran(1, ""), proposal.BaseUnknown, "cannot be compared"},
+		"a toolchain too old, passes": {old(ran(1, "x")), ran(0, ""), proposal.BasePasses, ""},
+		"a toolchain too old on both": {old(ran(1, "x")), old(ran(1, "x")), proposal.BaseUnknown, "could not run there: too old"},
+		"another cause":               {cause(proposal.CauseTool, ran(1, "x")), ran(0, ""), proposal.BaseUnknown, "cannot be compared"},
 	} {
 		got := Compare(test.head, test.base)
 		if got.Verdict != test.want || !strings.Contains(got.Why+strings.Join(got.New, ","), test.about) {

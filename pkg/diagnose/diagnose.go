@@ -19,7 +19,8 @@
 //   - a missing program: exit code 127, or the same from make or pnpm, and no program of
 //     that name was started;
 //   - a toolchain that is too old: a program of it was started from the read-only root file
-//     system, and the repository asks for a newer one at the base of the pull request, too;
+//     system, the repository asks for a newer one at the base of the pull request, too, and the
+//     command did not succeed there;
 //   - missing dependencies: the package manager or interpreter that prints the message
 //     was started from the read-only root file system, and no set-up command of the same
 //     run has installed dependencies of that kind;

@@ -580,7 +580,12 @@ func TestToolchain(t *testing.T) {
 		return u
 	}
 	absent := change(func(u *proposal.Unmet) { u.Version, u.Base = "", false })
-	const old, gone = "tool | Node 20.20.2 is too old: package.json wants >=22 | ", "tool | Node is not installed: package.json wants >=22 | npm"
+	const old, gone = "toolchain | Node 20.20.2 is too old: package.json wants >=22 | ", "tool | Node is not installed: package.json wants >=22 | npm"
+	onBase := func(verdict string) proposal.Record {
+		r := failing("npm test", 1, "", "", "npm node")
+		r.Base = &proposal.Comparison{Verdict: verdict}
+		return r
+	}
 	notFound := "bash: line 1: npm: command not found\n"
 	for name, tt := range map[string]struct {
 		unmet  proposal.Unmet
@@ -591,6 +596,8 @@ func TestToolchain(t *testing.T) {
 		"output with a gap":              {node, failing("node x.js", 1, "", strings.Repeat("Error: x\n", 10000), "node"), old},
 		"another tool failed":            {node, failing("go test", 1, "", "FAIL\n", "go"), ""},
 		"a node of the pull request":     {node, failing("./node x", 1, "", "", "own:node"), ""},
+		"it succeeds on the base":        {node, onBase(proposal.BasePasses), ""},
+		"nothing is known of the base":   {node, onBase(proposal.BaseUnknown), old},
 		"it succeeded":                   {node, failing("npm test", 0, "", "", "npm node"), ""},
 		"only the pull request asks":     {change(func(u *proposal.Unmet) { u.Base = false }), failing("npm test", 1, "", "1 failing\n", "npm node"), ""},
 		"an unknown tool":                {change(func(u *proposal.Unmet) { u.Tool = "bash" }), failing("npm test", 1, "", "", "npm node"), ""},

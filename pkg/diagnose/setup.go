@@ -22,7 +22,7 @@ func ofSetup(r proposal.Record, found *proposal.Cause) *proposal.Cause {
 		r.Result.Status == proposal.NotRun || r.Result.Status == proposal.SandboxFailed {
 		return nil
 	}
-	if found != nil && found.Kind == proposal.CauseTool {
+	if found != nil && (found.Kind == proposal.CauseTool || found.Kind == proposal.CauseToolchain) {
 		return found // it says what to install
 	}
 	return &proposal.Cause{Kind: proposal.CauseDependencies, Reason: noPackages, Evidence: cut(complaint(*r.Result)), Advice: setupAdvice}
@@ -32,7 +32,7 @@ func ofSetup(r proposal.Record, found *proposal.Cause) *proposal.Cause {
 // after the set-up commands among before. If one that reads the registry did not succeed,
 // that is the reason. If all did, what is missing is missing in the pull request: nil.
 func afterSetup(before []proposal.Record, c *proposal.Cause) *proposal.Cause {
-	if c == nil || c.Kind == proposal.CauseTool || c.Kind == proposal.CauseService {
+	if c == nil || c.Kind == proposal.CauseTool || c.Kind == proposal.CauseToolchain || c.Kind == proposal.CauseService {
 		return c
 	}
 	i := slices.IndexFunc(before, func(r proposal.Record) bool { return r.Cause != nil && r.Result != nil && reads(r, c.Config) })

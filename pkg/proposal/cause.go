@@ -36,6 +36,7 @@ func (r Record) CouldNotRun() bool {
 const (
 	CauseDependencies = "dependencies" // packages of the project are not installed
 	CauseTool         = "tool"         // a program, or the needed version of one, is not installed
+	CauseToolchain    = "toolchain"    // a toolchain is older than the repository asks for
 	CauseNetwork      = "network"      // a host is not reachable from the sandbox
 	CauseService      = "service"      // a database or another local server does not run
 	CauseApproval     = "approval"     // what it needs waits for a person's approval
