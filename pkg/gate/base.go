@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/internal/lease"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox"
 )
@@ -34,6 +35,9 @@ type BaseTree struct {
 	Write func(ctx context.Context, dir string) (left []string, err error)
 }
 
+// baseDir is the name prefix of directories for the files of a base.
+const baseDir = "fumehood-base-"
+
 // base implements hood.Base for one run. Nothing that the pull request's code could write is in
 // its sandbox: the files are another directory's, the overlays are new, and a layer is used only if
 // a run before this one kept it, not a private one or one of an exchange.
@@ -41,7 +45,7 @@ type base struct {
 	run    run // with the sandbox of the base; only what layering needs is used
 	head   *run
 	tree   BaseTree
-	dir    string // temporary
+	dir    *lease.Dir // of the files; nil before Open
 	layers *baseLayers
 }
 
@@ -57,10 +61,11 @@ func (b *base) Commit() string { return b.tree.Commit }
 
 // Open implements hood.Base.
 func (b *base) Open(ctx context.Context) (err error) {
-	if b.dir, err = os.MkdirTemp("", "fumehood-base-"); err != nil {
+	lease.Sweep(os.TempDir(), baseDir, (*lease.Dir).Remove) // of runs that were killed
+	if b.dir, err = lease.Make(os.TempDir(), baseDir); err != nil {
 		return err
 	}
-	top := filepath.Join(b.dir, "workspace")
+	top := filepath.Join(b.dir.Path, "workspace")
 	left, err := b.tree.Write(ctx, top)
 	if err != nil {
 		return err
@@ -72,7 +77,7 @@ func (b *base) Open(ctx context.Context) (err error) {
 	if info, err := os.Lstat(workspace); err != nil || !info.IsDir() || !filepath.IsLocal(filepath.Join(".", b.tree.Directory)) {
 		return fmt.Errorf("it has no directory %q", b.tree.Directory)
 	}
-	if err := ownLike(b.head.sandbox.Workspace, b.dir, top); err != nil {
+	if err := ownLike(b.head.sandbox.Workspace, b.dir.Path, top); err != nil {
 		return err
 	}
 	b.run = *b.head
@@ -125,10 +130,10 @@ func (b *base) Close() error {
 	if b.layers != nil {
 		b.layers.close()
 	}
-	if b.dir == "" {
+	if b.dir == nil {
 		return nil
 	}
-	return os.RemoveAll(b.dir)
+	return b.dir.Remove()
 }
 
 // baseLayers finds layers that earlier runs kept, and keeps none.
