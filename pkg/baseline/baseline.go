@@ -40,11 +40,16 @@ import (
 )
 
 // Comparable reports whether a run of r on the base can show anything: policy allowed r without
-// asking, it failed by itself, and that is neither expected nor explained. That a toolchain is too old
-// explains nothing if r succeeds with it on the base.
-func Comparable(r proposal.Record) bool {
+// asking, it failed by itself with its complete output, and that is neither expected nor explained.
+// That a toolchain is too old explains nothing if r succeeds with it on the base.
+func Comparable(r proposal.Record) bool { return isUnexplained(r) && incomplete(*r.Result) == "" }
+
+// Incomplete reports whether r would be Comparable if everything that it did were known.
+func Incomplete(r proposal.Record) bool { return isUnexplained(r) && incomplete(*r.Result) != "" }
+
+func isUnexplained(r proposal.Record) bool {
 	return r.Proposal.Origin == "" && r.Decision.Effect == proposal.Allow && r.Result != nil && r.Result.FailedByItself() &&
-		(r.Cause == nil || r.Cause.Kind == proposal.CauseToolchain) && !r.Proposal.ExpectsFailure() && incomplete(*r.Result) == ""
+		(r.Cause == nil || r.Cause.Kind == proposal.CauseToolchain) && !r.Proposal.ExpectsFailure()
 }
 
 // incomplete returns why a result is no account of everything that the command did, or "".
@@ -245,6 +250,8 @@ func Records(records []proposal.Record, run *proposal.BaseRun, unmet []proposal.
 		case Comparable(list[i]):
 			c := compared(list[i], *run, there)
 			list[i].Base = &c
+		case Incomplete(list[i]):
+			list[i].Base = &proposal.Comparison{Verdict: proposal.BaseUnknown, Why: incomplete(*list[i].Result)}
 		default:
 			list[i].Base = after(list[:i], list[i])
 		}

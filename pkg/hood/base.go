@@ -39,7 +39,7 @@ func (s *Session) runBase(ctx context.Context) error {
 	}
 	known := diagnose.Records(s.finished(), s.report.Run.Unmet)
 	plan := basePlan(known, s.records)
-	if len(plan.Proposals) == 0 {
+	if len(plan.Proposals) == 0 && !slices.ContainsFunc(known, baseline.Incomplete) {
 		return nil
 	}
 	start := s.h.p.Now()
@@ -48,11 +48,13 @@ func (s *Session) runBase(ctx context.Context) error {
 	if _, err := s.h.p.Log.Append("base", journal.Base{Commit: run.Commit}); err != nil {
 		return err
 	}
-	runner := s.runner
-	s.runner = nil // nothing of the pull request's code runs beside the base
-	err := runner.Close()
-	if err == nil {
-		err = s.onBase(ctx, plan, run)
+	var err error
+	if len(plan.Proposals) > 0 {
+		runner := s.runner
+		s.runner = nil // nothing of the pull request's code runs beside the base
+		if err = runner.Close(); err == nil {
+			err = s.onBase(ctx, plan, run)
+		}
 	}
 	run.WallMS = s.h.p.Now().Sub(start).Milliseconds()
 	for i, r := range baseline.Records(known, run, s.report.Run.Unmet) {

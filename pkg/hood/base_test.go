@@ -184,6 +184,26 @@ func TestNotOnBase(t *testing.T) {
 	}
 }
 
+// A failure whose output is not complete is not compared, and its line says so.
+func TestTooLongForBase(t *testing.T) {
+	long := printing(1, "old\n")
+	long.Stdout.Truncated, long.Stdout.Bytes = true, 1<<20
+	w, _, h, k := based(map[string]proposal.Result{"a": long})
+	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{ID: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := report.Records[0].Base; c == nil || c.Verdict != proposal.BaseUnknown || c.Why != "its output is too long" {
+		t.Errorf("the comparison is %+v", c)
+	}
+	if got := "run decision start result base end"; kinds(t, k) != got || strings.Contains(strings.Join(w.did, " "), "open base") {
+		t.Errorf("the log has %s, and done is %v", kinds(t, k), w.did)
+	}
+	if doubts := CompareLog(report, k.entries); len(doubts) > 0 {
+		t.Errorf("doubts about our own log: %v", doubts)
+	}
+}
+
 // A command runs on the base after what it needs, and after what changed the workspace before it. If
 // that does not succeed there, nothing is known.
 func TestBaseAfterOthers(t *testing.T) {
