@@ -177,6 +177,58 @@ func TestCompareFiles(t *testing.T) {
 	}
 }
 
+// No failure is hidden behind many others that failed before, with a package's name or without.
+func TestHiddenBehindMany(t *testing.T) {
+	for name, line := range map[string]string{
+		"go":     "--- FAIL: Test%d (0.00s)\n",
+		"pytest": "FAILED tests/test_a.py::test_%d - assert 1 == 2\n",
+		"tap":    "not ok %d - t%[1]d\n",
+		"plain":  "t%d is broken\n",
+	} {
+		for _, n := range []int{150, failure.MaxListed} {
+			var b strings.Builder
+			if name == "pytest" {
+				b.WriteString("=== short test summary info ===\n")
+			}
+			for i := range n {
+				fmt.Fprintf(&b, line, i+1)
+			}
+			end := "done\nwith\nit\n"
+			old, more := b.String()+end, b.String()+fmt.Sprintf(line, n+1)+end
+			if got := Compare(ran(1, old), ran(1, old)); got.Verdict != proposal.BaseSame {
+				t.Errorf("%s, %d: %+v", name, n, got)
+			}
+			if got := Compare(ran(1, more), ran(1, old)); got.Verdict == proposal.BaseSame {
+				t.Errorf("%s, %d and one more: %+v", name, n, got)
+			}
+		}
+	}
+}
+
+// One command can run a runner several times: a new failure is not hidden by the list of a later run.
+func TestSeveralRuns(t *testing.T) {
+	for name, run := range map[string]struct{ first, fails, second string }{
+		"mocha": {"\n  a\n    ✔ fine\n\n\n  1 passing (2ms)\n\n", "\n  a\n    1) breaks\n\n\n  0 passing (2ms)\n  1 failing\n\n  1) a\n       breaks:\n     Error: x\n      at Context.<anonymous> (a.js:3:1)\n\n",
+			"\n  b\n    ✔ fine\n    1) old\n\n\n  1 passing (2ms)\n  1 failing\n\n  1) b\n       old:\n     Error: y\n      at Context.<anonymous> (b.js:3:1)\n\n"},
+		"node": {"✔ fine (1ms)\nℹ fail 0\n", "✖ breaks (1ms)\nℹ fail 1\n\n✖ failing tests:\n\ntest at a.js:3:1\n✖ breaks (1ms)\n  Error: x\n", "✖ old (1ms)\nℹ fail 1\n\n✖ failing tests:\n\ntest at b.js:3:1\n✖ old (1ms)\n  Error: y\n"},
+		"pytest": {"=== 1 passed in 0.1s ===\n", "=== FAILURES ===\n___ test_breaks ___\nE   assert 1 == 2\n=== short test summary info ===\nFAILED a/test_a.py::test_breaks - assert 1 == 2\n=== 1 failed in 0.1s ===\n",
+			"=== FAILURES ===\n___ test_old ___\nE   assert 2 == 3\n=== short test summary info ===\nFAILED b/test_b.py::test_old - assert 2 == 3\n=== 1 failed in 0.1s ===\n"},
+		"cargo": {"running 1 test\ntest fine ... ok\n\ntest result: ok. 1 passed\n\n", "running 1 test\ntest breaks ... FAILED\n\nfailures:\n\n---- breaks stdout ----\nthread 'breaks' panicked at src/lib.rs:3:9:\nx\n\nfailures:\n    breaks\n\ntest result: FAILED. 0 passed; 1 failed\n\n",
+			"running 1 test\ntest old ... FAILED\n\nfailures:\n\n---- old stdout ----\nthread 'old' panicked at tests/b.rs:3:9:\ny\n\nfailures:\n    old\n\ntest result: FAILED. 0 passed; 1 failed\n\n"},
+		"tap": {"ok 1 fine\n1..1\n", "not ok 1 breaks\n1..1\n", "not ok 1 old\nok 2 fine\nok 3 fine, too\n1..3\n"},
+	} {
+		if got := Compare(ran(1, run.first+run.second), ran(1, run.first+run.second)); got.Verdict != proposal.BaseSame {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if got := Compare(ran(1, run.fails+run.second), ran(1, run.first+run.second)); got.Verdict != proposal.BaseNew || !strings.Contains(strings.Join(got.New, ","), "breaks") {
+			t.Errorf("%s, with a new failure in the first run: %+v", name, got)
+		}
+		if got := Compare(ran(1, run.first+run.second), ran(1, run.fails+run.second)); got.Verdict != proposal.BaseSame {
+			t.Errorf("%s, with one fixed: %+v", name, got)
+		}
+	}
+}
+
 // Names are bounded: a hostile runner names as many as it likes, as long as it likes.
 func TestManyNames(t *testing.T) {
 	var b strings.Builder

@@ -11,12 +11,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// What package failure reads of both streams, in bytes, and how many reports: with more, a failure
-// could be hidden behind others, nothing is named, and lines are compared.
-const (
-	maxNamedBytes = 500 << 10
-	maxNamed      = 4000
-)
+// maxNamedBytes is what package failure reads of both streams. With more, and from
+// failure.MaxListed reports on, a failure could be hidden behind others: nothing is named, and lines
+// are compared.
+const maxNamedBytes = 500 << 10
 
 // failingTests returns what a command's complete output names as failing, sorted: tests, and what
 // compilers and linters report, without places, which move. A name that is there more than once
@@ -29,8 +27,8 @@ func failingTests(r proposal.Result) (names []string, isVague bool) {
 	if len(r.Stdout.Head)+len(r.Stdout.Tail)+len(r.Stderr.Head)+len(r.Stderr.Tail) > maxNamedBytes {
 		return nil, false
 	}
-	list := failure.Diagnostics(&r, failure.Options{Tools: true})
-	if len(list) > maxNamed {
+	list := failure.Diagnostics(&r, failure.Options{Every: true})
+	if len(list) >= failure.MaxListed {
 		return nil, false
 	}
 	times := map[string]int{}

@@ -33,6 +33,9 @@ const (
 	Notice  = "notice"
 )
 
+// MaxListed is the number of reports from which on some may be missing, even with Options.Every.
+const MaxListed = 1000
+
 // Limits. Reports beyond maxReports are dropped.
 const (
 	maxReports = 5000      // that Diagnostics returns
@@ -52,11 +55,20 @@ type Options struct {
 	// Succeeded says that the command succeeded: nothing that it reports is then more than
 	// a warning.
 	Succeeded bool
-	// Tools says that what compilers and linters report stays a failure beside tests that failed,
-	// and is not lowered to a warning: one command can run both.
-	Tools bool
+	// Every says that no failure is left out for another one, so that they can be counted: tests of
+	// one name stay as many as are printed, all lists of a runner are read, and what compilers and
+	// linters report beside tests that failed stays a failure, because one command can run all of it.
+	Every bool
 	// dirs are the directories that the output says a tool runs in.
 	dirs []string
+}
+
+// maxListed is how many names of tests are read from a list of a runner.
+func (o Options) maxListed() int {
+	if o.Every {
+		return MaxListed
+	}
+	return maxRead
 }
 
 // Read returns what the output of a failed command gives as the cause: of all reports, those

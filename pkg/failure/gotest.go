@@ -176,10 +176,11 @@ func (g *goScan) line(line string) {
 
 // verdict notes how a test ended.
 func (g *goScan) verdict(word, test string) {
-	if old := g.verdicts[test]; old == "" || word == "FAIL" {
+	old := g.verdicts[test]
+	if old == "" || word == "FAIL" {
 		g.verdicts[test] = word
 	}
-	if word == "FAIL" && !slices.Contains(g.order, test) && len(g.order) < maxRead {
+	if word == "FAIL" && old != "FAIL" && len(g.order) < g.maxListed() {
 		g.order = append(g.order, test)
 		if strings.HasPrefix(test, "Example") {
 			g.example = &goExample{test: test}

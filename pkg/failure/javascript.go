@@ -13,15 +13,17 @@ import (
 const maxBlock = 400
 
 var (
-	jestTest    = pattern.New(`^  ● (\S.{0,900})$`)
-	jestFile    = pattern.New(`^ ?(?:FAIL|PASS) {1,2}(?:\S{1,100} )?(\S{1,400}\.[A-Za-z]{2,5})(?: \([\d.]{1,10} m?s\))?$`)
-	vitestTest  = pattern.New(`^\s?FAIL  (?:\|[^|]{1,100}\| )?(\S.{0,400}?\.[A-Za-z]{2,5})(?: > (.{1,900}))?(?: \[ .{1,400} \])?$`)
-	mochaCount  = pattern.New(`^  \d{1,6} failing$`)
-	numbered    = pattern.New(`^\s{0,4}\d{1,6}\) (\S.{0,900})$`)
-	nodeTestAt  = pattern.New(`^test at (.{1,400}:\d{1,7}:\d{1,5})$`)
-	nodeTest    = pattern.New(`^✖ (.{1,900}?)(?: \([\d.]{1,20}m?s\))?$`)
-	avaFail     = pattern.New(`^\s{2,8}✘ \[fail\]: (.{1,900})$`)
-	avaUncaught = pattern.New(`^  Uncaught exception in (\S{1,400})$`)
+	jestTest   = pattern.New(`^  ● (\S.{0,900})$`)
+	jestFile   = pattern.New(`^ ?(?:FAIL|PASS) {1,2}(?:\S{1,100} )?(\S{1,400}\.[A-Za-z]{2,5})(?: \([\d.]{1,10} m?s\))?$`)
+	vitestTest = pattern.New(`^\s?FAIL  (?:\|[^|]{1,100}\| )?(\S.{0,400}?\.[A-Za-z]{2,5})(?: > (.{1,900}))?(?: \[ .{1,400} \])?$`)
+	mochaCount = pattern.New(`^  \d{1,6} failing$`)
+	// The end of the list of tests, before that of failures.
+	mochaPassing = pattern.New(`^  \d{1,6} passing \([\d.]{1,10}m?[sm]\)$`)
+	numbered     = pattern.New(`^\s{0,4}\d{1,6}\) (\S.{0,900})$`)
+	nodeTestAt   = pattern.New(`^test at (.{1,400}:\d{1,7}:\d{1,5})$`)
+	nodeTest     = pattern.New(`^✖ (.{1,900}?)(?: \([\d.]{1,20}m?s\))?$`)
+	avaFail      = pattern.New(`^\s{2,8}✘ \[fail\]: (.{1,900})$`)
+	avaUncaught  = pattern.New(`^  Uncaught exception in (\S{1,400})$`)
 )
 
 // readJest reads the blocks that begin with a bullet and a name. If there is a summary of all
@@ -94,25 +96,28 @@ func readVitest(s *scan) {
 
 // readMocha reads the list after the number of failing tests.
 func readMocha(s *scan) {
-	start := -1
-	for i, line := range s.lines {
-		if strings.HasSuffix(line, " failing") && mochaCount.MatchString(line) {
-			start = i
-		}
-	}
+	isCount := func(line string) bool { return strings.HasSuffix(line, " failing") && mochaCount.MatchString(line) }
+	start := s.last(func(t string) bool { return isCount("  " + t) })
 	if start < 0 {
 		return
 	}
+	inList := true
 	for i := start + 1; i < len(s.lines); i++ {
+		if isCount(s.lines[i]) || mochaPassing.MatchString(s.lines[i]) { // of a further run
+			inList = isCount(s.lines[i])
+			continue
+		}
 		m := numbered.FindStringSubmatch(s.lines[i])
-		if m == nil {
+		if m == nil || !inList {
 			continue
 		}
 		names := []string{m[1]}
 		for i++; i < len(s.lines) && !strings.HasSuffix(s.lines[i-1], ":") && strings.TrimSpace(s.lines[i]) != ""; i++ {
 			names = append(names, strings.TrimSpace(s.lines[i]))
 		}
-		end := s.until(i, maxBlock, func(t, line string) bool { return numbered.MatchString(line) && indent(line) == 2 })
+		end := s.until(i, maxBlock, func(t, line string) bool {
+			return numbered.MatchString(line) && indent(line) == 2 || mochaPassing.MatchString(line)
+		})
 		f := proposal.Diagnostic{Tool: "mocha", Test: strings.TrimSuffix(strings.Join(names, " > "), ":")}
 		s.addBlock(rankTest, f, s.lines[i:end])
 		i = end - 1
@@ -168,7 +173,7 @@ func readAVA(s *scan) {
 	}
 	for i := 0; i < len(s.lines); i++ {
 		line := s.lines[i]
-		if m := match(avaFail, "✘ [fail]", line); m != nil && len(failed) < maxRead {
+		if m := match(avaFail, "✘ [fail]", line); m != nil && len(failed) < s.maxListed() {
 			failed = append(failed, m[1])
 			continue
 		}

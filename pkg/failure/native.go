@@ -102,7 +102,7 @@ func readGoogleTest(s *scan) {
 			continue
 		}
 		m := match(gtestAt, ": Failure", line)
-		if m == nil || len(pending) >= maxRead {
+		if m == nil || len(pending) >= s.maxListed() {
 			continue
 		}
 		end := s.until(i+1, 60, func(t, line string) bool { return t == "" || strings.HasPrefix(line, "[") || gtestAt.MatchString(line) })

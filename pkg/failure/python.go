@@ -49,7 +49,7 @@ func readPytest(s *scan) {
 			return strings.HasPrefix(line, "___") && pytestHead.MatchString(line) || strings.HasPrefix(line, "===") && pytestSection.MatchString(line) || strings.HasPrefix(line, "---") && pytestCapture.MatchString(line)
 		})
 		name := isNamed(head)
-		if name == "" && len(summary) > 0 {
+		if name == "" && len(summary) > 0 && !s.Every {
 			continue
 		}
 		f := proposal.Diagnostic{Tool: "pytest", Test: head}
@@ -75,7 +75,7 @@ func readPytest(s *scan) {
 			if !strings.Contains(m[2], "::") {
 				rank, f.Test, f.Suite = rankRunner, "", m[2]
 			}
-			if !s.at(&f, s.pytestLineOf(m[3])) {
+			if !s.Every && !s.at(&f, s.pytestLineOf(m[3])) { // which counts, and needs no place
 				name, _, _ := strings.Cut(m[2], "::")
 				f.File = s.known(name)
 			}
@@ -158,7 +158,7 @@ func (s *scan) pytestSummary() []string {
 	}
 	var names []string
 	for _, line := range s.lines[start+1:] {
-		if m := pytestSummary.FindStringSubmatch(line); m != nil && len(names) < maxRead {
+		if m := pytestSummary.FindStringSubmatch(line); m != nil && len(names) < s.maxListed() {
 			names = append(names, m[2])
 		}
 	}

@@ -26,7 +26,7 @@ func readCargo(s *scan) {
 	for _, line := range s.lines {
 		if line == "failures:" {
 			inList = true
-		} else if m := rustListed.FindStringSubmatch(line); m != nil && inList && len(listed) < 1000 {
+		} else if m := rustListed.FindStringSubmatch(line); m != nil && inList && len(listed) < MaxListed {
 			listed = append(listed, m[1])
 		} else if line != "" {
 			inList = false
@@ -38,7 +38,7 @@ func readCargo(s *scan) {
 				return true
 			}
 		}
-		return len(listed) == 0
+		return len(listed) == 0 || s.Every
 	}
 	reported := map[string]bool{}
 	for i := 0; i < len(s.lines); i++ {

@@ -114,17 +114,17 @@ func settle(all []report, o Options) []report {
 		k := key{r.Tool, r.Suite, r.Test, r.Message, r.File, r.Line}
 		if r.rank > rankTest {
 			k.tool, k.suite = "", ""
-		} else if r.Message == Unsaid && r.File == "" && r.Tool != "go test" && named[lastName(r.Test)] {
+		} else if !o.Every && r.Message == Unsaid && r.File == "" && r.Tool != "go test" && named[lastName(r.Test)] {
 			continue // another reader, or the other stream, has more
 		}
 		if r.Tool == "googletest" && byCTest[r.Test] {
 			continue // ctest runs it
 		}
-		if seen[k] || len(list) == maxReports {
+		if seen[k] && !(o.Every && r.rank == rankTest) || len(list) == maxReports {
 			continue
 		}
 		seen[k] = true
-		if r.Level == Error && (o.Succeeded || hasTest && r.rank > rankRunner && !(o.Tools && r.rank == rankTool)) {
+		if r.Level == Error && (o.Succeeded || hasTest && r.rank > rankRunner && !(o.Every && r.rank == rankTool)) {
 			r.Level = Warning
 		}
 		list = append(list, r)
@@ -217,8 +217,12 @@ func match(form *pattern.Pattern, has, line string) []string {
 	return form.FindStringSubmatch(line)
 }
 
-// last returns the index of the last line that is one of a kind, or -1.
+// last returns the index of the last line that is one of a kind, with Every that of the first: one
+// command can run a runner several times. It is -1 if there is none.
 func (s *scan) last(isIt func(trimmed string) bool) int {
+	if s.Every {
+		return slices.IndexFunc(s.lines, func(line string) bool { return isIt(strings.TrimSpace(line)) })
+	}
 	for i := len(s.lines) - 1; i >= 0; i-- {
 		if isIt(strings.TrimSpace(s.lines[i])) {
 			return i

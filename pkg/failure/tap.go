@@ -118,7 +118,7 @@ func readTAP(s *scan) {
 		}
 	}
 	for _, r := range failed {
-		if r.isExpected || accepted == 0 {
+		if r.isExpected || accepted == 0 || s.Every {
 			s.tapFailure(r)
 		}
 	}
