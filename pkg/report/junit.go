@@ -14,13 +14,25 @@ import (
 // maxJUnit is the maximum length of one output in a JUnit file, in units.
 const maxJUnit = 64 << 10
 
-// JUnit writes r as JUnit XML: one test case for each command. A command that was denied, or
-// whose run stopped, is an error, one that failed is a failure, and one that did not run for
-// another reason is skipped.
+// JUnit writes r as JUnit XML: one test case for each command, and one for a run that stopped, which
+// is an error. A command that was denied or cancelled is an error, one that failed is a failure, and one
+// that did not run for another reason is skipped, unless it is an error because nothing else shows that
+// the run was no success.
 func JUnit(w io.Writer, r proposal.Report) error {
 	suite := junit.Suite{Name: "fumehood"}
-	for _, rec := range trustedCauses(r, false) {
-		suite.Add(testCase(r, rec), seconds(rec))
+	records := trustedCauses(r, false)
+	counts := countKinds(records)
+	alone := r.Error == nil && counts[failed]+counts[broken]+counts[denied] == 0
+	for _, rec := range records {
+		c := testCase(r, rec)
+		if alone && kindOf(rec) == notRun {
+			c.Skipped, c.Error = nil, &junit.Message{Message: c.Skipped.Message, Type: kindWords[notRun], Text: strings.Join(plainReason(rec), "\n") + "\n"}
+		}
+		suite.Add(c, seconds(rec))
+	}
+	if e := r.Error; e != nil {
+		suite.Add(junit.Case{Name: "the run", ClassName: "fumehood", Error: &junit.Message{Message: text.Inline(e.Message, 300), Type: text.Inline(e.Code, 80),
+			Text: text.Inline(e.Hint, 1000) + "\n"}}, 0)
 	}
 	return junit.Write(w, "fumehood", []junit.Suite{suite}, float64(r.Run.WallMS)/1000)
 }

@@ -251,7 +251,8 @@ func TestSARIFSeverity(t *testing.T) {
 	}
 }
 
-// JUnit has one case for each command, and its counts are those of the cases.
+// JUnit has one case for each command, and one for a run that stopped; its counts are those of the
+// cases. It has a failure or an error exactly if the check run is a failure.
 func TestJUnit(t *testing.T) {
 	for name, r := range cases() {
 		var b bytes.Buffer
@@ -271,8 +272,17 @@ func TestJUnit(t *testing.T) {
 				elements[e.Name.Local]++
 			}
 		}
+		stops := 0
+		if r.Error != nil {
+			stops = 1
+		} else if kinds[failed]+kinds[broken]+kinds[denied] == 0 {
+			kinds[broken], kinds[notRun] = kinds[notRun], 0
+		}
+		if c := (Page{Parts: []Part{{Report: r}}}).Check().Conclusion; (c == "failure" || c == "cancelled") != (elements["failure"]+elements["error"] > 0) {
+			t.Errorf("%s: the check's conclusion is %s, JUnit has %v", name, c, elements)
+		}
 		got := [4]int{elements["testcase"], elements["failure"], elements["error"], elements["skipped"]}
-		want := [4]int{len(r.Records), kinds[failed], kinds[broken] + kinds[denied], kinds[asked] + kinds[unable] + kinds[before] + kinds[notRun]}
+		want := [4]int{len(r.Records) + stops, kinds[failed], kinds[broken] + kinds[denied] + stops, kinds[asked] + kinds[unable] + kinds[before] + kinds[notRun]}
 		if got != want {
 			t.Errorf("%s: cases, failures, errors and skipped %v, want %v", name, got, want)
 		}
