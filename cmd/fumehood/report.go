@@ -32,7 +32,7 @@ without external parts. With --log, the page has the events of the audit log and
 of verifying it with the key and the checkpoint in the report.
 
 SARIF has denied commands, findings, and what failed commands say about lines of the files
-in --workspace. JUnit has one test case for each command.
+in --workspace. JUnit has one test case for each command, and one for a run that stopped.
 
 Exit codes: 0 shown or written, 1 the log was altered, cut off or is not sealed (the files
 are written and say so), 3 cannot be read or written`,

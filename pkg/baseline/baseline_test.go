@@ -72,6 +72,7 @@ func TestCompare(t *testing.T) {
 		"a plain line twice":            {ran(1, "too long\ntoo long\n"), ran(1, "too long\n"), proposal.BaseDifferent, "other lines"},
 		"a linter beside the tests":     {ran(1, "x.ts:3:1 - error TS2322: no\n"+pyOld), ran(1, pyOld), proposal.BaseNew, "TS2322"},
 		"a linter beside both":          {ran(1, "x.ts:3:1 - error TS2322: no\n"+pyMore), ran(1, "x.ts:2:1 - error TS2322: no\n"+pyOld), proposal.BaseSame, ""},
+		"other values of a test":        {ran(1, "/workspace/tests/test_a.py:3: assert 3 == 2\n"+pyMore), ran(1, "/workspace/tests/test_a.py:3: assert 1 == 2\n"+pyOld), proposal.BaseSame, ""},
 		"a log beside the tests":        {ran(1, "Error: for a test that passes\n    at a (/workspace/a.js:1:2)\n"+pyOld), ran(1, pyOld), proposal.BaseSame, ""},
 		"an equal name of another file": {ran(1, mochaTwice), ran(1, mochaOld), proposal.BaseNew, "adds (2)"},
 		"an equal name once less":       {ran(1, mochaOld), ran(1, mochaTwice), proposal.BaseSame, ""},

@@ -38,7 +38,9 @@ func readPytest(s *scan) {
 		return ""
 	}
 	read := map[string]bool{}
-	s.pytestLines()
+	if !s.Every || len(summary) == 0 { // or each failure would count twice, once without its name
+		s.pytestLines()
+	}
 	for i := 0; i < len(s.lines); i++ {
 		m := match(pytestHead, "___", s.lines[i])
 		if m == nil {
