@@ -42,17 +42,21 @@ const (
 // the pull request changes, with no higher level than a warning if the command succeeded.
 func Annotations(r proposal.Report, files []string) (list []Annotation, more int) {
 	found, tree := &finds{seen: map[Annotation]bool{}}, failure.NewTree(files, false)
-	reported := func(rec proposal.Record) []proposal.Diagnostic {
-		return failure.Diagnostics(rec.Result, failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree, GoModules: r.Run.GoModules, Succeeded: rec.Result.Succeeded()})
+	reported := func(rec proposal.Record, every bool) []proposal.Diagnostic {
+		return failure.Diagnostics(rec.Result, failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree, GoModules: r.Run.GoModules, Succeeded: rec.Result.Succeeded(), Every: every})
 	}
 	for _, rec := range r.Records {
 		if rec.Result == nil || r.Withheld != nil || isBlameless(rec) {
 			continue
 		}
-		list := reported(rec)
-		if on := onBase(r, rec); on != nil && on.Result != nil && rec.Base.Verdict == proposal.BaseNew {
+		on := onBase(r, rec)
+		isNew := on != nil && on.Result != nil && rec.Base.Verdict == proposal.BaseNew
+		var list []proposal.Diagnostic
+		if isNew { // what is new can be in any list of a runner
 			mine, theirs := alike(rec, *on)
-			list = withoutKnown(reported(mine), reported(theirs))
+			list = withoutKnown(reported(mine, true), reported(theirs, true))
+		} else {
+			list = reported(rec, false)
 		}
 		for _, d := range list {
 			if tree.Has(d.File) {

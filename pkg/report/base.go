@@ -4,6 +4,7 @@ package report
 
 import (
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/fumehood/fumehood/pkg/baseline"
@@ -85,6 +86,10 @@ func (p Page) onlyNew(r proposal.Report, rec proposal.Record, found []proposal.D
 	if fresh := withoutKnown(failuresOf(r, mine, p.tree), failuresOf(r, theirs, p.tree)); len(fresh) > 0 {
 		return fresh
 	}
+	// What is new can be in a list that is not the runner's last, which only the comparison reads.
+	if fresh := withoutKnown(everyFailure(r, mine, p.tree), everyFailure(r, theirs, p.tree)); len(fresh) > 0 {
+		return fresh
+	}
 	return found
 }
 
@@ -95,6 +100,12 @@ func alike(rec, on proposal.Record) (proposal.Record, proposal.Record) {
 		rec.Result, on.Result = &head, &base
 	}
 	return rec, on
+}
+
+// everyFailure returns each failure that the output of rec reports.
+func everyFailure(r proposal.Report, rec proposal.Record, tree *failure.Tree) []proposal.Diagnostic {
+	list := failure.Diagnostics(shownResult(r, rec), failure.Options{Cwd: path.Join(r.Run.Cwd, rec.Proposal.Cwd), Tree: tree, GoModules: r.Run.GoModules, Every: true})
+	return slices.DeleteFunc(list, func(d proposal.Diagnostic) bool { return d.Level != failure.Error })
 }
 
 // withoutKnown returns found without the tests that known has, and without other reports that known

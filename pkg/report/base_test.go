@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/pkg/baseline"
+	"github.com/fumehood/fumehood/pkg/failure"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -91,6 +93,33 @@ func TestForgedBase(t *testing.T) {
 		case test.where == "" && err != nil, test.where != "" && (err == nil || !strings.Contains(err.Error(), test.where)):
 			t.Errorf("%s: %v, want %q", name, err, test.where)
 		}
+	}
+}
+
+// The line of a command with a new failure is the new one's, in whichever list of a runner it is.
+func TestLineOfNewFailure(t *testing.T) {
+	const old = "not ok 1 - old\n  ---\n  location: '/workspace/a.js:1:1'\n  error: 'x'\n  ...\n1..1\n"
+	fresh := strings.ReplaceAll(strings.ReplaceAll(old, "a.js", "b.js"), "old", "fresh")
+	r := failedBeforeOnly()
+	base := *r.Base
+	base.Records = slices.Clone(base.Records)
+	r.Records, r.Base = slices.Clone(r.Records), &base
+	r.Records[0] = ran("old", "npm test", proposal.Exited, 1, old+fresh, "")
+	result := *ran("old", "npm test", proposal.Exited, 1, old+"ok 1 - fresh\n1..1\n", "").Result
+	base.Records[0].Result = &result
+	r.Records = baseline.Records(r.Records, r.Base, nil)
+	if got := r.Records[0].Base; got.Verdict != proposal.BaseNew || got.Old != 1 {
+		t.Fatalf("%+v", got)
+	}
+	page := Page{Parts: []Part{{Report: r}}, Files: []string{"a.js", "b.js"}}.withCauses()
+	page.tree = failure.NewTree(page.Files, true)
+	found := page.onlyNew(r, r.Records[0], failuresOf(r, r.Records[0], page.tree))
+	if len(found) != 1 || found[0].Test != "fresh" {
+		t.Errorf("lines %+v", found)
+	}
+	list, _ := Annotations(r, page.Files)
+	if len(list) != 1 || list[0].Path != "b.js" {
+		t.Errorf("annotations %+v", list)
 	}
 }
 
