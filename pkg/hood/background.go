@@ -122,7 +122,7 @@ func (s *Session) launch(ctx context.Context, r *Running) error {
 	err = s.h.p.Observer.Begin(record, s.h.p.Redactor.Event, stop)
 	if err == nil {
 		if s.h.p.Begin != nil {
-			s.h.p.Begin(record)
+			x.Free = s.h.p.Begin(record)
 		}
 		r.process, err = s.startOn(ctx, x)
 	}

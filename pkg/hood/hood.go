@@ -146,8 +146,8 @@ type Parts struct {
 	// package baseline. Only for plans.
 	Base Base
 	// Begin, if set, is called before each command starts, for callers that answer the
-	// sandbox's questions about it.
-	Begin func(proposal.Record)
+	// sandbox's questions about it. It returns Execution.Free.
+	Begin func(proposal.Record) bool
 	// End, if set, is called after each command has ended, with its id.
 	End func(id string)
 	// Progress, if set, is called as each step begins and ends.
@@ -439,7 +439,7 @@ func (h *Hood) observed(ctx context.Context, runner Runner, x proposal.Execution
 		return notStarted("it could not be observed"), err
 	}
 	if h.p.Begin != nil {
-		h.p.Begin(r)
+		x.Free = h.p.Begin(r)
 	}
 	result, err, netErr := h.within(inner, runner, x)
 	if inner.Err() != nil {

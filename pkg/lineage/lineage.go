@@ -14,16 +14,21 @@
 //   - What one of the text's processes starts is the text's too if the analysis
 //     followed it: an inner shell (sh -c, bash -c) and launchers that start the
 //     command in their arguments (env, timeout, nice, xargs, find -exec …).
-//   - Everything else that a text's process starts is a program, and everything that
-//     a program starts is a program's: make, npm, a test, a script of the repository
-//     (./x.sh, bash x.sh), python3 -c. git is a program even where the analysis
-//     followed an option of it (git bisect run), because it starts many others.
+//   - A program that is there to start others, and everything that it starts, is free: make,
+//     npm, a test, a script of the repository (./x.sh, bash x.sh), python3 -c.
+//   - Every other program that a text's process starts is a tool, and so is everything that it
+//     starts: tar, gcc, sqlite3. policies/options.txt lists what each tool starts. git is a
+//     tool even where the analysis followed an option of it (git bisect run), because it
+//     starts many others.
 //
-// A program's processes are decided by fumehood.exec alone. That is safe because the
+// A free program's processes are decided by fumehood.exec alone. That is safe because the
 // program was decided with its whole argv before it started, and because running it
-// means running the repository's code, which is what the sandbox is for. The kernel
-// never guesses: a process whose creation it did not see has the text's lineage, the
-// stricter one.
+// means running the repository's code, which is what the sandbox is for. A tool's processes
+// are decided by fumehood.exec, too, which then knows the tool, the programs between it and
+// the start, and whether its list has the program: whatever options, files and variables
+// make a tool start another program, it does not start. The repository's own programs that a tool
+// starts are free, where the command was granted built. The kernel never guesses: a process
+// whose creation it did not see has the text's lineage, the stricter one.
 //
 // # What is compared
 //
@@ -55,8 +60,10 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/fumehood/fumehood/pkg/policy/facts"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -67,13 +74,16 @@ const (
 	RuleUnreadable = "start.unknown"     // the analysis cannot read the argv
 	RuleTooMany    = "start.many"        // more inner texts than are kept
 	RuleNoText     = "start.no-text"     // a process of an unknown text
+	RuleTooDeep    = "start.deep"        // more programs start each other below a tool than are followed
 )
 
-// maxTextBytes bounds the memory for the inner texts of one command, and maxKept the
-// number of answers kept for it.
+// maxTextBytes bounds the memory for the inner texts of one command, maxKept the number of
+// answers kept for it, maxChain the programs of a tool's chain, and maxTools the chains.
 const (
 	maxTextBytes = 64 << 20
 	maxKept      = 4096
+	maxChain     = 32
+	maxTools     = 4096
 )
 
 // A Gate decides the programs of one run. All fields are required.
@@ -99,8 +109,16 @@ type running struct {
 	texts    map[uint32]*text
 	bytes    int // of texts, approximately
 	last     uint32
+	tools    map[uint32]tool
+	numbers  map[string]uint32                           // of tools, by their chain
 	kept     map[[sha256.Size]byte]proposal.ExecDecision // by argv and what else it depends on
 	files    map[string]proposal.ExecDecision            // by file
+}
+
+// A tool is what is known of a process that may start only what options.txt lists.
+type tool struct {
+	chain []string // the programs from the text's command on
+	under string   // the one whose list applies, with its subcommand
 }
 
 // A text is what one shell or launcher was allowed to do.
@@ -110,9 +128,11 @@ type text struct {
 }
 
 // Begin makes r the record that later programs of its command belong to; it must be called
-// before the command starts. End forgets it.
-func (g *Gate) Begin(r proposal.Record) {
+// before the command starts. End forgets it. It reports whether the command's first program,
+// if it is not a shell or a launcher, is free.
+func (g *Gate) Begin(r proposal.Record) bool {
 	c := &running{proposal: r.Proposal, asked: map[string]bool{}, texts: map[uint32]*text{}, last: proposal.LineageFirst,
+		tools: map[uint32]tool{}, numbers: map[string]uint32{},
 		kept: map[[sha256.Size]byte]proposal.ExecDecision{}, files: map[string]proposal.ExecDecision{}}
 	c.texts[proposal.LineageFirst] = newText(r.Analysis)
 	if r.Approval != nil {
@@ -126,6 +146,24 @@ func (g *Gate) Begin(r proposal.Record) {
 		g.texts = map[string]*running{}
 	}
 	g.texts[r.Proposal.ID] = c
+	return c.beginTool(r)
+}
+
+// beginTool gives the program of an argv the lineage LineageTool, unless it is free.
+func (c *running) beginTool(r proposal.Record) (free bool) {
+	if r.Proposal.RunsShell() || len(r.Analysis.Commands) == 0 {
+		return false
+	}
+	x := proposal.Exec{Path: r.Analysis.Commands[0].Program, Layer: proposal.LayerRootfs, Whole: r.Analysis.Commands[0].Argv()}
+	if r.Decision.Grant != nil {
+		x.Grants = r.Decision.Grant.Exec
+	}
+	under := facts.ConfinedBy(x, nil)
+	if under == "" {
+		return true
+	}
+	c.tools[proposal.LineageTool] = tool{[]string{facts.ChildName(x)}, under}
+	return false
 }
 
 // End forgets the command of the proposal id, which has ended: its texts' processes are
@@ -149,7 +187,10 @@ func newText(a proposal.Analysis) *text {
 // Judge decides one exec: by fumehood.exec, and for a text's process also by the text.
 // An error means that policy could not answer; then the program must not start.
 func (g *Gate) Judge(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
-	if x.Lineage == proposal.LineageProgram {
+	switch {
+	case x.Lineage >= proposal.LineageTool:
+		return g.judgeChild(ctx, x)
+	case x.Lineage == proposal.LineageProgram:
 		d, err := g.Exec(ctx, x)
 		if d.Lineage = proposal.LineageProgram; x.First && d.Effect == proposal.Allow {
 			d.Start = proposal.StartPredicted
@@ -163,6 +204,57 @@ func (g *Gate) Judge(ctx context.Context, x proposal.Exec) (proposal.ExecDecisio
 		return d, err
 	}
 	return g.judge(ctx, x, d)
+}
+
+// judgeChild decides what a tool's process starts.
+func (g *Gate) judgeChild(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.texts[x.Command]
+	if c == nil {
+		return unknownText(), nil
+	}
+	parent, ok := c.tools[x.Lineage]
+	if !ok {
+		return unknownText(), nil
+	}
+	x.Chain, x.Under = parent.chain, parent.under
+	d, err := g.Exec(ctx, x)
+	if d.Cacheable = false; err == nil && d.Effect == proposal.Allow {
+		d = c.confine(x, d, nil)
+	}
+	d.Chain, d.Under = parent.chain, parent.under
+	return d, err
+}
+
+func unknownText() proposal.ExecDecision {
+	return refused(proposal.ExecDecision{}, RuleNoText, "no text is running that could start a program", "this is a defect: report it")
+}
+
+// confine returns d with the lineage of a program: that of a tool, or LineageProgram if it
+// is free. names are those under which the program is decided.
+func (c *running) confine(x proposal.Exec, d proposal.ExecDecision, names []string) proposal.ExecDecision {
+	under := facts.ConfinedBy(x, names)
+	if x.Under != "" && !facts.IsAdded(x) {
+		under = x.Under // it is on the list, and so must be what it starts
+	}
+	if under == "" {
+		d.Lineage = proposal.LineageProgram
+		return d
+	}
+	chain := append(x.Chain[:len(x.Chain):len(x.Chain)], facts.ChildName(x))
+	key := under + "\x00" + strings.Join(chain, "\x00")
+	number, ok := c.numbers[key]
+	switch {
+	case ok:
+	case len(chain) > maxChain || len(c.numbers) >= maxTools:
+		return refused(d, RuleTooDeep, fmt.Sprintf("more programs start each other below %s than can be followed", chain[0]), "start fewer of them")
+	default:
+		number = proposal.LineageTool + 1 + uint32(len(c.numbers))
+		c.numbers[key], c.tools[number] = number, tool{chain, under}
+	}
+	d.Lineage = number
+	return d
 }
 
 // file returns fumehood.exec's answer about x. The kernel keeps no answers for a text's
@@ -187,45 +279,37 @@ func (g *Gate) file(ctx context.Context, x proposal.Exec) (proposal.ExecDecision
 func (g *Gate) judge(ctx context.Context, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
 	c := g.texts[x.Command]
 	if c == nil || c.texts[x.Lineage] == nil {
-		return refused(d, RuleNoText, "no text is running that could start a program", "this is a defect: report it"), nil
+		return unknownText(), nil
 	}
 	t := c.texts[x.Lineage]
 	if x.Renamed {
 		x.Whole = t.original(x, g)
 	}
 	if x.First && x.Lineage == proposal.LineageFirst { // the sandbox's own start
-		return predicted(d, c.first()), nil
+		d.Start = proposal.StartPredicted
+		if c.startsText() {
+			d.Lineage = proposal.LineageFirst
+			return d, nil
+		}
+		return c.confine(x, d, g.names(x)), nil
 	}
 	if at := t.predicts(x); at >= 0 && g.plain(x) && !x.EnvCut && t.assigns(x.Changed) {
-		d = predicted(d, follows(t.commands[at], x.Lineage))
-		if x.Lineage != proposal.LineageFirst {
+		if d.Start = proposal.StartPredicted; x.Lineage != proposal.LineageFirst {
 			d.Start = proposal.StartDecided // with the launcher whose arguments it was in
 		}
-		return d, nil
+		if t.commands[at].StartsText() {
+			d.Lineage = x.Lineage
+			return d, nil
+		}
+		return c.confine(x, d, g.names(x)), nil
 	}
 	return g.decideAgain(ctx, c, t, x, d)
 }
 
-// first returns the lineage of the command's first process: the text's for a shell,
-// else that of what it starts.
-func (c *running) first() uint32 {
-	if c.proposal.RunsShell() {
-		return proposal.LineageFirst
-	}
+// startsText reports whether the command's first process is the text's: a shell, or a launcher.
+func (c *running) startsText() bool {
 	commands := c.texts[proposal.LineageFirst].commands
-	if len(commands) == 0 {
-		return proposal.LineageProgram
-	}
-	return follows(commands[0], proposal.LineageFirst)
-}
-
-// follows returns the lineage that c's process gets if the process that starts it has
-// the lineage from.
-func follows(c proposal.Command, from uint32) uint32 {
-	if c.StartsText() {
-		return from
-	}
-	return proposal.LineageProgram
+	return c.proposal.RunsShell() || len(commands) > 0 && commands[0].StartsText()
 }
 
 // decideAgain decides the real argv of x.
@@ -274,8 +358,11 @@ func (g *Gate) decide(ctx context.Context, c *running, t *text, x proposal.Exec,
 			}
 		}
 	}
-	d.Start, d.Lineage = proposal.StartDecided, inner
-	return d, nil
+	if d.Start = proposal.StartDecided; inner != proposal.LineageProgram {
+		d.Lineage = inner
+		return d, nil
+	}
+	return c.confine(x, d, g.names(x)), nil
 }
 
 // enter gives an inner text a lineage, or LineageProgram if there are too many texts.
@@ -338,11 +425,6 @@ func (g *Gate) proposed(p proposal.Proposal, t *text, name string, x proposal.Ex
 // hasOtherBytes reports whether a word has bytes that EscapeBytes changes.
 func hasOtherBytes(words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return proposal.EscapeBytes(w) != w })
-}
-
-func predicted(d proposal.ExecDecision, lineage uint32) proposal.ExecDecision {
-	d.Start, d.Lineage = proposal.StartPredicted, lineage
-	return d
 }
 
 func refused(d proposal.ExecDecision, rule, message, hint string) proposal.ExecDecision {

@@ -123,18 +123,19 @@ func TestJudge(t *testing.T) {
 		start   string
 		rule    string // the rule that refuses
 		text    bool   // the new program's process belongs to a text
+		tool    bool   // it may start only what its list has
 		message string
 	}{
 		{name: "every word", exec: started("go", "test"), start: "predicted"},
 		{name: "a word more", exec: started("go", "test", "x"), start: "decided"},
 		{name: "an option more", exec: started("go", "test", "-evil"), start: "refused", rule: "r.evil", message: "not in the text"},
-		{name: "a free word", exec: started("grep", "x", "f"), start: "decided"},
+		{name: "a free word", exec: started("grep", "x", "f"), start: "decided", tool: true},
 		{name: "a free word that is an option", exec: started("grep", "x", "-evil"), start: "refused", rule: "r.evil", message: "with the words"},
 		{name: "another static word", exec: started("grep", "-evil", "f"), start: "refused", rule: "r.evil", message: "not in the text"},
 		{name: "several words", exec: started("go", "vet", "a", "b", "-evil"), start: "refused", rule: "r.evil", message: "with the words"},
-		{name: "no word", exec: started("go", "vet"), start: "decided"},
+		{name: "no word", exec: started("go", "vet"), start: "decided", tool: true},
 		{name: "a name that a pattern gave", exec: started("tar", "a", "-evil"), start: "refused", rule: "r.evil", message: "with the words"},
-		{name: "a literal prefix", exec: started("dd", "of=x"), start: "decided"},
+		{name: "a literal prefix", exec: started("dd", "of=x"), start: "decided", tool: true},
 		{name: "never in the text", exec: started("curl", "h"), start: "refused", rule: "r.evil", message: "not in the text"},
 		{name: "a function's name", exec: started("ls", "-evil"), start: "refused", rule: "r.evil", message: "not in the text"},
 		{name: "an inner shell of the text", exec: started("sh", "-c", "a"), start: "predicted", text: true},
@@ -150,7 +151,7 @@ func TestJudge(t *testing.T) {
 		{name: "too many words", exec: with(started("go", "vet", "a"), func(x *proposal.Exec) { x.Partial = true }), start: "refused", rule: RuleTooLong},
 		{name: "another name for itself", exec: with(started("go", "test"), func(x *proposal.Exec) { x.Named, x.Path = "/usr/bin/curl", "/usr/bin/curl" }), start: "refused", rule: "r.evil"},
 		{name: "found elsewhere", exec: with(started("go", "test"), func(x *proposal.Exec) { x.Named = "/tmp/go" }), start: "decided"},
-		{name: "an absolute path", exec: started("/usr/bin/env"), start: "predicted"},
+		{name: "an absolute path", exec: started("/usr/bin/env"), start: "predicted", tool: true},
 		{name: "a link to a tool", exec: with(started("./x.sh"), func(x *proposal.Exec) { x.Path = "/usr/bin/curl" }), start: "refused", rule: "r.evil"},
 		{name: "a copy of a tool", exec: with(started("./x.sh"), func(x *proposal.Exec) {
 			x.Layer, x.Path, x.Same = proposal.LayerWritten, "/workspace/x.sh", []string{"/usr/bin/curl"}
@@ -161,10 +162,10 @@ func TestJudge(t *testing.T) {
 		{name: "a lineage that was never given", exec: with(started("go", "test"), func(x *proposal.Exec) { x.Lineage = 77 }), start: "refused", rule: RuleNoText},
 		{name: "a script of the root file system", exec: script("/usr/bin/npm", "/usr/lib/npm-cli.js", "test"), start: "predicted"},
 		{name: "with another word", exec: script("/usr/bin/npm", "/usr/lib/npm-cli.js", "-evil"), start: "refused", rule: "r.evil"},
-		{name: "by its path", exec: script("/usr/bin/which", "/usr/bin/which.debianutils", "ls"), start: "decided"},
+		{name: "by its path", exec: script("/usr/bin/which", "/usr/bin/which.debianutils", "ls"), start: "decided", tool: true},
 		{name: "found elsewhere than in PATH", exec: script("/tmp/npm", "/tmp/npm", "test"), start: "decided"},
-		{name: "a name in other bytes", exec: started("tar", "caf\xe9"), start: "decided"},
-		{name: "other bytes in an option", exec: started("tar", "-evil\xe9"), start: "decided"},
+		{name: "a name in other bytes", exec: started("tar", "caf\xe9"), start: "decided", tool: true},
+		{name: "other bytes in an option", exec: started("tar", "-evil\xe9"), start: "decided", tool: true},
 		{name: "other bytes beside an option", exec: started("tar", "caf\xe9", "-evil"), start: "refused", rule: "r.evil", message: "with the words"},
 		{name: "other bytes for an inner shell", exec: started("sh", "-c", "caf\xe9"), start: "refused", rule: RuleUnreadable, message: "not UTF-8"},
 		{name: "text that looks escaped for one", exec: started("sh", "-c", "caf\u28e9"), start: "refused", rule: RuleUnreadable, message: "not UTF-8"},
@@ -182,7 +183,7 @@ func TestJudge(t *testing.T) {
 			if d.Reason != nil {
 				message = d.Reason.Message
 			}
-			if d.Start != tt.start || rule != tt.rule || !strings.Contains(message, tt.message) || (d.Lineage != 0) != tt.text {
+			if d.Start != tt.start || rule != tt.rule || !strings.Contains(message, tt.message) || (d.Lineage != 0 && d.Lineage < proposal.LineageTool) != tt.text || (d.Lineage >= proposal.LineageTool) != tt.tool {
 				t.Errorf("%+v, reason %+v", d, d.Reason)
 			}
 			if tt.exec.Lineage != 0 && d.Cacheable && d.Effect == proposal.Allow {
@@ -347,5 +348,103 @@ func TestOtherBytesAreDistinct(t *testing.T) {
 	}
 	if want := []string{"caf\u28e9", "caf\u28e2\u28a3\u28a9", "caf\uFFFD", "café"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// child is an exec by a process of this lineage, which is a tool's.
+func child(lineage uint32, file string, argv ...string) proposal.Exec {
+	x := started(argv...)
+	x.Lineage, x.Path, x.Named, x.Whole, x.Text = lineage, file, "", nil, false
+	return x
+}
+
+// What a tool starts is decided with the tool and all programs between it and the start.
+func TestChildren(t *testing.T) {
+	g := gated(t, command("tar", "tf", "x.tgz"), command("make"), command("go", "tool", "test2json", "./x.test"), command("acme"))
+	var asked proposal.Exec
+	inner := g.Exec
+	g.Exec = func(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
+		asked = x
+		return inner(ctx, x)
+	}
+	judge := func(x proposal.Exec) proposal.ExecDecision {
+		t.Helper()
+		d, err := g.Judge(t.Context(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	written := func(x proposal.Exec) proposal.Exec {
+		x.Layer, x.Grants = proposal.LayerWritten, []string{"built"}
+		return x
+	}
+	chain := func(under string, want ...string) {
+		t.Helper()
+		if asked.Under != under || !slices.Equal(asked.Chain, want) {
+			t.Errorf("asked about a child of %q, %q, want %q, %q", asked.Under, asked.Chain, under, want)
+		}
+	}
+
+	tar := judge(started("tar", "tf", "x.tgz"))
+	shell := judge(child(tar.Lineage, "/usr/bin/dash", "sh", "-c", "gzip"))
+	chain("tar", "tar")
+	if shell.Cacheable || shell.Under != "tar" || shell.Lineage <= tar.Lineage {
+		t.Errorf("%+v", shell)
+	}
+	judge(child(shell.Lineage, "/usr/bin/gzip", "gzip"))
+	chain("tar", "tar", "dash")
+	if again := judge(child(tar.Lineage, "/usr/bin/dash", "sh", "-c", "x")); again.Lineage != shell.Lineage {
+		t.Errorf("the same programs have the lineages %d and %d", shell.Lineage, again.Lineage)
+	}
+	if own := judge(written(child(shell.Lineage, "/workspace/x", "./x"))); own.Lineage != proposal.LineageProgram {
+		t.Errorf("the repository's program: %+v", own)
+	}
+	if copied := judge(with(written(child(tar.Lineage, "/workspace/x", "./x")), func(x *proposal.Exec) { x.Same = []string{"/usr/bin/sed"} })); copied.Lineage <= proposal.LineageTool {
+		t.Errorf("a copy of sed: %+v", copied)
+	}
+	chain("tar", "tar")
+
+	if free := judge(started("make")); free.Lineage != proposal.LineageProgram {
+		t.Errorf("make: %+v", free)
+	}
+	tool := judge(started("go", "tool", "test2json", "./x.test"))
+	built := judge(written(child(tool.Lineage, "/tmp/go-build1/test2json", "test2json", "./x.test")))
+	judge(written(child(built.Lineage, "/workspace/x.test", "./x.test")))
+	chain("test2json", "go", "test2json")
+
+	if unknown := judge(started("acme")); unknown.Lineage <= proposal.LineageTool {
+		t.Errorf("a tool that is in no table: %+v", unknown)
+	}
+	if runner := judge(with(started("acme"), func(x *proposal.Exec) { x.Grants = []string{"built"} })); runner.Lineage != proposal.LineageProgram {
+		t.Errorf("one whose command was granted built: %+v", runner)
+	}
+	if d := judge(child(proposal.LineageTool+999, "/usr/bin/id", "id")); d.Effect != proposal.Deny || d.Rules[0] != RuleNoText {
+		t.Errorf("a lineage that was never given: %+v", d)
+	}
+	deep := tar
+	for range maxChain {
+		deep = judge(child(deep.Lineage, "/usr/bin/dash", "sh"))
+	}
+	if deep.Effect != proposal.Deny || deep.Rules[0] != RuleTooDeep {
+		t.Errorf("a chain without end: %+v", deep)
+	}
+}
+
+// The first program of an argv has the lineage that Begin said before it started.
+func TestFirstTool(t *testing.T) {
+	for _, tt := range []struct {
+		argv []string
+		free bool
+	}{{[]string{"make", "test"}, true}, {[]string{"tar", "tf", "x"}, false}, {[]string{"/usr/bin/gcc-12", "x.c"}, false}, {[]string{"acme"}, false}} {
+		g := gated(t)
+		r := proposal.Record{Proposal: proposal.Proposal{ID: "p", Argv: tt.argv}, Analysis: proposal.Analysis{Commands: []proposal.Command{command(tt.argv...)}}}
+		if free := g.Begin(r); free != tt.free {
+			t.Errorf("%q: free %v", tt.argv, free)
+		}
+		d, err := g.Judge(t.Context(), child(proposal.LineageTool, "/usr/bin/id", "id"))
+		if known := err == nil && d.Effect == proposal.Allow; known == tt.free {
+			t.Errorf("%q: the lineage of its first program is known: %v", tt.argv, known)
+		}
 	}
 }

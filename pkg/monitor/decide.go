@@ -172,10 +172,13 @@ func (c *Command) execs(m *Monitor, e *wire.Exec) []proposal.Exec {
 			argv, named = interpreted(f, named, argv), plain(f.Named)
 		}
 		list[i] = proposal.Exec{
-			Command: c.ID, Path: plain(f.Path), Argv: argv, ArgvCut: cut, Text: e.Lineage != wire.LineageProgram, ArgvDigest: digest(e.ArgvDigest), Env: plainAll(e.Env),
+			Command: c.ID, Path: plain(f.Path), Argv: argv, ArgvCut: cut, Text: wire.IsText(e.Lineage), ArgvDigest: digest(e.ArgvDigest), Env: plainAll(e.Env),
 			Cwd: plain(e.Cwd), Pid: int(e.Pid), Parent: int(e.Parent), ParentPath: plain(e.ParentPath), From: plain(e.From),
 			Digest: digest(f.Digest), ELF: ELFOf(f.ELF), Layer: layerNames[f.Layer],
 			First: e.Parent == 0 && m.o.Init != "" && e.From == m.o.Init, Same: []string{}, Grants: slices.Clone(c.Grants),
+		}
+		if e.Lineage >= wire.LineageTool {
+			list[i].Lineage = e.Lineage
 		}
 		if i > 0 {
 			list[i].Script = plain(e.Files[i-1].Path)
@@ -191,7 +194,7 @@ func (c *Command) execs(m *Monitor, e *wire.Exec) []proposal.Exec {
 			list[i].Grants = []string{}
 		}
 	}
-	if e.Lineage != wire.LineageProgram && e.Fault == "" {
+	if wire.IsText(e.Lineage) && e.Fault == "" {
 		c.text(&list[0], e)
 		for i := range list {
 			list[i].Named, list[i].Variables = plain(e.Named), namesOf(list[0].Changed)
@@ -241,6 +244,7 @@ func (m *Monitor) tellExec(c *Command, e *wire.Exec, x proposal.Exec, d proposal
 	if d.Effect != proposal.Allow {
 		kind = proposal.EventRefused
 	}
+	x.Chain, x.Under = d.Chain, d.Under
 	m.report(c, proposal.Event{Kind: kind, Time: time.Unix(0, e.Time).UTC(), Pid: int(e.Pid), Parent: int(e.Parent),
 		Program: plain(e.From), Path: x.Path, Exec: &x, Decision: &d, Unverified: e.Unverified})
 }
@@ -263,7 +267,7 @@ func (m *Monitor) event(e *wire.Event) error {
 	if e.Errno != 0 {
 		v.Errno = unix.ErrnoName(unix.Errno(e.Errno))
 	}
-	v.Text = e.Lineage != wire.LineageProgram
+	v.Text = wire.IsText(e.Lineage)
 	m.report(c, v)
 	if v.Text && v.Kind == proposal.EventConnect && c.Stray != nil && !ended && isNetwork(v.Address) {
 		c.Stray(v)

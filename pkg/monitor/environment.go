@@ -15,10 +15,13 @@ import (
 
 // first returns the lineage of the command's first process.
 func (c *Command) first() uint32 {
-	if c.Program {
+	switch {
+	case !c.Program:
+		return wire.LineageFirst
+	case c.Free:
 		return wire.LineageProgram
 	}
-	return wire.LineageFirst
+	return wire.LineageTool
 }
 
 // byName returns the variables of an environment. If a name occurs twice, the first

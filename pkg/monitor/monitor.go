@@ -120,6 +120,8 @@ type Command struct {
 	// Program means that its first process is a program that was decided itself, not a
 	// shell or a launcher, and that nothing runs between the decision and its start.
 	Program bool
+	// Free means that what such a program starts is not decided one by one.
+	Free bool
 	// Memory is the machine's memory as its programs see it, and Disk what it may write
 	// in addition to what earlier commands wrote.
 	Memory, Disk proposal.Bytes

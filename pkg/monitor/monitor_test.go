@@ -536,7 +536,7 @@ func TestFirstLineage(t *testing.T) {
 	for _, test := range []struct {
 		command Command
 		want    uint32
-	}{{Command{}, wire.LineageFirst}, {Command{Program: true}, wire.LineageProgram}} {
+	}{{Command{}, wire.LineageFirst}, {Command{Program: true}, wire.LineageTool}, {Command{Program: true, Free: true}, wire.LineageProgram}} {
 		m, k := dialed(t, Options{Events: 1})
 		k.greet(m, &test.command)
 		if k.order.First != test.want {

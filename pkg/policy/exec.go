@@ -16,9 +16,10 @@ import (
 
 // execInput is the input document of fumehood.exec. Every field is always present.
 //
-// The fields up to Env are the key of an answer: an answer that depends on nothing else
+// The fields up to Listed are the key of an answer: an answer that depends on nothing else
 // may be reused for the same file, command and grants (see module/cachekey.go). Argv is
-// untrusted: a rule must not allow because of it.
+// untrusted: a rule must not allow because of it. Chain, Under and Listed are empty in each
+// answer that is reused.
 type execInput struct {
 	Command string   `json:"command"` // id of the proposal
 	Path    string   `json:"path"`    // of the file, links resolved
@@ -31,6 +32,9 @@ type execInput struct {
 	ELF     elfInput `json:"elf"`     // of the content, as Digest is
 	Grants  []string `json:"grants"`  // what the command was granted: built lets it start programs that it built
 	Env     []string `json:"env"`     // names only
+	Chain   []string `json:"chain"`   // the tools between the text and the start, the text's command first, if policies/options.txt lists what they start
+	Under   string   `json:"under"`   // the tool of Chain whose list applies, such as tar or "go tool"; "" without one
+	Listed  bool     `json:"listed"`  // the list of Under has the program
 
 	Argv       []string `json:"argv"`        // includes the program's own name; may be cut
 	ArgvCut    bool     `json:"argv_cut"`    // argv lacks words or parts of them
@@ -76,6 +80,7 @@ func (e *Engine) execInput(x proposal.Exec) execInput {
 	in := execInput{
 		Command: x.Command, Path: x.Path, Name: facts.FileName(x.Path), Same: x.Same, Layer: x.Layer, Digest: x.Digest, Grants: x.Grants, Env: x.Env,
 		Argv: x.Argv, ArgvCut: x.ArgvCut, ArgvDigest: x.ArgvDigest, Cwd: x.Cwd, Parent: x.ParentPath, From: x.From, Script: x.Script, First: x.First,
+		Chain: x.Chain, Under: x.Under, Listed: x.Under != "" && facts.Lists(x.Under, x),
 	}
 	if x.ELF != nil {
 		in.ELF = elfInput(*x.ELF)
@@ -110,7 +115,7 @@ func (m *merger) execFloor(x proposal.Exec) {
 func (m *merger) execDecision(x proposal.Exec) proposal.ExecDecision {
 	m.execFloor(x)
 	m.observeCandidate(func(would *merger) { would.execFloor(x) })
-	d := proposal.ExecDecision{Effect: m.effect(), Rules: slices.Sorted(maps.Keys(m.rules)), Cacheable: !m.beyond && len(x.Env) == 0}
+	d := proposal.ExecDecision{Effect: m.effect(), Rules: slices.Sorted(maps.Keys(m.rules)), Cacheable: !m.beyond && len(x.Env) == 0 && x.Under == ""}
 	if d.Effect != proposal.Allow {
 		d.Effect = proposal.Deny
 	}

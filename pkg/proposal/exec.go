@@ -37,6 +37,13 @@ type Exec struct {
 	// Variables are the names of those that differ from the environment with which the
 	// command was started, for a text's process.
 	Variables []string `json:"variables,omitempty"`
+	// Chain are the tools between the text and the process that starts it, if policy's table
+	// lists what they may start: the text's command first, the tool that starts it last. It
+	// is empty for what the text itself starts, and for tools that start any program.
+	Chain []string `json:"chain,omitempty"`
+	// Under is the tool of Chain whose list applies, "" if Chain is empty. It may have a
+	// subcommand: "go tool".
+	Under string `json:"under,omitempty"`
 
 	// The following fields are needed to decide about a text's process; they are not recorded.
 
@@ -60,6 +67,9 @@ type Exec struct {
 const (
 	LineageProgram uint32 = 0 // of a program that was decided, and everything that it starts
 	LineageFirst   uint32 = 1 // of a process that the sandbox itself starts for a command
+	// LineageTool and all above it are of tools that may start only what policy's table lists,
+	// and of what those start. LineageTool itself is the command's first program.
+	LineageTool uint32 = 1 << 31
 )
 
 // An ELF describes what kind of program a file is, according to its headers. The kernel
@@ -101,6 +111,9 @@ type ExecDecision struct {
 	Start string `json:"start,omitempty"`
 	// Lineage is the process's Lineage once it runs the program. It is not recorded.
 	Lineage uint32 `json:"-"`
+	// Chain and Under are the Exec's, as far as the decision knows them. They are recorded with it.
+	Chain []string `json:"-"`
+	Under string   `json:"-"`
 }
 
 // How a program that a text's process starts was judged.

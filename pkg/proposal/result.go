@@ -22,10 +22,13 @@ type Execution struct {
 	// Launches means that Argv's program only starts the command in its other words, as
 	// for Command.StartsText.
 	Launches bool
-	Cwd      string // relative to the workspace
-	Stdin    string
-	Outputs  []string
-	Grant    Grant
+	// Free means that Argv's program may start any program that policy's fumehood.exec allows,
+	// as make may; else what it starts is compared with policy's table.
+	Free    bool
+	Cwd     string // relative to the workspace
+	Stdin   string
+	Outputs []string
+	Grant   Grant
 	// Service means that the command starts a server: it runs as a user that no other
 	// command has, and if it succeeds, what it started lives until its sandbox ends.
 	Service bool

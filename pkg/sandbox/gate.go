@@ -154,7 +154,7 @@ func (g *gate) begin(c *command) error {
 	if g == nil {
 		return nil
 	}
-	c.facts = &monitor.Command{ID: c.x.ID, Grants: c.x.Grant.Exec, Env: c.env(), Program: c.program(),
+	c.facts = &monitor.Command{ID: c.x.ID, Grants: c.x.Grant.Exec, Env: c.env(), Program: c.program(), Free: c.x.Free,
 		Memory: c.x.Grant.Limits.Memory, Disk: c.x.Grant.Limits.Disk, Flood: c.flooded, Stray: c.strayed}
 	err := g.monitor.Begin(c.facts, g.nudge)
 	if g.forget(); err == nil {

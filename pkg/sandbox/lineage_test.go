@@ -94,7 +94,8 @@ func TestFirstProcess(t *testing.T) {
 		limit proposal.Limits
 		want  uint32
 	}{
-		{"program", proposal.Execution{Argv: []string{tricks, "vfork", id}}, testLimits(), 0},
+		{"free program", proposal.Execution{Argv: []string{tricks, "vfork", id}, Free: true}, testLimits(), 0},
+		{"tool", proposal.Execution{Argv: []string{tricks, "vfork", id}}, testLimits(), proposal.LineageTool},
 		{"launcher", proposal.Execution{Argv: []string{"env", "id"}, Launches: true}, testLimits(), 1},
 		{"launcher with lower limits", proposal.Execution{Argv: []string{"env", "id"}, Launches: true}, lowered, 1},
 		{"text with lower limits", proposal.Execution{Text: "id"}, lowered, 1},

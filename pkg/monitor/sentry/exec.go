@@ -39,7 +39,7 @@ func (g *gate) exec(t *kernel.Task, info *pb.ExecveInfo) *wire.Exec {
 	e.Generation, e.Lineage = m.number, m.lineage
 	e.Argv, e.ArgvCut, e.ArgvDigest = words(info.Argv, e.Lineage)
 	e.Env, e.Named = steering(info.Env), wire.Cut(info.Execfn, wire.MaxPath)
-	if e.Lineage != wire.LineageProgram {
+	if wire.IsText(e.Lineage) {
 		e.Vars, e.VarsCut = variables(info.Env)
 	}
 	f, err := executable(t)

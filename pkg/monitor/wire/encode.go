@@ -101,10 +101,10 @@ func (o Order) Append(b []byte, seq uint64) []byte {
 // Bounds returns how many words of argv a message about a process of this lineage
 // holds at most, how many bytes of one, and how many of all together.
 func Bounds(lineage uint32) (words, word, argv int) {
-	if lineage == LineageProgram {
-		return MaxWords, MaxWord, MaxArgv
+	if IsText(lineage) {
+		return TextWords, TextWord, TextArgv
 	}
-	return TextWords, TextWord, TextArgv
+	return MaxWords, MaxWord, MaxArgv
 }
 
 // Cut returns the first limit bytes of s.

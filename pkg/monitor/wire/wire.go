@@ -32,7 +32,7 @@ import (
 )
 
 // Version is the protocol's version. A message with another version is refused.
-const Version = 3
+const Version = 4
 
 // Bounds. The sink truncates longer values before it sends them.
 const (
@@ -40,10 +40,10 @@ const (
 	MaxPath    = 4096
 	MaxLine    = 128 // of a script's first line
 	MaxFault   = 1024
-	MaxWord    = 1024 // of argv, for a program's process
+	MaxWord    = 1024 // of argv, unless a text's process starts it
 	MaxWords   = 256
 	MaxArgv    = 20 << 10 // bytes of all words together
-	TextWord   = 32 << 10 // of argv, for any other process: what it starts is decided by its argv
+	TextWord   = 32 << 10 // of argv, for a text's process: what it starts is decided by its argv
 	TextWords  = 16 << 10
 	TextArgv   = 144 << 10 // bytes of all words together: more than xargs passes by default
 	MaxVars    = 256
@@ -104,7 +104,14 @@ const None uint32 = 0
 const (
 	LineageProgram uint32 = 0 // of a program that was decided, and of everything that it starts
 	LineageFirst   uint32 = 1 // of a process that no other process of the sandbox started
+	// LineageTool and all above it are of tools whose children are decided one by one. For
+	// LineageTool itself, which is the command's first program, no Verdict assigned it.
+	LineageTool uint32 = 1 << 31
 )
+
+// IsText reports whether a process of this lineage belongs to a decided text: what it starts is
+// decided by its words and its environment.
+func IsText(lineage uint32) bool { return lineage != LineageProgram && lineage < LineageTool }
 
 // An Exec is an execve that is about to succeed: the sink asks about it, or reports it.
 type Exec struct {
@@ -128,8 +135,8 @@ type Exec struct {
 	ArgvCut    bool
 	Argv       []string
 	Env        []string // names of variables that control a loader or an interpreter
-	// Vars is the whole environment, NAME=value each, unless Lineage is
-	// LineageProgram. VarsCut says that it is incomplete.
+	// Vars is the whole environment, NAME=value each, if Lineage is a text's. VarsCut says that
+	// it is incomplete.
 	Vars    []string
 	VarsCut bool
 }
@@ -218,7 +225,7 @@ type Order struct {
 	Act        Act
 	Generation uint32
 	// First is the lineage of processes that no other process of the sandbox started:
-	// LineageFirst or LineageProgram. For ActBegin, as are Memory and Disk.
+	// LineageFirst, LineageTool or LineageProgram. For ActBegin, as are Memory and Disk.
 	First uint32
 	// Memory is the memory that programs see, in bytes. Disk is how much the command may
 	// write in addition to what was written before it.

@@ -83,7 +83,7 @@ func readGrammars(text string) (Grammars, error) {
 	var current *grammar
 	for n, line := range strings.Split(text, "\n") {
 		trimmed := strings.TrimSpace(line)
-		if trimmed == "" || strings.HasPrefix(trimmed, "#") {
+		if trimmed == "" || strings.HasPrefix(trimmed, "#") || isChildLine(line) {
 			continue
 		}
 		if line[0] == ' ' || line[0] == '\t' {

@@ -27,8 +27,8 @@ import (
 const GuardSet = "beyond_key"
 
 // keyFields are the fields on which a reusable answer may depend. Env is one of them
-// because an answer about an Exec with an Env is never reused.
-var keyFields = []string{"command", "path", "name", "names", "many", "same", "layer", "digest", "elf", "grants", "env"}
+// because an answer about an Exec with an Env is never reused, and so are chain, under and listed.
+var keyFields = []string{"command", "path", "name", "names", "many", "same", "layer", "digest", "elf", "grants", "env", "chain", "under", "listed"}
 
 // A keyGraph finds the rules of some modules that depend on more than the key.
 type keyGraph struct {
