@@ -76,6 +76,7 @@ func (c *cutter) exec(x proposal.Exec) *proposal.Exec {
 		x.ELF = &e
 	}
 	x.Same, x.Grants = c.list("/exec/same", x.Same, maxWords), c.list("/exec/grants", x.Grants, maxName)
+	x.Chain, x.Under = c.list("/exec/chain", x.Chain, maxName), c.text("/exec/under", x.Under, maxName)
 	return &x
 }
 

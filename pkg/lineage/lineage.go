@@ -63,7 +63,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/fumehood/fumehood/pkg/policy/facts"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -95,6 +94,9 @@ type Gate struct {
 	// Start is policy's fumehood.command. It is called with the argv of a program that
 	// is about to start.
 	Start func(context.Context, proposal.Proposal, proposal.Analysis) (proposal.Decision, error)
+	// Confine returns the plain name of the program of x, which is decided under these names, and
+	// the tool whose list says what it may start, or "" if it starts freely.
+	Confine func(x proposal.Exec, names []string) (name, under string)
 	// Path are the directories in which the sandbox looks for programs.
 	Path []string
 
@@ -146,11 +148,11 @@ func (g *Gate) Begin(r proposal.Record) bool {
 		g.texts = map[string]*running{}
 	}
 	g.texts[r.Proposal.ID] = c
-	return c.beginTool(r)
+	return g.beginTool(c, r)
 }
 
 // beginTool gives the program of an argv the lineage LineageTool, unless it is free.
-func (c *running) beginTool(r proposal.Record) (free bool) {
+func (g *Gate) beginTool(c *running, r proposal.Record) (free bool) {
 	if r.Proposal.RunsShell() || len(r.Analysis.Commands) == 0 {
 		return false
 	}
@@ -158,12 +160,11 @@ func (c *running) beginTool(r proposal.Record) (free bool) {
 	if r.Decision.Grant != nil {
 		x.Grants = r.Decision.Grant.Exec
 	}
-	under := facts.ConfinedBy(x, nil)
-	if under == "" {
-		return true
+	name, under := g.Confine(x, nil)
+	if under != "" {
+		c.tools[proposal.LineageTool] = tool{[]string{name}, under}
 	}
-	c.tools[proposal.LineageTool] = tool{[]string{facts.ChildName(x)}, under}
-	return false
+	return under == ""
 }
 
 // End forgets the command of the proposal id, which has ended: its texts' processes are
@@ -221,7 +222,7 @@ func (g *Gate) judgeChild(ctx context.Context, x proposal.Exec) (proposal.ExecDe
 	x.Chain, x.Under = parent.chain, parent.under
 	d, err := g.Exec(ctx, x)
 	if d.Cacheable = false; err == nil && d.Effect == proposal.Allow {
-		d = c.confine(x, d, nil)
+		d = g.confine(c, x, d, nil)
 	}
 	d.Chain, d.Under = parent.chain, parent.under
 	return d, err
@@ -233,16 +234,16 @@ func unknownText() proposal.ExecDecision {
 
 // confine returns d with the lineage of a program: that of a tool, or LineageProgram if it
 // is free. names are those under which the program is decided.
-func (c *running) confine(x proposal.Exec, d proposal.ExecDecision, names []string) proposal.ExecDecision {
-	under := facts.ConfinedBy(x, names)
-	if x.Under != "" && !facts.IsAdded(x) {
+func (g *Gate) confine(c *running, x proposal.Exec, d proposal.ExecDecision, names []string) proposal.ExecDecision {
+	name, under := g.Confine(x, names)
+	if added := x.Layer != proposal.LayerRootfs && len(x.Same) == 0; x.Under != "" && !added {
 		under = x.Under // it is on the list, and so must be what it starts
 	}
 	if under == "" {
 		d.Lineage = proposal.LineageProgram
 		return d
 	}
-	chain := append(x.Chain[:len(x.Chain):len(x.Chain)], facts.ChildName(x))
+	chain := append(x.Chain[:len(x.Chain):len(x.Chain)], name)
 	key := under + "\x00" + strings.Join(chain, "\x00")
 	number, ok := c.numbers[key]
 	switch {
@@ -291,7 +292,7 @@ func (g *Gate) judge(ctx context.Context, x proposal.Exec, d proposal.ExecDecisi
 			d.Lineage = proposal.LineageFirst
 			return d, nil
 		}
-		return c.confine(x, d, g.names(x)), nil
+		return g.confine(c, x, d, g.names(x)), nil
 	}
 	if at := t.predicts(x); at >= 0 && g.plain(x) && !x.EnvCut && t.assigns(x.Changed) {
 		if d.Start = proposal.StartPredicted; x.Lineage != proposal.LineageFirst {
@@ -301,7 +302,7 @@ func (g *Gate) judge(ctx context.Context, x proposal.Exec, d proposal.ExecDecisi
 			d.Lineage = x.Lineage
 			return d, nil
 		}
-		return c.confine(x, d, g.names(x)), nil
+		return g.confine(c, x, d, g.names(x)), nil
 	}
 	return g.decideAgain(ctx, c, t, x, d)
 }
@@ -362,7 +363,7 @@ func (g *Gate) decide(ctx context.Context, c *running, t *text, x proposal.Exec,
 		d.Lineage = inner
 		return d, nil
 	}
-	return c.confine(x, d, g.names(x)), nil
+	return g.confine(c, x, d, g.names(x)), nil
 }
 
 // enter gives an inner text a lineage, or LineageProgram if there are too many texts.

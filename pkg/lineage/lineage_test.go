@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/pkg/policy/facts"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -41,7 +42,7 @@ func command(list ...string) proposal.Command {
 func gated(t *testing.T, commands ...proposal.Command) *Gate {
 	t.Helper()
 	g := &Gate{
-		Path: []string{"/usr/bin", "/usr/local/bin"},
+		Path: []string{"/usr/bin", "/usr/local/bin"}, Confine: facts.Confine,
 		Exec: func(_ context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
 			if slices.Contains(x.Argv, "refused-by-exec") {
 				return proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{"exec.x"}}, nil

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/pkg/policy/facts"
+	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/policies"
 )
 
@@ -41,6 +42,34 @@ func TestEveryToolHasChildren(t *testing.T) {
 			if !known || free && !runs {
 				t.Errorf("%s, one of the %s: it is known what it starts: %v, freely: %v", name, set, known, free)
 			}
+		}
+	}
+}
+
+// What people write before runners and programs of the repository is allowed where it is harmless.
+func TestHarmlessVariables(t *testing.T) {
+	e := shipped(t)
+	for _, text := range []string{
+		"CC=clang make", "CXX=g++ cmake -S . -B build", "CC=gcc-12 CXX=g++-12 make test", "LD_LIBRARY_PATH=build/lib ./t",
+		"PATH=$PWD/node_modules/.bin:$PATH npm test", `PATH="$PWD/node_modules/.bin:$PATH" jest`, "export PATH=$PWD/.venv/bin:$PATH; pytest -q",
+		"GIT_TRACE=1 git status", "DATABASE_URL=sqlite:///t.db npm test", "VITE_API_MODE=mock npm run build", "FOO=bar npm test", "LC_ALL=C sort a",
+		"cat --frob a", "wc --frob a", "env -i HOME=/tmp PATH=/usr/bin:/bin go version",
+		"git log -Scat", "git log -S'withQuery'", "git log -S withQuery -- src", "git log --oneline -S\"func x\"", "git log -Gexec", "git log -G 'a.*b' --stat",
+		"git log -n5 -SwithQuery", "git diff -SexecStart HEAD~1", "git show -GorderBy", "git log --pickaxe-regex -S'x.y' -p",
+	} {
+		if d := decide(t, e, text); d.Effect != proposal.Allow {
+			t.Errorf("%s: refused: %s", text, whys(d))
+		}
+	}
+	for _, text := range []string{
+		"GREP='id x;:' zgrep x a.gz", "ZIP='r -T -TT id' zip a b", "PYTHONPATH=dir yq . a.yaml", "CLASSPATH=lib javac A.java", "PERL5LIB=lib shasum a",
+		"HOME=/tmp npm test", "HOME=/tmp python3 -c 'print(1)'", "export HOME=/tmp; go test ./...", "env HOME=/tmp npm test",
+		"LD_LIBRARY_PATH=build/lib npm test", "LD_LIBRARY_PATH=/tmp/x ./t", "PATH=$PWD/bin:$PATH npm test", "PATH=$X/node_modules/.bin:$PATH npm test",
+		"PATH=$PWD/node_modules/.bin:$(id):$PATH npm test", "CC='sh -c id' make", "CC=./x make", "GIT_TRACE=/tmp/x git status", "VITE_BINARY=id npm test",
+		"DATABASE_URL=sqlite:////etc/x npm test", "sort --frob a",
+	} {
+		if d := decide(t, e, text); d.Effect == proposal.Allow {
+			t.Errorf("%s: allowed by %v", text, d.Rules)
 		}
 	}
 }

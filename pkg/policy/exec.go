@@ -98,6 +98,9 @@ func (e *Engine) execInput(x proposal.Exec) execInput {
 	return in
 }
 
+// Confine is what lineage.Gate needs to know of tools. It depends on no policy.
+func Confine(x proposal.Exec, names []string) (name, under string) { return facts.Confine(x, names) }
+
 var layers = []string{proposal.LayerRootfs, proposal.LayerWorkspace, proposal.LayerWritten, proposal.LayerMemory, proposal.LayerOther}
 
 // execFloor applies whatever the layers say.

@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/lineage"
+	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -161,7 +162,7 @@ func (j job) again(ctx context.Context, judge Judge, parse func(proposal.Proposa
 		o.Moot += len(j.act.Execs) + len(j.act.Flows)
 		return o
 	}
-	gate := &lineage.Gate{Exec: judge.Exec, Analyze: parse, Start: judge.Start}
+	gate := &lineage.Gate{Exec: judge.Exec, Analyze: parse, Start: judge.Start, Confine: policy.Confine}
 	gate.Begin(j.record(d))
 	for _, x := range j.act.Execs {
 		o.exec(ctx, j, x, *d.Grant, gate)

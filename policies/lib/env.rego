@@ -81,7 +81,8 @@ plain_flags := {
 	"PYTEST_DISABLE_PLUGIN_AUTOLOAD": `^1$`, "PIP_NO_INDEX": `^1$`, "PIP_DISABLE_PIP_VERSION_CHECK": `^1$`, "PIP_NO_INPUT": `^1$`,
 	"GIT_PAGER": `^cat$`, "PAGER": `^cat$`, "GIT_TERMINAL_PROMPT": `^0$`, "GIT_OPTIONAL_LOCKS": `^0$`, "GIT_CONFIG_NOSYSTEM": `^1$`,
 	"GIT_CONFIG_GLOBAL": `^/dev/null$`, "GIT_CONFIG_SYSTEM": `^/dev/null$`, "GIT_AUTHOR_DATE": `^[\w:+. -]*$`, "GIT_COMMITTER_DATE": `^[\w:+. -]*$`,
-	"GIT_LITERAL_PATHSPECS": `^1$`,
+	"GIT_LITERAL_PATHSPECS": `^1$`, "GIT_TRACE": `^([012]|true|false)$`, "GIT_TRACE_PERFORMANCE": `^[012]$`, "GIT_TRACE_SETUP": `^[012]$`,
+	"CC": `^(gcc|clang|cc)(-\d+)?$`, "CXX": `^(g\+\+|clang\+\+|c\+\+)(-\d+)?$`,
 	"ASAN_OPTIONS": sanitizer, "UBSAN_OPTIONS": sanitizer, "TSAN_OPTIONS": sanitizer, "LSAN_OPTIONS": sanitizer, "MSAN_OPTIONS": sanitizer,
 	"CHROME_BIN": browser_path, "CHROME_PATH": browser_path, "PUPPETEER_EXECUTABLE_PATH": browser_path, "PUPPETEER_SKIP_DOWNLOAD": `^(1|true)$`,
 	"PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": `^1$`,
@@ -218,7 +219,11 @@ elsewhere(value) if {
 elsewhere(value) if {
 	regex.match(`^[A-Za-z][\w+.-]*://`, value)
 	not regex.match(local_service_url, value)
+	not regex.match(relative_database, value)
 }
+
+# relative_database is a database file in the working directory.
+relative_database := `^sqlite(\+\w+)?:///\w[\w.-]*(/\w[\w.-]*)*$`
 
 local_service_url := concat("", [
 	`^(sqlite|file|memory|postgres(ql)?|mysql|redis|amqp|mongodb|https?)(\+\w+)?://(/?$|//?tmp/`,

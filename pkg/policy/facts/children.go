@@ -26,7 +26,7 @@ type childTable map[string][]string
 var shippedChildren = sync.OnceValues(func() (childTable, error) { return readChildren(policies.Options) })
 
 // readChildren reads the lines "tool[, tool] starts [program…]" of options.txt. A program
-// @NAME stands for those of the line "@NAME starts …" before it.
+// @NAME means those of the line "@NAME starts …" before it.
 func readChildren(text string) (childTable, error) {
 	all := childTable{}
 	for n, line := range strings.Split(text, "\n") {
@@ -61,15 +61,19 @@ func isChildLine(line string) bool {
 	return line != "" && !strings.ContainsAny(line[:1], "# \t") && strings.Contains(line+" ", starts)
 }
 
-// ConfinedBy returns the tool whose list in options.txt says what a process may start that
-// begins to run x, which is decided under these names, or "" if it may start any program that
-// fumehood.exec allows. The tool may have a subcommand: "go tool".
+// Confine returns the plain name of the program of x, which is decided under these names, and
+// the tool whose list in options.txt says what it may start, or "" if it may start any program
+// that fumehood.exec allows. The tool may have a subcommand: "go tool".
 //
 // The repository's own programs are free, except for copies of a tool, and for tools that
 // "go tool" builds. A tool that options.txt does not have is free if the command was granted
 // built, and else starts nothing. If the names are those of several tools, the first that is
 // not free decides.
-func ConfinedBy(x proposal.Exec, names []string) string {
+func Confine(x proposal.Exec, names []string) (name, under string) {
+	return childName(x), underOf(x, names)
+}
+
+func underOf(x proposal.Exec, names []string) string {
 	argv := x.Whole
 	if len(argv) == 0 {
 		argv = x.Argv
@@ -133,27 +137,23 @@ func (gs Grammars) verbOf(tool string, words []string) string {
 	return gs.Verb(tool, words)
 }
 
-// IsAdded reports whether the program of x is one of those that a grant of built adds to the
-// list of each tool: the repository's own, which is not a copy of a tool.
-func IsAdded(x proposal.Exec) bool { return isOwn(x) && len(x.Same) == 0 }
-
-// Lists reports whether the list of a tool, as ConfinedBy returns it, has the program of x, or
+// Lists reports whether the list of a tool, as Confine returns it, has the program of x, or
 // the one that it is a copy of.
 func Lists(tool string, x proposal.Exec) bool {
 	table, err := shippedChildren()
-	if err != nil || IsAdded(x) {
+	if err != nil || isOwn(x) && len(x.Same) == 0 {
 		return false
 	}
-	name := ChildName(x)
+	name := childName(x)
 	return slices.ContainsFunc(table[tool], func(program string) bool {
 		begin, any := strings.CutSuffix(program, anyProgram)
 		return program == name || any && begin != "" && strings.HasPrefix(name, begin)
 	})
 }
 
-// ChildName is the plain name of the program of x: as for gcc-12, the tool of
+// childName is the plain name of the program of x: as for gcc-12, the tool of
 // /usr/bin/x86_64-linux-gnu-gcc-12.
-func ChildName(x proposal.Exec) string {
+func childName(x proposal.Exec) string {
 	if many := ManifoldOf(x); many != "" {
 		tool, _ := applet(many, path.Base(x.Path), x.Argv)
 		return tool
@@ -189,4 +189,43 @@ func plainName(file string) string {
 		return "ld"
 	}
 	return name
+}
+
+// What a command's program may start.
+const (
+	startsAny    = "any"    // any program that fumehood.exec allows
+	startsListed = "listed" // those that options.txt lists
+	startsNone   = "none"   // no program
+)
+
+// Starts returns what p may start, any, listed or none, if its words are args, and whether it is
+// inert: it starts nothing, and no option of it that options.txt lists runs a program or
+// writes a file. A program of the workspace and a function are not tools: they start any.
+func (gs Grammars) Starts(p program, args []proposal.Word) (kind string, inert bool) {
+	if p.Place != "lookup" && p.Place != "system" {
+		return startsAny, false
+	}
+	words := make([]string, len(args))
+	for i, w := range args {
+		words[i] = w.Value
+	}
+	entry := confinedBy(p.Name, words, nil)
+	if entry == "" {
+		return startsAny, false
+	}
+	if table, err := shippedChildren(); err != nil || len(table[entry]) > 0 {
+		return startsListed, false
+	}
+	g := gs[p.Name]
+	return startsNone, g != nil && !g.sub && !g.unlisted && g.writes == 0 && !g.hasEffect()
+}
+
+// hasEffect reports whether an option of g does more than compute and print.
+func (g *grammar) hasEffect() bool {
+	for _, spec := range g.names {
+		if spec.effect != 0 {
+			return true
+		}
+	}
+	return false
 }

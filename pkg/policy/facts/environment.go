@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -47,6 +48,28 @@ func (env Environment) During(c proposal.Command) Environment {
 		own[a.Name] = append(own[a.Name][:len(own[a.Name]):len(own[a.Name])], a.Value)
 	}
 	return own
+}
+
+// SetsHome reports whether HOME is not the sandbox's own.
+func (env Environment) SetsHome() bool { return len(env["HOME"]) > 0 }
+
+var (
+	pathAssigned  = pattern.New(`(?:^|[\s;&|(])PATH=(?:"?\$(?:PWD|\{PWD\}|\(pwd\))"?/((?:[\w-][\w.-]*/)*(?:node_modules/\.bin|\.?venv/bin|vendor/bin)):"?\$(?:PATH|\{PATH\})"?)(?:[\s;&|)]|$)`)
+	pathAnyAssign = pattern.New(`(^|[^\w$])PATH\+?=`)
+)
+
+// InstalledPath returns "$PWD/DIRECTORY:$PATH" if the text at span sets PATH to that, and to
+// nothing else, where DIRECTORY is one in which package managers install tools. The value of a
+// word does not show it, because it begins with an expansion.
+func InstalledPath(text string, span proposal.Span) string {
+	if span.Start >= 0 && span.Start < span.End && span.End <= len(text) {
+		text = text[span.Start:span.End]
+	}
+	found := pathAssigned.FindStringSubmatch(text)
+	if found == nil || len(pathAnyAssign.FindAllString(text, 2)) != 1 {
+		return ""
+	}
+	return "$PWD/" + found[1] + ":$PATH"
 }
 
 // holders are the variables from which tools read options before those of their words.
