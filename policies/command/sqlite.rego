@@ -50,7 +50,7 @@ sqlite_word(word) if {
 
 sqlite_unsafe_text := concat("", [
 	`(?i)(^|\n)\s*\.|load_extension|readfile|writefile|\battach\b|\bvacuum\b.*\binto\b`,
-	`|\bfts3_tokenizer|\bedit\s*\(|fsdir|lsdir|\bfile:|pragma.*(directory|module)|\bzipfile`,
+	`|\bfts3_tokenizer|fsdir|lsdir|\bfile:|pragma.*(directory|module)|\bzipfile`,
 ])
 
 sqlite_word(word) if regex.match(`^\.(schema|tables|indexes|indices|databases|dump|mode \w+|headers (on|off)|fullschema|show)( \w+)?$`, word)
