@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/policy/facts"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/policies"
 )
@@ -176,7 +177,7 @@ func runChildren(t *testing.T, texts []string, flags ...string) (proposal.Report
 	childWorkspace(t, filepath.Join(dir, "ws"))
 	var proposals []map[string]any
 	for i, text := range texts {
-		proposals = append(proposals, map[string]any{"id": fmt.Sprintf("t%d", i), "run": text, "timeout": "30s"})
+		proposals = append(proposals, map[string]any{"id": fmt.Sprintf("t%d", i), "run": text, "timeout": "20s"})
 	}
 	data, err := json.Marshal(map[string]any{"schema": proposal.PlanSchema, "proposals": proposals})
 	if err == nil {
@@ -225,33 +226,120 @@ func TestE2EChildrenOfTools(t *testing.T) {
 	t.Logf("started: %v", started)
 }
 
+// denyingPolicy is an organization's: nothing may be the marker.
+func denyingPolicy(t *testing.T, dir string) {
+	t.Helper()
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "acme.rego"), []byte("package fumehood.command\n\n# METADATA\n# title: Nothing is factored\n# custom:\n#   rule: acme.factor\n#   match: [factor 6]\n#   not_match: [ls]\n"+
+			"deny contains {\"rule\": \"acme.factor\", \"message\": \"no factors\", \"suggestion\": \"compute\"} if input.command.program == \"factor\"\n"), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkRefused runs texts and fails for each that started the marker. It returns the number of
+// those in which exec.child stopped a start.
+func checkRefused(t *testing.T, texts []string, flags ...string) int {
+	t.Helper()
+	_, events := runChildren(t, texts, flags...)
+	stopped := map[string]bool{}
+	for _, e := range events {
+		switch {
+		case path.Base(e.Exec.Path) == marker && e.Kind != proposal.EventRefused:
+			t.Errorf("%s: started %q below %q", texts[indexOf(e.Command)], e.Exec.Argv, e.Exec.Chain)
+		case e.Kind == proposal.EventRefused && e.Decision.Rules[0] == "exec.child":
+			stopped[e.Command] = true
+		}
+	}
+	return len(stopped)
+}
+
 // Whatever an option, a file, a variable or a dot file makes a tool do, it starts no program that
-// is not on its list: here, although every text is allowed.
+// is not on its list: with every text allowed, and with the shipped policy below an organization's.
 func TestE2EChildrenAreRefused(t *testing.T) {
+	t.Parallel()
+	every, denying := filepath.Join(t.TempDir(), "policy"), filepath.Join(t.TempDir(), "policy")
+	everyText(t, every)
+	denyingPolicy(t, denying)
+	for kind, texts := range tricks {
+		t.Run(kind, func(t *testing.T) {
+			stopped := checkRefused(t, texts, "--granting", every)
+			if t.Logf("%d texts, exec.child stopped a start in %d", len(texts), stopped); stopped*4 < len(texts) {
+				t.Errorf("only %d of %d texts got as far as a start", stopped, len(texts))
+			}
+			t.Logf("with the shipped policy in %d", checkRefused(t, texts, "--policy", denying))
+		})
+	}
+}
+
+// Each tool of the option table that is installed and has a list, or none, is tried with each
+// of its options that start a program, and with variables, a file and a home directory that name one.
+func TestE2EChildrenMatrix(t *testing.T) {
 	t.Parallel()
 	policy := filepath.Join(t.TempDir(), "policy")
 	everyText(t, policy)
-	for kind, texts := range tricks {
-		t.Run(kind, func(t *testing.T) {
-			report, events := runChildren(t, texts, "--granting", policy)
-			for i, r := range report.Records {
-				if r.Result == nil {
-					t.Errorf("%s: did not run: %s", texts[i], r.Decision.Effect)
-				}
-			}
-			stopped := map[string]bool{}
-			for _, e := range events {
-				switch {
-				case path.Base(e.Exec.Path) == marker && e.Kind != proposal.EventRefused:
-					t.Errorf("%s: started %q below %q", texts[indexOf(e.Command)], e.Exec.Argv, e.Exec.Chain)
-				case e.Kind == proposal.EventRefused && e.Decision.Rules[0] == "exec.child":
-					stopped[e.Command] = true
-				}
-			}
-			t.Logf("%d texts, exec.child stopped a start in %d", len(texts), len(stopped))
-			if len(stopped)*4 < len(texts) {
-				t.Errorf("only %d of %d texts got as far as a start", len(stopped), len(texts))
-			}
-		})
+	var texts []string
+	for _, line := range strings.Split(policies.Options, "\n") {
+		if names, _, ok := strings.Cut(line, " = "); ok && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "\t") {
+			texts = append(texts, childMatrix(t, strings.Split(names, ","), optionsThatRun(line))...)
+		}
 	}
+	stopped := 0
+	for chunk := range slices.Chunk(texts, 100) {
+		stopped += checkRefused(t, chunk, "--granting", policy)
+	}
+	if t.Logf("%d texts, exec.child stopped a start in %d", len(texts), stopped); len(texts) < 300 {
+		t.Errorf("the matrix has only %d texts", len(texts))
+	}
+}
+
+// optionsThatRun returns the options of a tool's lines in options.txt with a value that are marked
+// to run a program. line is the first of them.
+func optionsThatRun(line string) (names []string) {
+	_, rest, _ := strings.Cut(policies.Options, "\n"+line+"\n")
+	for own := range strings.Lines(rest) {
+		if own[0] != '\t' {
+			break
+		}
+		for _, word := range strings.Fields(own) {
+			if name, ok := strings.CutSuffix(word, ":!"); ok && !strings.Contains(name, "*") {
+				names = append(names, strings.Split(name, ",")...)
+			}
+		}
+	}
+	return names
+}
+
+// endless are tools that do not end by themselves, or start what their words name, and the marker.
+var endless = []string{marker, "yes", "sleep", "bash", "sh", "dash", "[", "[[", "time", "command", "exec"}
+
+func childMatrix(t *testing.T, tools, options []string) (texts []string) {
+	t.Helper()
+	variables := "export PAGER=factor EDITOR=factor VISUAL=factor BROWSER=factor SHELL=/usr/bin/factor MAKE=factor LESSOPEN='|factor 6' MANPAGER=factor TAR_OPTIONS=-Ifactor GREP='factor 6;:' " +
+		"PYTHONPATH=py PERL5LIB=pl PERL5OPT=-Mevil CLASSPATH=lib GCC_EXEC_PREFIX=bin/ COMPILER_PATH=bin GOFLAGS=-toolexec=factor GOCACHEPROG='factor 6' CC=factor GIT_EXTERNAL_DIFF=factor GIT_PAGER=factor GIT_SSH=factor"
+	for _, name := range tools {
+		words := strings.Fields(name)
+		name = strings.Join(words, " ")
+		_, free := facts.HasChildren(words[0])
+		_, freeSub := facts.HasChildren(name)
+		if free || freeSub || slices.Contains(endless, words[0]) || strings.Contains(name, "*") {
+			continue
+		}
+		if _, err := exec.LookPath(words[0]); err != nil {
+			continue
+		}
+		upper := strings.ToUpper(strings.NewReplacer("-", "_", "+", "X").Replace(words[0]))
+		texts = append(texts, name+" ed.script", fmt.Sprintf("%s %s=factor %s_OPTIONS=factor %sOPT=factor %s_OPTS=factor; %s a", variables, upper, upper, upper, upper, name),
+			"cp -r home/. /tmp; HOME=/tmp XDG_CONFIG_HOME=/tmp/.config "+name+" a")
+		for _, option := range options {
+			value := " factor a"
+			if strings.HasPrefix(option, "--") {
+				value = "='factor 6' a"
+			}
+			texts = append(texts, name+" "+option+value)
+		}
+	}
+	return texts
 }
