@@ -197,7 +197,7 @@ func BenchmarkExec(b *testing.B) {
 		}
 		runners[i] = testRunner(b, o)
 	}
-	x := proposal.Execution{ID: "x", Argv: []string{tricks, "spawn", fmt.Sprint(n), "/usr/bin/true"}, Grant: proposal.Grant{Limits: testLimits()}}
+	x := proposal.Execution{ID: "x", Argv: []string{tricks, "spawn", fmt.Sprint(n), "/usr/bin/true"}, Free: true, Grant: proposal.Grant{Limits: testLimits()}}
 	x.Grant.Limits.CPUs = 64
 	var cpu [3][]time.Duration
 	for b.Loop() {
