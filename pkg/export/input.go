@@ -64,7 +64,7 @@ func (c *cutter) command(x proposal.Command) *Command {
 }
 
 func (c *cutter) exec(x proposal.Exec) *proposal.Exec {
-	x.Command, x.Path = c.text("/exec/command", x.Command, maxName), c.text("/exec/path", x.Path, maxWords)
+	x.Command, x.Path, x.Asked = c.text("/exec/command", x.Command, maxName), c.text("/exec/path", x.Path, maxWords), c.text("/exec/asked", x.Asked, maxWords)
 	x.Argv, x.Env = c.list("/exec/argv", x.Argv, maxWords), c.list("/exec/env", x.Env, maxName)
 	x.Cwd, x.ParentPath = c.text("/exec/cwd", x.Cwd, maxWords), c.text("/exec/parent_path", x.ParentPath, maxWords)
 	x.ArgvDigest, x.Digest = c.text("/exec/argv_digest", x.ArgvDigest, maxName), c.text("/exec/digest", x.Digest, maxName)

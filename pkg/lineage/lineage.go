@@ -185,10 +185,13 @@ func newText(a proposal.Analysis) *text {
 	return t
 }
 
-// Judge decides one exec: by fumehood.exec, and for a text's process also by the text.
+// Judge decides one exec: by fumehood.exec, and for a text's process also by the text. A
+// file that is loaded as code is decided by fumehood.exec alone.
 // An error means that policy could not answer; then the program must not start.
 func (g *Gate) Judge(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
 	switch {
+	case x.Loaded: // the process stays what it is
+		return g.Exec(ctx, x)
 	case x.Lineage >= proposal.LineageTool:
 		return g.judgeChild(ctx, x)
 	case x.Lineage == proposal.LineageProgram:
@@ -265,7 +268,7 @@ func (g *Gate) file(ctx context.Context, x proposal.Exec) (proposal.ExecDecision
 	if text == nil || len(x.Env) > 0 {
 		return g.Exec(ctx, x)
 	}
-	key := fmt.Sprintf("%q %q %s %s %+v", x.Path, x.Script, x.Layer, x.Digest, x.ELF)
+	key := x.Key().String()
 	if d, ok := text.files[key]; ok {
 		return d, nil
 	}

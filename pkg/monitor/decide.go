@@ -81,19 +81,28 @@ func (m *Monitor) tooLate(seq uint64, c *Command, e *wire.Exec) error {
 // again records an exec that was answered with an earlier answer.
 func (m *Monitor) again(c *Command, e *wire.Exec) error {
 	k, ok := c.kept[e.Of]
-	if !ok || (k.decision.Effect == proposal.Allow) != e.Allowed || k.key != string(e.Key(nil)) || len(e.Env) > 0 || e.Lineage != wire.LineageProgram {
+	if !ok || (k.decision.Effect == proposal.Allow) != e.Allowed || k.key != string(e.Key(nil)) || !e.Reusable() {
 		return errors.New("an answer was used for another exec")
 	}
 	execs := c.execs(m, e)
-	m.tellExec(c, e, execs[len(execs)-1], k.decision)
+	m.tellExec(c, e, execs[programOf(e)], k.decision)
 	return nil
+}
+
+// programOf returns the index in Files of the one that runs, or is loaded.
+func programOf(e *wire.Exec) int {
+	for last := len(e.Files) - 1; ; last-- {
+		if last == 0 || !e.Files[last].Loaded {
+			return last
+		}
+	}
 }
 
 // decide asks about each file, the script first. All must be allowed: the first
 // refusal is the answer. Otherwise the answer is the first that was only observed and
 // would have been a refusal, or else the last.
 func (m *Monitor) decide(c *Command, e *wire.Exec) (x proposal.Exec, d proposal.ExecDecision, keep, ok bool) {
-	keep = len(e.Env) == 0 && e.Lineage == wire.LineageProgram
+	keep = e.Reusable()
 	execs := c.execs(m, e)
 	for i, x := range execs {
 		one, ok := m.ask(x)
@@ -104,11 +113,11 @@ func (m *Monitor) decide(c *Command, e *wire.Exec) (x proposal.Exec, d proposal.
 		case i == 0:
 			d = one
 		case !d.Observed:
-			one.Start, one.Lineage = d.Start, d.Lineage // the first file's answer sets these
+			one.Start, one.Lineage, one.Chain, one.Under = d.Start, d.Lineage, d.Chain, d.Under // the first file's answer sets these
 			d = one
 		}
 	}
-	return execs[len(execs)-1], d, keep, true
+	return execs[programOf(e)], d, keep, true
 }
 
 // First decides the first program of c, which the kernel does not ask about because the
@@ -162,45 +171,70 @@ func (m *Monitor) ask(x proposal.Exec) (proposal.ExecDecision, bool) {
 var refusal = proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{}}
 
 // execs returns the questions to policy: a script without its interpreter first, then
-// each interpreter with it.
+// each interpreter with it, then the loader of the last one.
 func (c *Command) execs(m *Monitor, e *wire.Exec) []proposal.Exec {
 	list := make([]proposal.Exec, len(e.Files))
 	argv, cut := shown(e.Argv)
-	cut, named := cut || e.ArgvCut, plain(e.Named)
+	cut, named, from := cut || e.ArgvCut, plain(e.Named), plain(e.From)
 	for i, f := range e.Files {
-		if i > 0 {
+		switch {
+		case f.Loaded && i > 0:
+			argv, from = []string{}, list[i-1].Path
+		case i > 0:
 			argv, named = interpreted(f, named, argv), plain(f.Named)
 		}
+		key := c.key(m, &e.ExecKey, i)
+		if e.Fault != "" {
+			key.Same = []string{}
+		}
 		list[i] = proposal.Exec{
-			Command: c.ID, Path: plain(f.Path), Argv: argv, ArgvCut: cut, Text: wire.IsText(e.Lineage), ArgvDigest: digest(e.ArgvDigest), Env: plainAll(e.Env),
-			Cwd: plain(e.Cwd), Pid: int(e.Pid), Parent: int(e.Parent), ParentPath: plain(e.ParentPath), From: plain(e.From),
-			Digest: digest(f.Digest), ELF: ELFOf(f.ELF), Layer: layerNames[f.Layer],
-			First: e.Parent == 0 && m.o.Init != "" && e.From == m.o.Init, Same: []string{}, Grants: slices.Clone(c.Grants),
+			Command: key.Command, Path: key.Path, Asked: key.Asked, Loaded: key.Loaded, Digest: key.Digest, ELF: key.ELF, Layer: key.Layer, Same: key.Same, Grants: key.Grants,
+			Argv: argv, ArgvCut: cut, Text: wire.IsText(e.Lineage), ArgvDigest: digest(e.ArgvDigest), Env: plainAll(e.Env),
+			Cwd: plain(e.Cwd), Pid: int(e.Pid), Parent: int(e.Parent), ParentPath: plain(e.ParentPath), From: from,
+			First: e.Parent == 0 && m.o.Init != "" && e.From == m.o.Init && !f.Loaded,
 		}
 		if e.Lineage >= wire.LineageTool {
 			list[i].Lineage = e.Lineage
 		}
-		if i > 0 {
-			list[i].Script = plain(e.Files[i-1].Path)
+		if f.Loaded {
+			list[i].ArgvDigest, list[i].ArgvCut = "", false
 		}
-		switch rootfs := f.Layer == wire.LayerRootfs; {
-		case e.Fault != "":
-		case !rootfs && m.o.Same != nil:
-			list[i].Same = append(list[i].Same, m.o.Same(f.Size, list[i].Digest)...)
-		case rootfs && m.o.Linked != nil:
-			list[i].Same = append(list[i].Same, m.o.Linked(list[i].Path)...)
-		}
-		if list[i].Grants == nil {
-			list[i].Grants = []string{}
+		if i > 0 && !f.Loaded {
+			list[i].Script = list[i-1].Path
 		}
 	}
-	if wire.IsText(e.Lineage) && e.Fault == "" {
+	if wire.IsText(e.Lineage) && e.Fault == "" && !e.Loads() {
 		c.text(&list[0], e)
 		for i := range list {
 			list[i].Named, list[i].Variables = plain(e.Named), namesOf(list[0].Changed)
 		}
 	}
 	return list
+}
+
+// key returns what a reusable answer about file i may depend on. It is made from the kernel's
+// key, and from what is fixed for a command: nothing else may become a part of it.
+func (c *Command) key(m *Monitor, of *wire.ExecKey, i int) proposal.ExecKey {
+	f := of.Files[i]
+	k := proposal.ExecKey{Command: c.ID, Path: plain(f.Path), Asked: plain(of.Asked), Loaded: f.Loaded, Digest: digest(f.Digest), ELF: ELFOf(f.ELF),
+		Layer: layerNames[f.Layer], Same: []string{}, Grants: slices.Clone(c.Grants)}
+	switch {
+	case i > 0:
+		k.Asked = plain(f.Named)
+	case f.Loaded: // by an open file
+		k.Asked = k.Path
+	}
+	switch {
+	case f.Loaded: // it starts nothing, so it is not a copy of a program
+	case f.Layer == wire.LayerRootfs && m.o.Linked != nil:
+		k.Same = append(k.Same, m.o.Linked(k.Path)...)
+	case f.Layer != wire.LayerRootfs && m.o.Same != nil:
+		k.Same = append(k.Same, m.o.Same(f.Size, k.Digest)...)
+	}
+	if k.Grants == nil {
+		k.Grants = []string{}
+	}
+	return k
 }
 
 // text fills in what is decided about a process of a text: how execve was called, byte
@@ -210,7 +244,7 @@ func (c *Command) text(x *proposal.Exec, e *wire.Exec) {
 		c.base = byName(e.Vars)
 	}
 	x.Lineage, x.Whole, x.Partial, x.EnvCut = e.Lineage, e.Argv, e.ArgvCut, e.VarsCut
-	x.Changed, x.Renamed = c.changed(e.Vars), len(e.Files) > 1
+	x.Changed, x.Renamed = c.changed(e.Vars), programOf(e) > 0
 }
 
 // ELFOf converts the facts of an ELF file to proposal's type.
@@ -241,8 +275,11 @@ var layerNames = [...]string{
 
 func (m *Monitor) tellExec(c *Command, e *wire.Exec, x proposal.Exec, d proposal.ExecDecision) {
 	kind := proposal.EventExec
-	if d.Effect != proposal.Allow {
+	switch {
+	case d.Effect != proposal.Allow:
 		kind = proposal.EventRefused
+	case x.Loaded:
+		kind = proposal.EventLoad
 	}
 	x.Chain, x.Under = d.Chain, d.Under
 	m.report(c, proposal.Event{Kind: kind, Time: time.Unix(0, e.Time).UTC(), Pid: int(e.Pid), Parent: int(e.Parent),

@@ -127,7 +127,7 @@ func (k *kernel) ask(e wire.Exec) (wire.Verdict, bool) {
 }
 
 func program(path string) wire.Exec {
-	return wire.Exec{Generation: 1, Pid: 7, Files: []wire.File{{Path: path, Layer: wire.LayerRootfs, Digest: [32]byte{1}}}, Argv: []string{"x"}}
+	return wire.Exec{ExecKey: wire.ExecKey{Generation: 1, Files: []wire.File{{Path: path, Layer: wire.LayerRootfs, Digest: [32]byte{1}}}}, Pid: 7, Argv: []string{"x"}}
 }
 
 func only(path string) func(proposal.Exec) proposal.ExecDecision {
@@ -170,7 +170,7 @@ func TestAnswers(t *testing.T) {
 	again.Of, again.Allowed = asked, true
 	k.send(again.Append(nil, k.next()))
 	k.send((&wire.Event{Generation: 1, Event: wire.EventConnect, Pid: 7, Address: "tcp 192.0.2.1:443", Errno: 101}).Append(nil, k.next()))
-	fault := wire.Exec{Generation: 1, Fault: "cannot read", Files: []wire.File{{Path: "/bin/odd"}}}
+	fault := wire.Exec{ExecKey: wire.ExecKey{Generation: 1, Files: []wire.File{{Path: "/bin/odd"}}}, Fault: "cannot read"}
 	k.send(fault.Append(nil, k.next()))
 	mark, err := m.End(k.command, k.obey)
 	if err != nil || mark.Processes != 2 || mark.Dropped != 0 {

@@ -55,6 +55,11 @@ func classOf(e proposal.Event) class {
 			return refusals
 		}
 		return execs
+	case proposal.EventLoad:
+		if watched(e) {
+			return refusals
+		}
+		return none
 	case proposal.EventRefused:
 		return refusals
 	case proposal.EventWrite, proposal.EventRename, proposal.EventRemove, proposal.EventLink, proposal.EventMode:
@@ -164,14 +169,18 @@ func (t *tally) exec(e proposal.Event) {
 	switch c := &t.o.Counts; {
 	case e.Kind == proposal.EventRefused:
 		c.Refused++
+	case e.Kind == proposal.EventLoad:
+		c.Watched++
 	case watched(e):
 		c.Watched++
 		fallthrough
 	default:
 		c.Execs++
 	}
-	t.start(e)
-	t.tree.began(e)
+	if e.Kind != proposal.EventLoad {
+		t.start(e)
+		t.tree.began(e)
+	}
 	if t.room(e) {
 		t.o.Execs = append(t.o.Execs, e)
 	}

@@ -175,7 +175,8 @@ func ruleOf(e proposal.Event) string {
 	return ""
 }
 
-// watched reports whether e is a program that ran and would have been refused.
+// watched reports whether e is a program that ran, or a file that was loaded as code, and would
+// have been refused.
 func watched(e proposal.Event) bool {
-	return e.Kind == proposal.EventExec && e.Decision != nil && e.Decision.Observed
+	return (e.Kind == proposal.EventExec || e.Kind == proposal.EventLoad) && e.Decision != nil && e.Decision.Observed
 }

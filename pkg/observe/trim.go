@@ -49,10 +49,13 @@ func trimmed(e proposal.Event) proposal.Event {
 func trimmedExec(x proposal.Exec) proposal.Exec {
 	x.Command, x.From, x.Grants = "", "", nil // already in the event and the decision's entry
 	x.Renamed, x.Lineage, x.Whole, x.Partial, x.Changed, x.EnvCut = false, 0, nil, false, nil, false
-	x.Named = cut(x.Named, maxPath)
+	x.Named, x.Asked = cut(x.Named, maxPath), cut(x.Asked, maxPath)
 	x.Layer = cut(x.Layer, maxName)
 	x.Path, x.ParentPath, x.Script, x.Cwd = cut(x.Path, maxPath), cut(x.ParentPath, maxPath), cut(x.Script, maxPath), cut(x.Cwd, maxPath)
 	x.ArgvDigest, x.Digest = cut(x.ArgvDigest, maxName), cut(x.Digest, maxName)
+	if x.Asked == x.Path {
+		x.Asked = "" // means the same
+	}
 	if x.ELF != nil {
 		e := *x.ELF
 		e.Interpreter, e.Soname = cut(e.Interpreter, maxName), cut(e.Soname, maxName)
@@ -112,7 +115,7 @@ func cutList(list []string, max int) ([]string, bool) {
 func weight(e proposal.Event) int {
 	n := 200 + len(e.Program) + len(e.Path) + len(e.Target) + len(e.Address)
 	if e.Exec != nil {
-		n += 300 + len(e.Exec.Path) + len(e.Exec.ParentPath) + len(e.Exec.Script) + len(e.Exec.Cwd)
+		n += 300 + len(e.Exec.Path) + len(e.Exec.Asked) + len(e.Exec.ParentPath) + len(e.Exec.Script) + len(e.Exec.Cwd)
 		for _, s := range slices.Concat(e.Exec.Argv, e.Exec.Same) {
 			n += 3 + len(s)
 		}

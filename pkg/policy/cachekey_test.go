@@ -3,13 +3,17 @@
 package policy_test
 
 import (
+	"encoding/json"
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -135,6 +139,46 @@ func TestReuse(t *testing.T) {
 	}
 }
 
+// TestKeyFields holds that the input's fields on which a reusable answer may depend are made
+// from the key of an Exec, and the others are not.
+func TestKeyFields(t *testing.T) {
+	e := shipped(t)
+	document := func(x proposal.Exec) map[string]any {
+		doc, _ := e.InputOf(&x)
+		data, err := doc.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var fields map[string]any
+		if err := json.Unmarshal(data, &fields); err != nil {
+			t.Fatal(err)
+		}
+		return fields
+	}
+	base := plainExec()
+	key := proposal.Exec{Command: "u", Path: "/tmp/busybox", Asked: "/tmp/x", Env: []string{"A"}, Digest: "sha256:01", ELF: &proposal.ELF{Type: "dyn"},
+		Layer: proposal.LayerWritten, Same: []string{"/bin/x"}, Grants: []string{"built"}, Argv: base.Argv, Cwd: base.Cwd, Pid: base.Pid, Parent: base.Parent, ParentPath: base.ParentPath}
+	beyond := base
+	beyond.Argv, beyond.ArgvCut, beyond.ArgvDigest, beyond.Cwd, beyond.ParentPath, beyond.From = []string{"x", "y"}, true, "z", "/z", "/z", "/z"
+	beyond.Script, beyond.First, beyond.Named, beyond.Text, beyond.Lineage, beyond.Whole = "/z", true, "z", true, 7, []string{"z"}
+	loaded := base
+	loaded.Loaded = true
+	changed := map[string]bool{}
+	for name, value := range document(base) {
+		if !cmp.Equal(value, document(beyond)[name]) && slices.Contains(module.KeyFields, name) {
+			t.Errorf("%s is one of the key, and depends on more", name)
+		}
+		for _, x := range []proposal.Exec{key, loaded} {
+			changed[name] = changed[name] || !cmp.Equal(value, document(x)[name])
+		}
+	}
+	for _, name := range module.KeyFields {
+		if !changed[name] {
+			t.Errorf("%s is not a field that the key changes", name)
+		}
+	}
+}
+
 // TestReusedAnswersHold changes all that is not in the key of an exec, and holds that
 // an answer that may be reused stays the same.
 func TestReusedAnswersHold(t *testing.T) {
@@ -154,7 +198,7 @@ func TestReusedAnswersHold(t *testing.T) {
 			reused++
 			for range 8 {
 				y := randomExec(random)
-				y.Command, y.Path, y.Digest, y.Layer, y.Grants, y.Same, y.Env = x.Command, x.Path, x.Digest, x.Layer, x.Grants, x.Same, nil
+				setKey(&y, x.Key())
 				if diff := cmp.Diff(first, judge(t, e, y)); diff != "" {
 					t.Fatalf("%+v\nand %+v\n-first +second:\n%s", x, y, diff)
 				}
@@ -163,6 +207,14 @@ func TestReusedAnswersHold(t *testing.T) {
 	}
 	if reused < 2*rounds {
 		t.Errorf("only %d answers were reused", reused)
+	}
+}
+
+// setKey gives x the key k.
+func setKey(x *proposal.Exec, k proposal.ExecKey) {
+	to, from := reflect.ValueOf(x).Elem(), reflect.ValueOf(k)
+	for field := range from.Type().Fields() {
+		to.FieldByName(field.Name).Set(from.FieldByIndex(field.Index))
 	}
 }
 
@@ -180,7 +232,8 @@ func randomExec(r *rand.Rand) proposal.Exec {
 	x.Layer = pick("rootfs", "written", "workspace", "memory", "other")
 	x.Argv, x.Cwd = words(), pick("/workspace", "/tmp")
 	x.ParentPath, x.Script = pick("/usr/bin/make", "/usr/bin/bash", ""), pick("", "/workspace/x.sh")
-	x.First, x.Pid = r.IntN(2) == 0, r.IntN(99)
+	x.First, x.Pid, x.Loaded = r.IntN(2) == 0, r.IntN(99), r.IntN(4) == 0
+	x.Asked = pick("", "/workspace/node_modules/.bin/x")
 	if r.IntN(2) == 0 {
 		x.Grants = []string{"built"}
 	}

@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -16,13 +17,15 @@ import (
 
 // execInput is the input document of fumehood.exec. Every field is always present.
 //
-// The fields up to Listed are the key of an answer: an answer that depends on nothing else
-// may be reused for the same file, command and grants (see module/cachekey.go). Argv is
+// The fields up to Env are the key of an answer: they are made from a proposal.ExecKey, and an
+// answer that depends on nothing else may be reused for it (see module/cachekey.go). Argv is
 // untrusted: a rule must not allow because of it. Chain, Under and Listed are empty in each
 // answer that is reused.
 type execInput struct {
 	Command string   `json:"command"` // id of the proposal
 	Path    string   `json:"path"`    // of the file, links resolved
+	Asked   string   `json:"asked"`   // the path as it was given, absolute and cleaned, links not resolved
+	Loaded  bool     `json:"loaded"`  // nothing starts: the program from loads the file as code, as a library or a plugin
 	Name    string   `json:"name"`    // the tool's plain name: /usr/bin/python3.11 is python3
 	Names   []string `json:"names"`   // Name, and the names of what the file is a copy of
 	Same    []string `json:"same"`    // paths of the root file system with the same content
@@ -64,8 +67,8 @@ type elfInput struct {
 // denied. An error is a *proposal.StopError, as for Decide, and then nothing may start
 // either.
 //
-// Cacheable means that the answer is the same for each Exec with the same Path, Digest,
-// ELF, Layer, Command and Grants and an empty Env.
+// Cacheable means that the answer is the same for each Exec with the same ExecKey and an
+// empty Env.
 func (e *Engine) Exec(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
 	return inTime(ctx, e, func(ctx context.Context) (proposal.ExecDecision, error) {
 		m := newMerger(e)
@@ -77,24 +80,38 @@ func (e *Engine) Exec(ctx context.Context, x proposal.Exec) (proposal.ExecDecisi
 }
 
 func (e *Engine) execInput(x proposal.Exec) execInput {
-	in := execInput{
-		Command: x.Command, Path: x.Path, Name: facts.FileName(x.Path), Same: x.Same, Layer: x.Layer, Digest: x.Digest, Grants: x.Grants, Env: x.Env,
-		Argv: x.Argv, ArgvCut: x.ArgvCut, ArgvDigest: x.ArgvDigest, Cwd: x.Cwd, Parent: x.ParentPath, From: x.From, Script: x.Script, First: x.First,
-		Chain: x.Chain, Under: x.Under, Listed: x.Under != "" && facts.Lists(x.Under, x),
+	in := keyInput(x.Key())
+	in.Argv, in.ArgvCut, in.ArgvDigest, in.Cwd = x.Argv, x.ArgvCut, x.ArgvDigest, x.Cwd
+	in.Parent, in.From, in.Script, in.First = x.ParentPath, x.From, x.Script, x.First
+	if !x.Loaded {
+		in.Tool, in.Words = facts.AsksFor(x)
+		in.Sub = e.grammars.Verb(in.Tool, in.Words)
+		in.Chain, in.Under, in.Listed = x.Chain, x.Under, x.Under != "" && facts.Lists(x.Under, x)
 	}
-	if x.ELF != nil {
-		in.ELF = elfInput(*x.ELF)
+	return in
+}
+
+// keyInput is the input's part on which a reusable answer may depend: the fields of
+// module.KeyFields, and no others.
+func keyInput(k proposal.ExecKey) execInput {
+	in := execInput{
+		Command: k.Command, Path: k.Path, Asked: cmp.Or(k.Asked, k.Path), Loaded: k.Loaded, Name: facts.FileName(k.Path), Same: k.Same,
+		Layer: k.Layer, Digest: k.Digest, Grants: k.Grants, Env: k.Env,
+	}
+	if k.ELF != nil {
+		in.ELF = elfInput(*k.ELF)
 	}
 	in.Names = []string{in.Name}
-	if many := facts.ManifoldOf(x); many != "" { // its other names are its tools; Tool is the selected one
-		in.Many, in.Names = true, append(in.Names, many)
-	} else {
-		for _, same := range x.Same {
-			in.Names = append(in.Names, facts.FileName(same))
-		}
+	if k.Loaded {
+		return in
 	}
-	in.Tool, in.Words = facts.AsksFor(x)
-	in.Sub = e.grammars.Verb(in.Tool, in.Words)
+	if many := facts.ManifoldOf(k); many != "" { // its other names are its tools; Tool is the selected one
+		in.Many, in.Names = true, append(in.Names, many)
+		return in
+	}
+	for _, same := range k.Same {
+		in.Names = append(in.Names, facts.FileName(same))
+	}
 	return in
 }
 
@@ -110,9 +127,16 @@ func (m *merger) execFloor(x proposal.Exec) {
 			"suggestion": "this is a defect: report it"}, whole, x.Path)
 	}
 	if !m.allowed[whole] && !m.denied(whole) {
-		m.reason("deny", map[string]string{"rule": "exec.no-rule", "message": fmt.Sprintf("no rule of the granting policy allows %q to start", x.Path),
+		m.reason("deny", map[string]string{"rule": "exec.no-rule", "message": fmt.Sprintf("no rule of the granting policy allows %q to %s", x.Path, happening(x)),
 			"suggestion": "write allow contains {…} in package " + module.PointExec}, whole, x.Path)
 	}
+}
+
+func happening(x proposal.Exec) string {
+	if x.Loaded {
+		return "be loaded as code"
+	}
+	return "start"
 }
 
 func (m *merger) execDecision(x proposal.Exec) proposal.ExecDecision {

@@ -10,8 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
+
+	"github.com/fumehood/fumehood/pkg/internal/pathwalk"
 )
 
 // A Changeable is Private's error about a path that another user can change.
@@ -25,9 +26,6 @@ func (e *Changeable) Error() string {
 	return fmt.Sprintf("another user can change %s (mode %04o): use chown and chmod go-w", e.Path, e.Mode.Perm())
 }
 
-// maxLinks is how many symbolic links a path may lead through, as for the kernel.
-const maxLinks = 40
-
 // Private returns an error, a *Changeable or of the file system, unless only root and the user uid can
 // change what is at path, or put something else there: no other user owns or may write to it, to a
 // directory above it, or to what a symbolic link in it names. In a directory with the sticky bit
@@ -37,33 +35,27 @@ func Private(path string, uid int) error {
 	if !filepath.IsAbs(path) {
 		return errors.New(path + " is not an absolute path")
 	}
-	at, rest := "/", strings.Split(path, "/")
-	info, err := owned(at, uid)
-	for links := 0; len(rest) > 0 && err == nil; {
-		var name string
-		if name, rest = rest[0], rest[1:]; name == "" {
-			continue
+	at, err := pathwalk.Resolve(path, func(step string) (string, error) {
+		dir, err := owned(filepath.Dir(step), uid)
+		if err != nil {
+			return "", err
 		}
-		if open(info) && info.Mode()&os.ModeSticky == 0 {
-			return &Changeable{at, info.Mode()}
+		if open(dir) && dir.Mode()&os.ModeSticky == 0 {
+			return "", &Changeable{filepath.Dir(step), dir.Mode()}
 		}
-		next := filepath.Join(at, name)
-		if info, err = owned(next, uid); err != nil || info.Mode().Type() != fs.ModeSymlink {
-			at = next
-			continue
+		info, err := owned(step, uid)
+		if err != nil || info.Mode().Type() != fs.ModeSymlink {
+			return "", err
 		}
-		if links++; links > maxLinks {
-			return fmt.Errorf("%s: %w", path, syscall.ELOOP)
-		}
-		var target string
-		if target, err = os.Readlink(next); err == nil {
-			if filepath.IsAbs(target) {
-				at = "/"
-			}
-			rest = append(strings.Split(target, "/"), rest...)
-			info, err = owned(at, uid)
-		}
+		return os.Readlink(step)
+	})
+	if errors.Is(err, syscall.ELOOP) {
+		return fmt.Errorf("%s: %w", path, err)
 	}
+	if err != nil {
+		return err
+	}
+	info, err := owned(at, uid)
 	if err == nil && open(info) {
 		err = &Changeable{at, info.Mode()}
 	}

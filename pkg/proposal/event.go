@@ -19,7 +19,7 @@ type Event struct {
 	Call    string    `json:"call,omitempty"`    // the system call, for attempts at privilege
 	Status  int       `json:"status,omitempty"`  // of an exit: the wait status
 	Errno   string    `json:"errno,omitempty"`   // why it failed, "" if it did not
-	Exec    *Exec     `json:"exec,omitempty"`    // of an exec
+	Exec    *Exec     `json:"exec,omitempty"`    // of an exec or a load
 	// Decision is policy's decision about Exec, new or cached: why an exec was
 	// refused, and whether one that ran would have been.
 	Decision *ExecDecision `json:"decision,omitempty"`
@@ -38,7 +38,8 @@ type Event struct {
 // The kinds of Event.
 const (
 	EventExec      = "exec"
-	EventRefused   = "refused" // an exec that policy refused
+	EventLoad      = "load"    // a file mapped as code, the first time that a command does so
+	EventRefused   = "refused" // an exec or a load that policy refused
 	EventExit      = "exit"
 	EventWrite     = "write" // a file opened for writing, or created
 	EventRename    = "rename"
@@ -97,7 +98,7 @@ type Program struct {
 type Counts struct {
 	Execs   int `json:"execs"`
 	Refused int `json:"refused"`
-	Watched int `json:"watched"` // of Execs, those that would have been refused
+	Watched int `json:"watched"` // of Execs, and of files loaded as code, those that would have been refused
 	// Predicted and Decided count the Execs that a text's process started, by how they
 	// were judged; programs started the others. Unforeseen counts the Refused that a
 	// text's process tried.

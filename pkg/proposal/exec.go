@@ -2,13 +2,23 @@
 
 package proposal
 
-// An Exec is one execve in a sandbox, as gVisor's kernel saw it before the program began:
-// the input of policy's decision point fumehood.exec. Paths, words and names are untrusted
+import "encoding/json"
+
+// An Exec is one execve in a sandbox, as gVisor's kernel saw it before the program began, or
+// one file that a program is about to map as code: the input of policy's decision point
+// fumehood.exec. Paths, words and names are untrusted
 // bytes; those that are not UTF-8 are replaced with U+FFFD and bound by ArgvDigest.
 type Exec struct {
-	Command    string   `json:"command"` // ID of the proposal that it belongs to
-	Path       string   `json:"path"`    // of the file that would run, resolved by the kernel
-	Argv       []string `json:"argv"`    // the first words, each cut
+	Command string `json:"command"` // ID of the proposal that it belongs to
+	Path    string `json:"path"`    // of the file that would run, resolved by the kernel
+	// Asked is the path that was passed to execve, absolute and without "." and "..", with
+	// its links: /workspace/node_modules/.bin/x, where Path is what x leads to. For an
+	// interpreter or a loader it is the path in the file that names it.
+	Asked string `json:"asked,omitempty"`
+	// Loaded reports that nothing starts: From maps the file as code, as it does a library,
+	// a plugin or an extension. It has no argv.
+	Loaded     bool     `json:"loaded,omitempty"`
+	Argv       []string `json:"argv"` // the first words, each cut
 	ArgvCut    bool     `json:"argv_cut"`
 	ArgvDigest string   `json:"argv_digest"` // "sha256:" and hex, over each word followed by a zero byte
 	Env        []string `json:"env"`         // names only, only those that affect a loader or an interpreter
@@ -16,7 +26,7 @@ type Exec struct {
 	Pid        int      `json:"pid"`    // thread group in the sandbox
 	Parent     int      `json:"parent"` // of Pid; 0 for a command's first process
 	ParentPath string   `json:"parent_path"`
-	From       string   `json:"from,omitempty"` // program that calls execve; "" if the supervisor starts it
+	From       string   `json:"from,omitempty"` // program that calls execve, or loads the file; "" if the supervisor starts it
 	Digest     string   `json:"digest"`         // of the file's content, "sha256:" and hex
 	ELF        *ELF     `json:"elf,omitempty"`  // nil for a script
 	Layer      string   `json:"layer"`          // where the file is: a Layer constant
@@ -63,6 +73,37 @@ type Exec struct {
 	EnvCut  bool     `json:"-"`
 }
 
+// An ExecKey is everything that a reusable answer about an Exec may depend on. Each field is
+// the field of Exec with its name; a test ensures that every other field of Exec is known to
+// be beyond the key.
+type ExecKey struct {
+	Command string
+	Path    string
+	Asked   string
+	Loaded  bool
+	Env     []string
+	Digest  string
+	ELF     *ELF
+	Layer   string
+	Same    []string
+	Grants  []string
+}
+
+// Key returns the key of x.
+func (x Exec) Key() ExecKey {
+	return ExecKey{Command: x.Command, Path: x.Path, Asked: x.Asked, Loaded: x.Loaded, Env: x.Env, Digest: x.Digest, ELF: x.ELF,
+		Layer: x.Layer, Same: x.Same, Grants: x.Grants}
+}
+
+// String encodes k: keys are equal if their strings are.
+func (k ExecKey) String() string {
+	b, err := json.Marshal(k)
+	if err != nil {
+		panic("proposal: internal error: an ExecKey cannot be encoded: " + err.Error())
+	}
+	return string(b)
+}
+
 // Lineages that do not come from an ExecDecision.
 const (
 	LineageProgram uint32 = 0 // of a program that was decided, and everything that it starts
@@ -101,9 +142,8 @@ type ExecDecision struct {
 	Effect Effect   `json:"effect"`
 	Rules  []string `json:"rules"`
 	Reason *Reason  `json:"reason,omitempty"` // the first reason against it
-	// Cacheable reports that the decision depends only on Path, Digest, Layer, Command,
-	// Grants and Env. It is never set if Env is not empty: such an Exec is always
-	// decided, and never answered from a cache.
+	// Cacheable reports that the decision depends only on the ExecKey. It is never set if
+	// Env is not empty: such an Exec is always decided, and never answered from a cache.
 	Cacheable bool `json:"cacheable"`
 	// Observed reports that it would have been refused.
 	Observed bool `json:"observed,omitempty"`

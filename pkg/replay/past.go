@@ -102,8 +102,8 @@ func (d Act) Text() string {
 func (d *Act) add(events []proposal.Event) {
 	for _, e := range events {
 		switch {
-		case e.Exec != nil && (e.Kind == proposal.EventExec || e.Kind == proposal.EventRefused):
-			if x := e.Exec; e.Decision == nil || cut(x.Path) || cut(x.Script) || cut(x.ParentPath) || cut(e.Program) || cutELF(x.ELF) || cut(x.Cwd) || shortened(x.Env, maxNames) || shortened(x.Same, maxPaths) || x.Path == "" || x.Layer == "" {
+		case e.Exec != nil && (e.Kind == proposal.EventExec || e.Kind == proposal.EventLoad || e.Kind == proposal.EventRefused):
+			if x := e.Exec; e.Decision == nil || cut(x.Path) || cut(x.Asked) || cut(x.Script) || cut(x.ParentPath) || cut(e.Program) || cutELF(x.ELF) || cut(x.Cwd) || shortened(x.Env, maxNames) || shortened(x.Same, maxPaths) || x.Path == "" || x.Layer == "" {
 				d.Omitted++
 				continue
 			}

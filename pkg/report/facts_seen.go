@@ -17,18 +17,21 @@ func (p *prober) observations(o proposal.Observations, id, path string) {
 	p.require(!o.Complete || c.Dropped == 0, path+".complete", "is set although events were dropped")
 	p.programs(o, path)
 	p.network(o, path)
-	refused := 0
+	refused, loaded := 0, 0
 	for i, e := range o.Execs {
 		at := fmt.Sprintf("%s.execs[%d]", path, i)
-		p.oneOf(e.Kind, at+".kind", proposal.EventExec, proposal.EventRefused)
+		p.oneOf(e.Kind, at+".kind", proposal.EventExec, proposal.EventLoad, proposal.EventRefused)
 		p.require(e.Exec != nil, at+".exec", "is missing")
 		p.event(e, id, at)
+		if e.Kind == proposal.EventLoad {
+			loaded++
+		}
 		if e.Kind == proposal.EventRefused {
 			refused++
 			p.require(e.Decision == nil || e.Decision.Effect != proposal.Allow, at+".decision", "allows a program that was refused")
 		}
 	}
-	p.require(refused <= c.Refused && len(o.Execs)-refused <= c.Execs, path+".execs", "has more entries than were counted")
+	p.require(refused <= c.Refused && loaded <= c.Watched && len(o.Execs)-refused-loaded <= c.Execs, path+".execs", "has more entries than were counted")
 	p.require(c.Predicted+c.Decided <= c.Execs && c.Unforeseen <= c.Refused, path+".counts", "count more decisions than programs")
 	for i, e := range o.Notable {
 		at := fmt.Sprintf("%s.notable[%d]", path, i)

@@ -200,12 +200,14 @@ func finding(f proposal.Finding, l level) string {
 	return code(f.Rule, 80) + " " + prose(f.Message, l.long) + ": " + eventLine(f.Event, l)
 }
 
-// objections returns the execs of a kind that policy objected to, each argv once.
+// objections returns the execs that policy objected to, each argv once: those that it
+// refused, or those that it only observed.
 func objections(execs []proposal.Event, kind string) []proposal.Event {
 	var once []proposal.Event
 	at := map[string]int{}
 	for _, e := range execs {
-		if e.Kind != kind || kind == proposal.EventExec && (e.Decision == nil || !e.Decision.Observed) || e.Exec == nil {
+		refused := e.Kind == proposal.EventRefused
+		if refused != (kind == proposal.EventRefused) || !refused && (e.Decision == nil || !e.Decision.Observed) || e.Exec == nil {
 			continue
 		}
 		key := e.Exec.Path + "\x00" + e.Exec.ArgvDigest + "\x00" + e.Program
@@ -223,16 +225,19 @@ func objections(execs []proposal.Event, kind string) []proposal.Event {
 // refusedLine describes one refused program: its arguments, its parent, and the reason.
 func refusedLine(e proposal.Event, l level) string {
 	x := e.Exec
-	words := strings.Join(quoteAll(x.Argv), " ")
-	if x.ArgvCut {
+	words, how := strings.Join(quoteAll(x.Argv), " "), " started by "
+	switch {
+	case x.Loaded:
+		words, how = x.Path, " loaded as code by "
+	case x.ArgvCut:
 		words += " …"
 	}
 	s := code(words, l.short+60) + timesHTML(e.Times)
-	if len(x.Argv) == 0 || path.Base(x.Argv[0]) != path.Base(x.Path) || x.Layer != proposal.LayerRootfs {
+	if !x.Loaded && (len(x.Argv) == 0 || path.Base(x.Argv[0]) != path.Base(x.Path) || x.Layer != proposal.LayerRootfs) {
 		s += " which is " + code(x.Path, l.short+60)
 	}
 	if by := e.Program; by != "" {
-		s += " started by " + code(base(by), l.short)
+		s += how + code(base(by), l.short)
 	}
 	if d := e.Decision; d != nil && d.Reason != nil {
 		s += ":"
@@ -261,7 +266,7 @@ func eventLine(e proposal.Event, l level) string {
 	if e.Flow != nil {
 		s += " " + code(e.Flow.Egress.Destination(), l.short+60)
 	}
-	if e.Kind == proposal.EventRefused && e.Exec != nil {
+	if e.Kind == proposal.EventRefused && e.Exec != nil && !e.Exec.Loaded {
 		s += " " + code(strings.Join(quoteAll(e.Exec.Argv), " "), l.short+60)
 	}
 	s += timesHTML(e.Times)
@@ -276,7 +281,7 @@ func eventLine(e proposal.Event, l level) string {
 
 // verbs are the past tense for what was done, and the infinitive for what was tried.
 var verbs = map[string][2]string{
-	proposal.EventExec: {"started", "start"}, proposal.EventRefused: {"was not allowed to start", "start"}, proposal.EventExit: {"ended", "end"},
+	proposal.EventExec: {"started", "start"}, proposal.EventRefused: {"was not allowed to start", "start"}, proposal.EventLoad: {"loaded", "load"}, proposal.EventExit: {"ended", "end"},
 	proposal.EventWrite: {"wrote to", "write to"}, proposal.EventRename: {"renamed", "rename"}, proposal.EventRemove: {"removed", "remove"},
 	proposal.EventLink: {"linked", "link"}, proposal.EventMode: {"changed mode or owner of", "change mode or owner of"},
 	proposal.EventConnect: {"connected to", "connect to"}, proposal.EventListen: {"listened on", "listen on"}, proposal.EventSend: {"sent to", "send to"},
@@ -287,6 +292,9 @@ var verbs = map[string][2]string{
 
 // verb returns what an event did, or tried to do.
 func verb(e proposal.Event) string {
+	if e.Kind == proposal.EventRefused && e.Exec != nil && e.Exec.Loaded {
+		return "was not allowed to load"
+	}
 	v, known := verbs[e.Kind]
 	if !known {
 		return code(e.Kind, 40)

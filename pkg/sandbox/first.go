@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/pkg/internal/elf"
+	"github.com/fumehood/fumehood/pkg/internal/pathwalk"
 	"github.com/fumehood/fumehood/pkg/monitor"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -40,7 +41,7 @@ func (c *command) program() bool {
 	if c.x.Text != "" || c.x.Launches || c.lowered() {
 		return false
 	}
-	_, _, err := c.s.o.root().program(c.argv()[0], c.s.o.Path)
+	_, _, _, err := c.s.o.root().program(c.argv()[0], c.s.o.Path)
 	return err == nil
 }
 
@@ -55,14 +56,14 @@ func (g *gate) first(c *command) (program string, argv []string, started func(in
 	if g == nil {
 		return "", c.argv(), started, nil
 	}
-	inside, host, err := c.s.o.root().program(c.argv()[0], c.s.o.Path)
+	asked, inside, host, err := c.s.o.root().program(c.argv()[0], c.s.o.Path)
 	if errors.Is(err, errNotFound) {
 		return "", nil, nil, err
 	}
 	if err != nil {
 		return "", c.through(), started, nil
 	}
-	x, err := c.firstExec(inside, host)
+	x, err := c.firstExec(asked, inside, host)
 	if err != nil {
 		return "", nil, nil, err
 	}
@@ -83,7 +84,7 @@ const (
 	maxArgv  = 20 << 10
 )
 
-func (c *command) firstExec(inside, host string) (proposal.Exec, error) {
+func (c *command) firstExec(asked, inside, host string) (proposal.Exec, error) {
 	f, err := c.s.o.root().files.Open(host)
 	if err != nil {
 		return proposal.Exec{}, err
@@ -97,7 +98,7 @@ func (c *command) firstExec(inside, host string) (proposal.Exec, error) {
 	if err != nil {
 		return proposal.Exec{}, err
 	}
-	x := proposal.Exec{Command: c.x.ID, Path: inside, Argv: []string{}, Env: []string{}, Cwd: c.dir(), Digest: digest, ELF: facts,
+	x := proposal.Exec{Command: c.x.ID, Path: inside, Asked: path.Clean(asked), Argv: []string{}, Env: []string{}, Cwd: c.dir(), Digest: digest, ELF: facts,
 		Layer: proposal.LayerRootfs, First: true, Same: []string{}, Grants: append([]string{}, c.x.Grant.Exec...)}
 	hash, room := sha256.New(), maxArgv
 	for i, w := range c.argv() {
@@ -142,19 +143,21 @@ func (o Options) root() root {
 	return r
 }
 
-// program finds the binary that the kernel would find for a name with this PATH. It
-// returns errNotFound if the binary certainly does not exist.
-func (r root) program(name, dirs string) (inside, host string, err error) {
+// program finds the binary that the kernel would find for a name with this PATH, and the path
+// by which it would be asked for. It returns errNotFound if the binary certainly does not exist.
+func (r root) program(name, dirs string) (asked, inside, host string, err error) {
 	if strings.Contains(name, "/") {
-		return r.binary(name)
+		inside, host, err = r.binary(name)
+		return name, inside, host, err
 	}
 	for dir := range strings.SplitSeq(dirs, ":") {
-		inside, host, err = r.binary(path.Join(dir, name))
+		asked = path.Join(dir, name)
+		inside, host, err = r.binary(asked)
 		if !errors.Is(err, errNotFound) {
-			return inside, host, err
+			return asked, inside, host, err
 		}
 	}
-	return "", "", errNotFound
+	return "", "", "", errNotFound
 }
 
 // binary resolves an absolute path to an executable ELF file of the root.
@@ -178,35 +181,25 @@ func (r root) binary(name string) (inside, host string, err error) {
 	if _, err := io.ReadFull(f, magic[:]); err != nil || string(magic[:]) != "\x7fELF" {
 		return "", "", fmt.Errorf("%q is not a binary", inside)
 	}
+	facts, err := elfFacts(f)
+	if err != nil {
+		return "", "", err
+	}
+	if facts != nil && facts.Interpreter != "" {
+		if _, _, err := r.resolve(facts.Interpreter); err != nil { // so that the kernel asks about it
+			return "", "", fmt.Errorf("the loader of %q is not in the root: %v", inside, err)
+		}
+	}
 	return inside, host, nil
 }
 
 // resolve follows a path through the root as the kernel does.
 func (r root) resolve(name string) (inside, host string, err error) {
-	done, rest := "/", strings.Split(name, "/")
-	for hops := 0; len(rest) > 0; {
-		step := rest[0]
-		rest = rest[1:]
-		if step == "" || step == "." {
-			continue
-		}
-		done = path.Join(done, step)
-		var target string
-		if host, target, err = r.look(done); err != nil {
-			return "", "", err
-		}
-		if target == "" {
-			continue
-		}
-		if hops++; hops > 40 {
-			return "", "", fmt.Errorf("too many links in the path %q", name)
-		}
-		rest = append(strings.Split(target, "/"), rest...)
-		if done = path.Dir(done); path.IsAbs(target) {
-			done = "/"
-		}
-	}
-	return done, host, nil
+	inside, err = pathwalk.Resolve(name, func(step string) (target string, err error) {
+		host, target, err = r.look(step)
+		return target, err
+	})
+	return inside, host, err
 }
 
 // look returns the host's path of an inside path whose directory is resolved, and the

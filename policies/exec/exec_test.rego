@@ -1,9 +1,9 @@
 package fumehood.exec
 
 base := {
-	"argv": [], "argv_cut": false, "argv_digest": "", "command": "t", "cwd": "/workspace", "digest": "sha256:00",
+	"argv": [], "argv_cut": false, "argv_digest": "", "asked": "/usr/bin/git", "command": "t", "cwd": "/workspace", "digest": "sha256:00",
 	"elf": {"interpreter": "", "loader": false, "soname": "", "static": false, "type": "dyn"}, "env": [], "first": false, "from": "/usr/bin/bash",
-	"grants": [], "layer": "rootfs", "chain": [], "under": "", "listed": false,
+	"grants": [], "layer": "rootfs", "loaded": false, "chain": [], "under": "", "listed": false,
 	"many": false, "name": "git", "names": ["git"], "parent": "/usr/bin/bash", "path": "/usr/bin/git", "same": [], "script": "", "sub": "",
 	"tool": "git", "words": [],
 }

@@ -13,6 +13,7 @@ deny contains lib.denial(
 	sprintf("%q is from the pull request or was made in the sandbox, and this command may not start such programs", [input.path]),
 	"run it in a separate command: ./path",
 ) if {
+	not input.loaded
 	input.layer in {"workspace", "written"}
 	not "built" in input.grants
 }
@@ -22,12 +23,15 @@ deny contains lib.denial(
 # custom:
 #   rule: exec.memory
 #   match: [{path: "/memfd:x (deleted)", layer: memory, grants: [built]}, {path: /proc/self/fd/3, layer: memory}]
-#   not_match: [{path: /tmp/x, layer: written, grants: [built]}]
+#   not_match: [{path: /tmp/x, layer: written, grants: [built]}, {path: "/memfd:doublemapper (deleted)", layer: memory, loaded: true, grants: [built]}]
 deny contains lib.denial(
 	"exec.memory",
 	"the program is only in memory, or in a file without a name",
 	"write it to a file in the workspace or /tmp",
-) if input.layer == "memory"
+) if {
+	not input.loaded
+	input.layer == "memory"
+}
 
 # METADATA
 # title: Programs start only from known directories
@@ -45,7 +49,10 @@ deny contains lib.denial(
 	"exec.place",
 	sprintf("%q is not in a directory for programs", [input.path]),
 	"use programs of the root file system and of the workspace",
-) if input.layer == "other"
+) if {
+	not input.loaded
+	input.layer == "other"
+}
 
 deny contains lib.denial(
 	"exec.place",

@@ -6,7 +6,10 @@ import data.fumehood.lib
 # the programs that the file is a copy of. A file that is many tools in one (busybox) is
 # also denied by the tool that its arguments select.
 
-refused contains [name, lib.refused[name]] if some name in input.names
+refused contains [name, lib.refused[name]] if {
+	not input.loaded # whose name is that of a library
+	some name in input.names
+}
 
 # METADATA
 # title: Network clients need granted hosts
@@ -109,6 +112,7 @@ deny contains lib.denial(
 	sprintf("%s is the loader or a library, which can run any program", [name]),
 	"start the program itself; to list its libraries, use readelf -d",
 ) if {
+	not input.loaded
 	some name in input.names
 	lib.loader(name)
 }
@@ -117,13 +121,17 @@ deny contains lib.denial(
 	"exec.loader",
 	sprintf("%q is a dynamic loader by its ELF headers, and can run any program", [input.path]),
 	"start the program itself; to list its libraries, use readelf -d",
-) if input.elf.loader
+) if {
+	not input.loaded
+	input.elf.loader
+}
 
 deny contains lib.denial(
 	"exec.loader",
 	sprintf("%q is a changed copy of the library %s, which can run any program", [input.path, input.elf.soname]),
 	"start the program itself; to list its libraries, use readelf -d",
 ) if {
+	not input.loaded
 	input.layer != "rootfs"
 	lib.loader(input.elf.soname)
 }
@@ -133,6 +141,7 @@ deny contains lib.denial(
 	sprintf("%q needs the loader %q, which is not the root file system's", [input.path, input.elf.interpreter]),
 	"build it for the loader of the root file system",
 ) if {
+	not input.loaded
 	input.layer != "rootfs"
 	input.elf.interpreter != ""
 	not loader_path(input.elf.interpreter)

@@ -30,15 +30,10 @@ func (g *gate) Execve(ctx context.Context, _ seccheck.FieldSet, info *pb.ExecveI
 }
 
 func (g *gate) exec(t *kernel.Task, info *pb.ExecveInfo) *wire.Exec {
-	e := &wire.Exec{Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: pid(t), From: program(t, t), Cwd: cwd(t), Unverified: g.outside(t)}
-	var p *kernel.Task
-	if e.Parent, p = parent(t); p != nil {
-		e.ParentPath = program(t, p)
-	}
-	m := g.lineages.of(t.ThreadGroup())
-	e.Generation, e.Lineage = m.number, m.lineage
+	e := g.question(t)
 	e.Argv, e.ArgvCut, e.ArgvDigest = words(info.Argv, e.Lineage)
 	e.Env, e.Named = steering(info.Env), wire.Cut(info.Execfn, wire.MaxPath)
+	e.Asked = asked(t, e.Cwd, e.Named)
 	if wire.IsText(e.Lineage) {
 		e.Vars, e.VarsCut = variables(info.Env)
 	}
@@ -46,14 +41,31 @@ func (g *gate) exec(t *kernel.Task, info *pb.ExecveInfo) *wire.Exec {
 	if err == nil {
 		e.Files, err = g.chain(t, f, e.Unverified)
 	}
+	g.fault(t, e, err, info.BinaryPath)
+	return e
+}
+
+// question returns what is known of the process of t, whatever it asks for.
+func (g *gate) question(t *kernel.Task) *wire.Exec {
+	e := &wire.Exec{Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: pid(t), From: program(t, t), Cwd: cwd(t)}
+	var p *kernel.Task
+	if e.Parent, p = parent(t); p != nil {
+		e.ParentPath = program(t, p)
+	}
+	m := g.lineages.of(t.ThreadGroup())
+	e.Generation, e.Lineage, e.Unverified = m.number, m.lineage, g.outside(t)
+	return e
+}
+
+// fault records in e why it is refused without a question: err, or the end of its command.
+func (g *gate) fault(t *kernel.Task, e *wire.Exec, err error, path string) {
 	if err == nil && g.lineages.ended(t.ThreadGroup()) {
 		err = errEnded
 	}
 	if err != nil {
 		e.Fault = wire.Cut("cannot read the program: "+err.Error(), wire.MaxFault)
-		e.Files = []wire.File{{Path: wire.Cut(info.BinaryPath, wire.MaxPath)}}
+		e.Files = []wire.File{{Loaded: e.Loads(), Path: wire.Cut(path, wire.MaxPath)}}
 	}
-	return e
 }
 
 // words returns as many of argv's first words as are sent for a process of this

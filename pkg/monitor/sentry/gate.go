@@ -73,10 +73,10 @@ func newGate(config map[string]any, endpoint *fd.FD) (seccheck.Sink, error) {
 	if endpoint == nil {
 		return nil, errors.New("sink fumehood-gate: no socket")
 	}
-	if err := checkLayout(); err != nil {
+	if err := errors.Join(checkLayout(), checkCalls(), checkMappings()); err != nil {
 		return nil, err
 	}
-	g := &gate{socket: endpoint, kept: map[string]kept{}, contents: map[fileKey]read{}, seen: map[uint64]struct{}{}, lineages: newLineages()}
+	g := &gate{socket: endpoint, kept: map[string]kept{}, contents: map[fileKey]read{}, shared: map[inode]bool{}, seen: map[uint64]struct{}{}, lineages: newLineages()}
 	if pod, _ := config["pod"].(bool); pod {
 		g.pod = &pods{homes: map[string]home{}}
 	}
@@ -92,6 +92,7 @@ func newGate(config map[string]any, endpoint *fd.FD) (seccheck.Sink, error) {
 	if err := g.write(wire.Hello(nil, g.seq)); err != nil {
 		return nil, err
 	}
+	active.Store(g)
 	return g, nil
 }
 
@@ -117,8 +118,9 @@ type gate struct {
 	capacity capacity
 	dropped  atomic.Uint64
 
-	files    sync.Mutex // for what is known about files that cannot change
+	files    sync.Mutex // for what is known about files
 	contents map[fileKey]read
+	shared   map[inode]bool // those that can change without a new time of change
 	stable   map[string]bool
 }
 

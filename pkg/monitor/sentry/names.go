@@ -6,6 +6,8 @@ package sentry
 
 import (
 	"path"
+	"strconv"
+	"strings"
 
 	"gvisor.dev/gvisor/pkg/abi/linux"
 	"gvisor.dev/gvisor/pkg/hostarch"
@@ -88,6 +90,21 @@ func named(t *kernel.Task, dir int32, at uint64) string {
 		return path.Clean(name)
 	}
 	return path.Join(folder(t, dir), name)
+}
+
+// asked returns the path name that was passed to execve, absolute and without "." and "..".
+// execveat's descriptor is in the form /dev/fd/NUMBER, or that with a path below it.
+func asked(t *kernel.Task, cwd, name string) string {
+	if rest, ok := strings.CutPrefix(name, "/dev/fd/"); ok {
+		number, below, _ := strings.Cut(rest, "/")
+		if n, err := strconv.ParseInt(number, 10, 32); err == nil {
+			name = path.Join(opened(t, int32(n)), below)
+		}
+	}
+	if !path.IsAbs(name) {
+		name = path.Join(cwd, name)
+	}
+	return wire.Cut(path.Clean(name), wire.MaxPath)
 }
 
 func folder(t *kernel.Task, dir int32) string {

@@ -23,6 +23,7 @@ import (
 	"gvisor.dev/gvisor/pkg/usermem"
 
 	"github.com/fumehood/fumehood/pkg/internal/elf"
+	"github.com/fumehood/fumehood/pkg/internal/pathwalk"
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 )
 
@@ -32,19 +33,57 @@ const private = "/.fumehood/private/"
 // maxProgram is how much of a program that can change is read at each exec, in bytes.
 const maxProgram = 1 << 30
 
-// A fileKey identifies a file that cannot change.
+// A fileKey identifies the content of a file. Every write gives the file a new time of change,
+// which no process can set, except for writes through a mapping: see gate.written.
 type fileKey struct {
-	fs         *vfs.Filesystem
-	major      uint32
-	minor      uint32
-	ino        uint64
-	size       uint64
-	changed    linux.StatxTimestamp
-	unmodified linux.StatxTimestamp
+	inode
+	size     uint64
+	changed  linux.StatxTimestamp
+	modified linux.StatxTimestamp
+}
+
+// An inode identifies a file, whatever its content is.
+type inode struct {
+	fs    *vfs.Filesystem
+	major uint32
+	minor uint32
+	ino   uint64
+}
+
+func inodeOf(f *vfs.FileDescription, st *linux.Statx) inode {
+	return inode{f.Mount().Filesystem(), st.DevMajor, st.DevMinor, st.Ino}
+}
+
+// written records that file can be written through a mapping from now on, so that its content
+// must be read whenever it matters.
+func (g *gate) written(t *kernel.Task, file *vfs.FileDescription) error {
+	st, err := file.Stat(t, vfs.StatOptions{Mask: linux.STATX_BASIC_STATS})
+	if err != nil {
+		return err
+	}
+	g.files.Lock()
+	defer g.files.Unlock()
+	if len(g.shared) < maxDigests {
+		g.shared[inodeOf(file, &st)] = true
+	}
+	return nil
+}
+
+// isKeyed reports whether the content of a file on layer is what key says. Without a place in
+// g.shared for it, none is that can be written to.
+func (g *gate) isKeyed(layer wire.Layer, key fileKey) bool {
+	switch layer {
+	case wire.LayerRootfs, wire.LayerWorkspace:
+		return true
+	case wire.LayerWritten, wire.LayerMemory:
+		return len(g.shared) < maxDigests && !g.shared[key.inode]
+	}
+	return false
 }
 
 // chain returns the files that an execve of f starts: f itself, and if it is a script
-// its interpreter, and so on.
+// its interpreter, and so on. If the loader of the last one is not on the read-only root,
+// it follows.
 func (g *gate) chain(t *kernel.Task, f *vfs.FileDescription, away bool) ([]wire.File, error) {
 	file, err := g.file(t, f, away)
 	if err != nil {
@@ -53,10 +92,19 @@ func (g *gate) chain(t *kernel.Task, f *vfs.FileDescription, away bool) ([]wire.
 	files := []wire.File{file}
 	line, err := first(t, f)
 	for err == nil && line.name != "" {
-		if len(files) == wire.MaxFiles {
+		if len(files) == wire.MaxScripts {
 			return nil, errors.New("too many scripts")
 		}
 		if file, line, err = g.interpreter(t, line, away); err == nil {
+			files = append(files, file)
+		}
+	}
+	if loader := file.ELF.Interpreter; err == nil && loader != "" && (away || !g.settled(t, loader)) {
+		if len(loader) == elf.MaxText {
+			return files, errors.New("the path of its loader is too long")
+		}
+		if file, _, err = g.interpreter(t, linked(loader), away); err == nil {
+			file.Loaded = true
 			files = append(files, file)
 		}
 	}
@@ -66,6 +114,9 @@ func (g *gate) chain(t *kernel.Task, f *vfs.FileDescription, away bool) ([]wire.
 // A line is the first line of a script. The zero line means that the file is not a
 // script.
 type line struct{ name, arg string }
+
+// linked returns the line of a script whose interpreter is loader.
+func linked(loader string) line { return line{name: loader} }
 
 // interpreter opens the interpreter of a script as the kernel did, and returns it and
 // its own first line.
@@ -125,13 +176,10 @@ func (g *gate) file(t *kernel.Task, f *vfs.FileDescription, away bool) (wire.Fil
 	}
 	file := wire.File{Path: wire.Cut(f.MappedName(t), wire.MaxPath), Size: st.Size}
 	file.Layer = g.layer(t, f, &st, file.Path, away)
-	if file.Layer != wire.LayerRootfs && file.Layer != wire.LayerWorkspace {
-		file.Digest, file.ELF, err = content(t, f)
-		return file, err
-	}
-	key := fileKey{f.Mount().Filesystem(), st.DevMajor, st.DevMinor, st.Ino, st.Size, st.Ctime, st.Mtime}
+	key := fileKey{inodeOf(f, &st), st.Size, st.Ctime, st.Mtime}
 	g.files.Lock()
 	known, ok := g.contents[key]
+	ok = ok && g.isKeyed(file.Layer, key)
 	g.files.Unlock()
 	if ok {
 		file.Digest, file.ELF = known.digest, known.elf
@@ -146,6 +194,9 @@ func (g *gate) file(t *kernel.Task, f *vfs.FileDescription, away bool) (wire.Fil
 	}
 	g.files.Lock()
 	defer g.files.Unlock()
+	if !g.isKeyed(file.Layer, key) {
+		return file, nil
+	}
 	if len(g.contents) >= maxDigests {
 		clear(g.contents)
 	}
@@ -153,7 +204,7 @@ func (g *gate) file(t *kernel.Task, f *vfs.FileDescription, away bool) (wire.Fil
 	return file, nil
 }
 
-// A read is the result of reading a file that cannot change.
+// A read is the result of reading a file.
 type read struct {
 	digest [32]byte
 	elf    elf.Facts
@@ -301,54 +352,30 @@ func (g *gate) walk(t *kernel.Task, name string) bool {
 	}
 	root := t.FSContext().RootDirectory()
 	defer root.DecRef(t)
-	done, rest := "/", strings.Split(name, "/")
-	for hops := 0; len(rest) > 0; {
-		step := rest[0]
-		rest = rest[1:]
-		if step == "" || step == "." {
-			continue
-		}
-		done = path.Join(done, step)
-		target, ok := g.look(t, root, done)
-		if !ok {
-			return false
-		}
-		if target == "" {
-			continue
-		}
-		if hops++; hops > linux.MaxSymlinkTraversals {
-			return false
-		}
-		rest = append(strings.Split(target, "/"), rest...)
-		if done = path.Dir(done); path.IsAbs(target) {
-			done = "/"
-		}
-	}
-	return true
+	_, err := pathwalk.Resolve(name, func(step string) (string, error) { return g.look(t, root, step) })
+	return err == nil
 }
 
-// look returns the target if name is a symbolic link, and whether it is where nothing
-// can change.
-func (g *gate) look(t *kernel.Task, root vfs.VirtualDentry, name string) (string, bool) {
+// look returns the target if name is a symbolic link. It fails if name is where something can
+// change.
+func (g *gate) look(t *kernel.Task, root vfs.VirtualDentry, name string) (string, error) {
 	fsys, creds := t.Kernel().VFS(), t.Credentials()
 	at := func() *vfs.PathOperation {
 		return &vfs.PathOperation{Root: root, Start: root, Path: fspath.Parse(name)}
 	}
 	vd, err := fsys.GetDentryAt(t, creds, at(), &vfs.GetDentryOptions{})
 	if err != nil {
-		return "", false
+		return "", err
 	}
 	defer vd.DecRef(t)
 	if !g.fixed(t, vd.Mount()) {
-		return "", false
+		return "", errChanging
 	}
 	st, err := fsys.StatAt(t, creds, at(), &vfs.StatOptions{Mask: linux.STATX_TYPE})
-	if err != nil {
-		return "", false
+	if err != nil || linux.FileMode(st.Mode).FileType() != linux.ModeSymlink {
+		return "", err
 	}
-	if linux.FileMode(st.Mode).FileType() != linux.ModeSymlink {
-		return "", true
-	}
-	target, err := fsys.ReadlinkAt(t, creds, at())
-	return target, err == nil && target != ""
+	return fsys.ReadlinkAt(t, creds, at())
 }
+
+var errChanging = errors.New("it can change")

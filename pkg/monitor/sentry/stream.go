@@ -90,13 +90,12 @@ func (g *gate) readable() bool {
 	return err == nil && n == 1 && fds[0].Revents&unix.POLLIN != 0
 }
 
-// ask sends t's execve and returns whether it may run. On any failure it may not.
+// ask sends what t is about to do and returns whether it may. On any failure it may not.
 func (g *gate) ask(t *kernel.Task, e *wire.Exec) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.key = e.Key(g.key)
-	plain := e.Lineage == wire.LineageProgram && len(e.Env) == 0
-	if k, ok := g.kept[string(g.key)]; ok && plain && e.Fault == "" {
+	g.key = e.Key(g.key[:0])
+	if k, ok := g.kept[string(g.key)]; ok && e.Reusable() {
 		e.Of, e.Allowed = k.of, k.allow
 		g.seq++
 		return g.write(e.Append(g.buf[:0], g.seq)) == nil && k.allow
@@ -110,16 +109,24 @@ func (g *gate) ask(t *kernel.Task, e *wire.Exec) bool {
 		return false
 	}
 	defer g.catchUp()
-	if v.Allow {
+	if v.Allow && !e.Loads() {
 		g.lineages.became(t.ThreadGroup(), v.Lineage)
 	}
-	if v.Keep && plain {
+	if v.Keep && e.Reusable() {
 		if len(g.kept) >= maxKept {
 			clear(g.kept)
 		}
 		g.kept[string(g.key)] = kept{v.Allow, g.seq}
 	}
 	return v.Allow
+}
+
+// isAllowed reports whether a kept Verdict allows e, which then need not be reported again.
+func (g *gate) isAllowed(e *wire.Exec) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.key = e.Key(g.key[:0])
+	return !g.broken && e.Reusable() && g.kept[string(g.key)].allow
 }
 
 // catchUp carries out an Order that came while a verdict was awaited.

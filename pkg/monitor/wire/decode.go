@@ -12,19 +12,16 @@ import (
 // DecodeExec reads the body of an Exec.
 func DecodeExec(body []byte) (Exec, error) {
 	r := reader{rest: body}
-	e := Exec{Generation: r.u32(), Of: r.u64(), Allowed: r.boolean(), Fault: r.text(MaxFault)}
+	e := Exec{ExecKey: r.key()}
+	e.Of, e.Allowed, e.Fault = r.u64(), r.boolean(), r.text(MaxFault)
 	e.Time, e.Pid, e.Parent = int64(r.u64()), int32(r.u32()), int32(r.u32())
 	e.From, e.ParentPath, e.Cwd = r.text(MaxPath), r.text(MaxPath), r.text(MaxPath)
-	e.Unverified, e.Lineage = r.boolean(), r.u32()
-	e.Named = r.text(MaxPath)
-	for range r.count(MaxFiles) {
-		e.Files = append(e.Files, r.file())
-	}
+	e.Lineage, e.Named = r.u32(), r.text(MaxPath)
 	e.ArgvDigest, e.ArgvCut = r.digest(), r.boolean()
 	words, word, _ := Bounds(e.Lineage)
 	e.Argv, e.Env = r.list(words, word), r.list(MaxNames, MaxName)
 	e.Vars, e.VarsCut = r.list(MaxVars, MaxVar), r.boolean()
-	if len(e.Files) == 0 {
+	if len(e.Files) == 0 || e.Loads() && len(e.Files) > 1 {
 		r.bad = true
 	}
 	return e, r.end()
@@ -165,8 +162,16 @@ func (r *reader) digest() (d [32]byte) {
 	return d
 }
 
+func (r *reader) key() ExecKey {
+	k := ExecKey{Generation: r.u32(), Unverified: r.boolean(), Asked: r.text(MaxPath)}
+	for range r.count(MaxFiles) {
+		k.Files = append(k.Files, r.file())
+	}
+	return k
+}
+
 func (r *reader) file() File {
-	f := File{Named: r.text(MaxLine), Arg: r.text(MaxLine), Path: r.text(MaxPath), Layer: Layer(r.u8()), Size: r.u64(), Digest: r.digest()}
+	f := File{Loaded: r.boolean(), Named: r.text(MaxLine), Arg: r.text(MaxLine), Path: r.text(MaxPath), Layer: Layer(r.u8()), Size: r.u64(), Digest: r.digest()}
 	f.ELF = elf.Facts{Type: elf.Type(r.u8()), Interpreter: r.text(elf.MaxText), Soname: r.text(elf.MaxText), Loader: r.boolean()}
 	if f.Layer >= layers || f.ELF.Type >= elf.Types {
 		r.bad = true

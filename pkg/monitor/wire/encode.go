@@ -9,8 +9,7 @@ func Hello(b []byte, seq uint64) []byte { return format.Append(b, KindHello, seq
 
 // Append appends e as a message. Everything in e must keep to the bounds.
 func (e *Exec) Append(b []byte, seq uint64) []byte {
-	b = format.Append(b, KindExec, seq)
-	b = u32(b, e.Generation)
+	b = e.Key(format.Append(b, KindExec, seq))
 	b = u64(b, e.Of)
 	b = boolean(b, e.Allowed)
 	b = text(b, e.Fault)
@@ -20,13 +19,8 @@ func (e *Exec) Append(b []byte, seq uint64) []byte {
 	for _, s := range []string{e.From, e.ParentPath, e.Cwd} {
 		b = text(b, s)
 	}
-	b = boolean(b, e.Unverified)
 	b = u32(b, e.Lineage)
 	b = text(b, e.Named)
-	b = u16(b, len(e.Files))
-	for i := range e.Files {
-		b = e.Files[i].append(b)
-	}
 	b = append(b, e.ArgvDigest[:]...)
 	b = boolean(b, e.ArgvCut)
 	b = list(b, e.Argv)
@@ -36,6 +30,7 @@ func (e *Exec) Append(b []byte, seq uint64) []byte {
 }
 
 func (f *File) append(b []byte) []byte {
+	b = boolean(b, f.Loaded)
 	b = text(b, f.Named)
 	b = text(b, f.Arg)
 	b = text(b, f.Path)
@@ -48,12 +43,15 @@ func (f *File) append(b []byte) []byte {
 	return boolean(b, f.ELF.Loader)
 }
 
-// Key appends what a Verdict that is kept is found by.
-func (e *Exec) Key(b []byte) []byte {
-	b = u32(b[:0], e.Generation)
-	b = boolean(b, e.Unverified)
-	for i := range e.Files {
-		b = e.Files[i].append(b)
+// Key appends k as it is part of a message. What a Verdict that is kept is found by is this
+// encoding and no other.
+func (k *ExecKey) Key(b []byte) []byte {
+	b = u32(b, k.Generation)
+	b = boolean(b, k.Unverified)
+	b = text(b, k.Asked)
+	b = u16(b, len(k.Files))
+	for i := range k.Files {
+		b = k.Files[i].append(b)
 	}
 	return b
 }

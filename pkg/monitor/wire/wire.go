@@ -51,7 +51,8 @@ const (
 	MaxEnv     = 24 << 10 // bytes of all variables together
 	MaxNames   = 32       // of environment variables
 	MaxName    = 64
-	MaxFiles   = 6 // of a chain of scripts, as many as Linux follows
+	MaxScripts = 6              // of a chain of scripts, as many as Linux follows
+	MaxFiles   = MaxScripts + 1 // and the loader of the last one
 	// MaxGenerations is how many generations live at once, at most, besides the current one.
 	MaxGenerations = 64
 )
@@ -83,9 +84,13 @@ const (
 	layers
 )
 
-// A File is the file of a program or of a script. For an interpreter, Named and Arg are
-// the path and the argument in the first line of the script before it.
+// A File is the file of a program or of a script, or one that is loaded as code. For an
+// interpreter, Named and Arg are the path and the argument in the first line of the script
+// before it; for a loader, Named is the path in the program's headers.
 type File struct {
+	// Loaded reports that the file's code is mapped into a process that runs another
+	// program: a library, a plugin, or the loader of the file before it.
+	Loaded bool
 	Named  string
 	Arg    string
 	Path   string
@@ -113,9 +118,25 @@ const (
 // decided by its words and its environment.
 func IsText(lineage uint32) bool { return lineage != LineageProgram && lineage < LineageTool }
 
-// An Exec is an execve that is about to succeed: the sink asks about it, or reports it.
-type Exec struct {
+// An ExecKey is everything that a reusable Verdict may depend on. Two Execs with equal keys
+// that are Reusable have the same answer. It is encoded in one place, as a part of the
+// message, and both ends compare that encoding: see Key.
+type ExecKey struct {
 	Generation uint32 // that the process belongs to
+	Unverified bool
+	// Asked is the path that was passed to execve, absolute and without "." and "..", with
+	// symbolic links as they were given; "" for a loaded file.
+	Asked string
+	// Files are the named file first, then the interpreter of each script, of which the last
+	// one runs, and then its loader if that is not on the read-only root. If the first one is
+	// Loaded, there is no other: the program From maps it as code.
+	Files []File
+}
+
+// An Exec is an execve that is about to succeed, or a file that is about to be mapped as
+// code: the sink asks about it, or reports it.
+type Exec struct {
+	ExecKey
 	// Of is 0 when the sink waits for a Verdict with this message's seq; else the seq
 	// of the Exec whose Verdict was used again.
 	Of         uint64
@@ -127,10 +148,8 @@ type Exec struct {
 	From       string // program that calls execve
 	ParentPath string
 	Cwd        string
-	Unverified bool
 	Lineage    uint32 // of the process that calls execve
 	Named      string // as passed to execve
-	Files      []File // the named file first, then the interpreter of each script; the last one is loaded
 	ArgvDigest [32]byte
 	ArgvCut    bool
 	Argv       []string
@@ -139,6 +158,15 @@ type Exec struct {
 	// it is incomplete.
 	Vars    []string
 	VarsCut bool
+}
+
+// Loads reports whether e is about a file that is mapped as code, and starts nothing.
+func (e *Exec) Loads() bool { return len(e.Files) > 0 && e.Files[0].Loaded }
+
+// Reusable reports whether the Verdict about e may be used for another Exec with the same
+// ExecKey, and whether one may be used for e.
+func (e *Exec) Reusable() bool {
+	return e.Fault == "" && len(e.Env) == 0 && (e.Lineage == LineageProgram || e.Loads())
 }
 
 // The kinds of Events; see proposal's Event constants.
@@ -189,8 +217,7 @@ type Mark struct {
 // A Verdict answers an Exec.
 type Verdict struct {
 	Allow bool
-	// Keep allows the sink to use the Verdict for every Exec of the generation with the
-	// same Files, the Lineage LineageProgram and no Env.
+	// Keep allows the sink to use the Verdict for every Reusable Exec with the same ExecKey.
 	Keep bool
 	// Lineage is the process's new lineage, if the Exec is allowed.
 	Lineage uint32

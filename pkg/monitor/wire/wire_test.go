@@ -4,6 +4,7 @@ package wire
 
 import (
 	"bytes"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -15,9 +16,9 @@ import (
 
 func fullExec() Exec {
 	return Exec{
-		Generation: 7, Of: 3, Allowed: true, Time: 1 << 60, Pid: 12, Parent: -1, From: "/usr/bin/bash", ParentPath: "/x", Cwd: "/workspace",
-		Files: []File{{Path: "/workspace/\xff.sh", Layer: LayerWorkspace, Size: 9, Digest: [32]byte{1}}, {Named: "/bin/sh", Arg: "-e", Path: "/usr/bin/dash", Layer: LayerRootfs, Size: 1 << 40,
-			ELF: elf.Facts{Type: elf.Dyn, Interpreter: "/lib/ld.so", Soname: "x", Loader: true}}},
+		ExecKey: ExecKey{Generation: 7, Unverified: true, Asked: "/workspace/x", Files: []File{{Path: "/workspace/\xff.sh", Layer: LayerWorkspace, Size: 9, Digest: [32]byte{1}}, {Named: "/bin/sh", Arg: "-e", Path: "/usr/bin/dash", Layer: LayerRootfs, Size: 1 << 40,
+			ELF: elf.Facts{Type: elf.Dyn, Interpreter: "/lib/ld.so", Soname: "x", Loader: true}}, {Loaded: true, Path: "/tmp/ld.so"}}},
+		Of: 3, Allowed: true, Time: 1 << 60, Pid: 12, Parent: -1, From: "/usr/bin/bash", ParentPath: "/x", Cwd: "/workspace",
 		Named: "./x", ArgvDigest: [32]byte{31: 9}, ArgvCut: true, Argv: []string{"", "a\x00b", "\xfe"}, Env: []string{"LD_PRELOAD"},
 		Lineage: 3, Vars: []string{"A=", "B=\xff"}, VarsCut: true,
 	}
@@ -78,6 +79,8 @@ func TestRefusals(t *testing.T) {
 	soname.Files[1].ELF.Soname = strings.Repeat("x", elf.MaxText+1)
 	none := fullExec()
 	none.Files = nil
+	loads := fullExec()
+	loads.Files[0].Loaded = true
 	many := fullExec()
 	many.Files = make([]File, MaxFiles+1)
 	words, long := fullExec(), fullExec()
@@ -87,7 +90,7 @@ func TestRefusals(t *testing.T) {
 	longer.Lineage, longer.Argv = LineageProgram, []string{strings.Repeat("x", MaxWord+1)}
 	vars, value := fullExec(), fullExec()
 	vars.Vars, value.Vars = make([]string, MaxVars+1), []string{strings.Repeat("x", MaxVar+1)}
-	for name, e := range map[string]Exec{"layer": big, "ELF type": kind, "long soname": soname, "no file": none, "files": many, "words": words, "long word": long,
+	for name, e := range map[string]Exec{"layer": big, "ELF type": kind, "long soname": soname, "no file": none, "files after a loaded one": loads, "files": many, "words": words, "long word": long,
 		"a program's words": programs, "a program's long word": longer, "variables": vars, "long variable": value} {
 		_, body, err := Open(e.Append(nil, 1))
 		if err != nil {
@@ -116,7 +119,7 @@ func TestRefusals(t *testing.T) {
 // The largest Exec that keeps to the bounds fits one message.
 func TestLargest(t *testing.T) {
 	path := strings.Repeat("p", MaxPath)
-	e := Exec{Fault: path[:MaxFault], Lineage: 1, Named: path, From: path, ParentPath: path, Cwd: path}
+	e := Exec{ExecKey: ExecKey{Asked: path}, Fault: path[:MaxFault], Lineage: 1, Named: path, From: path, ParentPath: path, Cwd: path}
 	for range MaxFiles {
 		e.Files = append(e.Files, File{Named: path[:MaxLine], Arg: path[:MaxLine], Path: path, ELF: elf.Facts{Interpreter: path[:elf.MaxText], Soname: path[:elf.MaxText]}})
 	}
@@ -171,4 +174,74 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("decodes and encodes to other bytes:\n%x\n%x", message, again)
 		}
 	})
+}
+
+// beyondKey are the fields of an Exec on which no reusable Verdict depends, and why.
+var beyondKey = map[string]string{
+	"Of": "says which Verdict was used", "Allowed": "is that Verdict", "Fault": "has no Verdict", "Time": "is only recorded",
+	"Pid": "is only recorded", "Parent": "only says which process is a command's first, which belongs to a text",
+	"From": "rules that use it give no reusable answer", "ParentPath": "as From", "Cwd": "as From; Asked is absolute",
+	"Lineage": "LineageProgram, or not used for a loaded file", "Named": "used for a text's process only",
+	"ArgvDigest": "as From", "ArgvCut": "as From", "Argv": "as From", "Env": "is empty", "Vars": "sent for a text's process only", "VarsCut": "as Vars",
+}
+
+// Every field of an Exec is either part of the key, which changes with it, or is known not to
+// be: a new field needs a decision.
+func TestExecKey(t *testing.T) {
+	fields := reflect.TypeFor[Exec]()
+	for i := range fields.NumField() {
+		name := fields.Field(i).Name
+		if _, decided := beyondKey[name]; decided == (name == "ExecKey") {
+			t.Errorf("%s is in the key and beyond it, or in neither", name)
+		}
+	}
+	seen := map[string]string{}
+	distinct := func(name string, e Exec) {
+		key := string(e.Key(nil))
+		if other, known := seen[key]; known {
+			t.Errorf("%s and %s have the same key", name, other)
+		}
+		seen[key] = name
+		if message := e.Append(nil, 1); !bytes.Contains(message, []byte(key)) {
+			t.Errorf("%s: the key is not encoded in the message", name)
+		}
+	}
+	distinct("full", fullExec())
+	vary := func(prefix string, of func(*Exec) reflect.Value) {
+		first := fullExec()
+		for i := range of(&first).NumField() {
+			e := fullExec()
+			field := of(&e).Field(i)
+			if k := field.Kind(); k != reflect.Struct && k != reflect.Slice { // whose fields vary below
+				change(t, field)
+				distinct(prefix+of(&e).Type().Field(i).Name, e)
+			}
+		}
+	}
+	vary("key.", func(e *Exec) reflect.Value { return reflect.ValueOf(&e.ExecKey).Elem() })
+	vary("file.", func(e *Exec) reflect.Value { return reflect.ValueOf(&e.Files[1]).Elem() })
+	vary("elf.", func(e *Exec) reflect.Value { return reflect.ValueOf(&e.Files[1].ELF).Elem() })
+	short := fullExec()
+	short.Files = short.Files[:2]
+	distinct("fewer files", short)
+	if len(seen) != 1+3+7+4+1 {
+		t.Errorf("%d variants", len(seen))
+	}
+}
+
+// change gives a field another value.
+func change(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	case reflect.String:
+		v.SetString(v.String() + "x")
+	case reflect.Uint8, reflect.Uint32, reflect.Uint64:
+		v.SetUint(v.Uint() ^ 1)
+	case reflect.Array:
+		v.Index(0).SetUint(v.Index(0).Uint() ^ 1)
+	default:
+		t.Fatalf("a field of kind %s: vary it here", v.Kind())
+	}
 }

@@ -86,7 +86,7 @@ func underOf(x proposal.Exec, names []string) string {
 			return ""
 		}
 	}
-	if many := ManifoldOf(x); many != "" {
+	if many := ManifoldOf(x.Key()); many != "" {
 		tool, words := applet(many, path.Base(x.Path), argv)
 		return confinedBy(tool, words, x.Grants)
 	}
@@ -154,7 +154,7 @@ func Lists(tool string, x proposal.Exec) bool {
 // childName is the plain name of the program of x: as for gcc-12, the tool of
 // /usr/bin/x86_64-linux-gnu-gcc-12.
 func childName(x proposal.Exec) string {
-	if many := ManifoldOf(x); many != "" {
+	if many := ManifoldOf(x.Key()); many != "" {
 		tool, _ := applet(many, path.Base(x.Path), x.Argv)
 		return tool
 	}

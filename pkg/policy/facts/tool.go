@@ -57,7 +57,7 @@ var programReaders = map[string]struct{ valued, given []string }{
 // and must not allow.
 func AsksFor(x proposal.Exec) (string, []string) {
 	tool, words := FileName(x.Path), behind(x.Path, x.Argv)
-	if many := ManifoldOf(x); many != "" {
+	if many := ManifoldOf(x.Key()); many != "" {
 		tool, words = applet(many, path.Base(x.Path), x.Argv)
 	}
 	for range 3 { // env python3 -m twine
@@ -90,10 +90,10 @@ func behind(path string, argv []string) []string {
 	return argv[1:]
 }
 
-// ManifoldOf is the manifold program that the file of x is, by its name or as a copy of
+// ManifoldOf is the manifold program that the file of k is, by its name or as a copy of
 // one, or "".
-func ManifoldOf(x proposal.Exec) string {
-	for _, name := range append([]string{x.Path}, x.Same...) {
+func ManifoldOf(k proposal.ExecKey) string {
+	for _, name := range append([]string{k.Path}, k.Same...) {
 		name = FileName(name)
 		for _, many := range manifold {
 			if strings.HasPrefix(name, many) { // busybox-static, busybox2

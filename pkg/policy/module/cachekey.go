@@ -26,9 +26,13 @@ import (
 // GuardSet is the set that is not empty if an answer must not be reused.
 const GuardSet = "beyond_key"
 
-// keyFields are the fields on which a reusable answer may depend. Env is one of them
-// because an answer about an Exec with an Env is never reused, and so are chain, under and listed.
-var keyFields = []string{"command", "path", "name", "names", "many", "same", "layer", "digest", "elf", "grants", "env", "chain", "under", "listed"}
+// KeyFields are the fields of the input that are made from a proposal.ExecKey: those on which
+// a reusable answer may depend. Env is one of them because an answer about an Exec with an
+// Env is never reused. A test of package policy compares them with what the input is made of.
+var KeyFields = []string{"command", "path", "asked", "loaded", "name", "names", "many", "same", "layer", "digest", "elf", "grants", "env"}
+
+// childFields are empty but for what a tool starts, and answers about that are never reused.
+var childFields = []string{"chain", "under", "listed"}
 
 // A keyGraph finds the rules of some modules that depend on more than the key.
 type keyGraph struct {
@@ -56,7 +60,7 @@ func newKeyGraph(modules map[string]*ast.Module) *keyGraph {
 func (g *keyGraph) beyond(m *ast.Module, n any) bool {
 	found := false
 	g.Walk(m, n, func(t Target) {
-		found = found || t.All || g.far[t.Rule] || t.input && !slices.Contains(keyFields, t.field)
+		found = found || t.All || g.far[t.Rule] || t.input && !slices.Contains(KeyFields, t.field) && !slices.Contains(childFields, t.field)
 	})
 	return found
 }

@@ -26,6 +26,7 @@ var sourceRoots = []string{
 	"cmd/fumehood-runsc",
 	"pkg/internal/elf",
 	"pkg/internal/frame",
+	"pkg/internal/pathwalk",
 	"pkg/monitor/calls",
 	"pkg/monitor/sentry",
 	"pkg/monitor/wire",

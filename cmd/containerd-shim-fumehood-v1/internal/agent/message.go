@@ -42,6 +42,9 @@ func messages(e journal.LogEvent) (list []message) {
 
 func refusedProgram(e proposal.Event) string {
 	text := "policy refused a program that " + quoted(e.Program) + " started: " + quoted(strings.Join(e.Exec.Argv, " "))
+	if e.Exec.Loaded {
+		text = "policy refused code that " + quoted(e.Program) + " loaded: " + quoted(e.Exec.Path)
+	}
 	if d := e.Decision; d != nil && d.Reason != nil {
 		text += ": " + d.Reason.Message + " (" + d.Reason.Rule + ")"
 	}

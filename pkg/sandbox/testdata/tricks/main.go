@@ -35,7 +35,7 @@ var tricks = map[string]func([]string) error{
 	"memfd": memfd, "unlinked": unlinked, "emptypath": emptyPath, "at": at, "relative": relative, "argv": argv, "bytes": odd,
 	"many": many, "swaplink": swapLink, "swapfile": swapFile, "swapscript": swapScript, "userns": userNamespace, "overlay": ownOverlay,
 	"threads": threads, "privileges": privileges, "network": network, "files": files, "flood": flood, "vfork": vfork, "spawn": spawn, "refused": refused,
-	"daemons": daemons, "daemon": daemon,
+	"daemons": daemons, "daemon": daemon, "load": load, "inside": inside, "overwrite": overwrite,
 }
 
 func execveat(fd int, path string, flags int) error {
