@@ -227,6 +227,9 @@ func execWords(e proposal.Event) string {
 		words += " …"
 	}
 	words += " = " + x.Path
+	if x.Loaded {
+		words = path.Base(e.Program) + " loads " + x.Path
+	}
 	if x.Script != "" {
 		words += " for " + x.Script
 	}
