@@ -10,9 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/trial"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/replay"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
@@ -21,6 +23,7 @@ type inputFlags struct {
 	subject       subject
 	point, schema string
 	describe      string
+	from          string
 }
 
 func (c *invocation) policyInputCommand() *cobra.Command {
@@ -35,6 +38,7 @@ description of its fields.
 		Example: `  fumehood policy input 'go test ./...'
   fumehood policy input --point command 'go test ./...' > input.json
   fumehood policy input --over 'exec={"path": "/usr/bin/curl"}'
+  fumehood policy input --from audit.jsonl
   fumehood policy input --describe command
   fumehood policy input --schema command > command.schema.json`,
 	}
@@ -43,6 +47,7 @@ description of its fields.
 	f.StringVar(&s.point, "point", "", "`POINT` print only the input of this decision point, one document per line")
 	f.StringVar(&s.schema, "schema", "", "`POINT` print the JSON Schema of the input of this decision point")
 	f.StringVar(&s.describe, "describe", "", "`POINT` list the fields of the input of this decision point, with descriptions")
+	f.StringVar(&s.from, "from", "", "`LOG` print the inputs of exec for the programs that started, or were refused, in an audit log or a report, one per line")
 	cli.Values(cmd, "describe", trial.Points()...)
 	cli.Values(cmd, "point", trial.Points()...)
 	cli.Values(cmd, "schema", trial.Points()...)
@@ -63,6 +68,12 @@ func (c *invocation) inputPolicy(s *inputFlags, cmd *cobra.Command, args []strin
 		}
 		return c.describeInput(s.describe)
 	}
+	if s.from != "" {
+		if len(args) > 0 || s.point != "" && s.point != "exec" {
+			return c.Misuse("--from takes no command, and prints the inputs of exec only")
+		}
+		return c.printPast(s.from)
+	}
 	if code, ok := s.subject.read(c, cmd, args); !ok {
 		return code
 	}
@@ -75,6 +86,32 @@ func (c *invocation) inputPolicy(s *inputFlags, cmd *cobra.Command, args []strin
 		return c.Misuse(wrongPoint(err))
 	}
 	return c.printDocuments(docs, s.point != "")
+}
+
+// printPast prints the inputs of the programs in a log or a report. A rule that is tried on
+// them is tried on what the kernel reports.
+func (c *invocation) printPast(path string) int {
+	past, err := replay.Read([]string{path}, replay.Options{Parse: gate.Analyze})
+	if err != nil {
+		return c.Stop(err)
+	}
+	c.Note(past.Notes()...)
+	engine, err := newEngine(c.Ctx, policy.Options{})
+	if err != nil {
+		return c.Stop(err)
+	}
+	var docs []policy.Document
+	for _, run := range past.Runs {
+		for _, act := range run.Acts {
+			for _, e := range act.Execs {
+				x := e.Exec
+				x.Command, x.Grants = act.Proposal.ID, act.Decision.Grant.Exec
+				doc, _ := engine.InputOf(&x)
+				docs = append(docs, doc)
+			}
+		}
+	}
+	return c.printDocuments(docs, true)
 }
 
 func (c *invocation) printSchema(point string) int {
