@@ -54,6 +54,7 @@ func TestE2ELoad(t *testing.T) {
 		"LD_AUDIT=./x.so /usr/bin/true",
 		"mkdir -p /tmp/l; cp x.so /tmp/l/libc.so.6; LD_LIBRARY_PATH=/tmp/l /usr/bin/true",
 		"/lib64/ld-linux-x86-64.so.2 --preload ./x.so /usr/bin/true",
+		"cp /lib64/ld-linux-x86-64.so.2 /tmp/ld.so; gcc a.c -o /tmp/own -Wl,--dynamic-linker=/tmp/ld.so; /tmp/own && echo CANARY",
 		"perl -MDynaLoader -e 'DynaLoader::dl_load_file(q(./x.so))'",
 		"perl -e 'require DynaLoader; @DynaLoader::dl_library_path = (q(.)); DynaLoader::dl_load_file(q(/proc/self/cwd/x.so))'",
 		`/usr/bin/python3 -c 'import ctypes; ctypes.CDLL("./x.so")'`,

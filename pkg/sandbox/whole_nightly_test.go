@@ -12,6 +12,7 @@ import "testing"
 func TestNightlyReapTogether(t *testing.T) { TestReapTogether(t) }
 func TestNightlyTricks(t *testing.T)       { TestTricks(t) }
 func TestNightlySwap(t *testing.T)         { TestE2ESwap(t) }
+func TestNightlyLoad(t *testing.T)         { TestLoad(t) }
 func TestNightlyManyExecs(t *testing.T)    { TestManyExecs(t) }
 
 func TestNightlyBackgroundForks(t *testing.T)    { TestBackgroundForks(t) }

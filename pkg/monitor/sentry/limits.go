@@ -13,13 +13,16 @@
 // when the FIFO is full, which takes 65,536 unread bytes. This does no harm: each byte
 // sets a flag and is not counted.
 //
-// "fumehood-gate" asks the supervisor about every execve before it takes effect and
+// "fumehood-gate" asks the supervisor about every execve before it takes effect, and about
+// every file that is not on the read-only root before it is mapped as code (load.go), and
 // refuses with EACCES what is not allowed. It also reports what processes do. The
 // messages are those of package wire. Its guarantees:
 //
-//   - A program that starts has been allowed: by the supervisor's answer to this
-//     exec, or by an earlier reusable one. If there is no answer, or a late or
-//     invalid one, or the program cannot be read, the exec is refused.
+//   - A program that starts, and a file that becomes code, has been allowed: by the
+//     supervisor's answer to this request, or by an earlier reusable one. If there is no
+//     answer, or a late or invalid one, or the file cannot be read, it is refused.
+//   - The file that is mapped is the one that was asked about. Memory without a file
+//     (anonymous, /dev/zero) may be executable: what a JIT writes is not seen.
 //   - Path, layer and digest are of the file that the kernel opened, not of a name
 //     that is looked up again. For a script, the file and each interpreter are sent.
 //   - Nothing is dropped unless the supervisor stops reading; then it is counted, the
@@ -31,9 +34,10 @@
 //
 // # What a digest is worth
 //
-// On the read-only root the content cannot change, and its digest is computed once.
-// Anywhere else a process may write to a file between the check and the first use of a
-// page of it, because gVisor does not refuse that (ETXTBSY). So a digest is reliable
+// On the read-only root the content cannot change, and its digest is computed once. Of any
+// other file it is computed again after a write, which changes the file's time of change, and
+// each time once a process has mapped the file to write to it. A process may write to a file between the check and the first use of a
+// page of such a file, because gVisor does not refuse that (ETXTBSY). So a digest is reliable
 // on LayerRootfs; elsewhere it is only evidence, and a policy must decide by the
 // layer. A command controls the content of a file on LayerWorkspace or LayerWritten.
 //
