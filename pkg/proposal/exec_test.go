@@ -13,7 +13,7 @@ var beyondKey = map[string]string{
 	"Parent": "policy does not see it", "Pid": "policy does not see it", "ParentPath": "as Argv", "From": "as Argv", "Script": "as Argv", "First": "as Argv",
 	"Text": "policy does not see it", "Named": "policy does not see it", "Variables": "policy does not see it",
 	"Lineage": "package lineage reuses no answer of policy about a text's process", "Whole": "as Lineage", "Renamed": "as Lineage", "Partial": "as Lineage",
-	"Changed": "as Lineage", "EnvCut": "as Lineage",
+	"Changed": "as Lineage", "EnvCut": "as Lineage", "Chain": "no answer about what a tool starts is reused", "Under": "as Chain",
 }
 
 // Every field of an Exec is part of the key, or known to be beyond it: a new field needs a

@@ -31,7 +31,7 @@ const GuardSet = "beyond_key"
 // Env is never reused. A test of package policy compares them with what the input is made of.
 var KeyFields = []string{"command", "path", "asked", "loaded", "name", "names", "many", "same", "layer", "digest", "elf", "grants", "env"}
 
-// childFields are empty but for what a tool starts, and answers about that are never reused.
+// childFields are set only for what a tool starts, and answers about that are never reused.
 var childFields = []string{"chain", "under", "listed"}
 
 // A keyGraph finds the rules of some modules that depend on more than the key.
