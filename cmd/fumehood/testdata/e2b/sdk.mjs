@@ -96,7 +96,8 @@ describe('commands', () => {
     for (let i = 0; i < 50 && r?.text !== "'served'"; i++) { r = await sb.runCode(get); await wait(100) }
     assert.equal(r.text, "'served'", JSON.stringify(r.error))
     assert.equal(await server.kill(), true)
-    assert.equal((await sb.runCode(get)).error.name, 'URLError')
+    // Refused, or reset if the server was killed with the connection in its queue.
+    assert.match((await sb.runCode(get)).error.name, /^(URLError|ConnectionResetError)$/)
   })
   test('disconnect leaves the command', async () => {
     const cmd = await sb.commands.run('sleep 1; touch later', { background: true })
