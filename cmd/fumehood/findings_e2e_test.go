@@ -70,7 +70,7 @@ func TestE2EActFindings(t *testing.T) {
 	for n := range 2 {
 		id := s.gh.AddComment(prNumber, "Codertocat", "/fumehood review")
 		stop := make(chan struct{})
-		watched := s.watch(stop)
+		watched := s.watch(nil, stop)
 		r := s.play("review.yml", "issue_comment", s.commentEvent(id))
 		close(stop)
 		if r.code != 0 || len(m.Asked()) != n+1 || !strings.Contains(m.Asked()[n].Last(), "+echo hello world") {

@@ -21,7 +21,7 @@ func TestNightlyActFindingsLeak(t *testing.T) {
 	s.replaceReviewers("review.yml", m.URL)
 	id := s.gh.AddComment(prNumber, "Codertocat", "/fumehood review")
 	stop := make(chan struct{})
-	watched := s.watch(stop)
+	watched := s.watch(nil, stop)
 	r := s.play("review.yml", "issue_comment", s.commentEvent(id))
 	close(stop)
 	if problems := checkKey(<-watched, "find", "verify"); r.code != 0 || len(problems) != 1 || !strings.HasPrefix(problems[0], "job verify: the key was in ") || strings.Contains(problems[0], "runsc") {

@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -36,11 +37,16 @@ type model struct {
 	keys   []string
 	inputs []string
 	text   string // what it answers
+	// looked, if set, returns after the processes that ask have been seen.
+	looked func()
 }
 
 func newModel(t *testing.T) *model {
 	m := &model{text: reviewPlan}
 	answer := func(key, input string, body any) any {
+		if m.looked != nil {
+			m.looked()
+		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.keys, m.inputs = append(m.keys, key), append(m.inputs, input)
@@ -83,8 +89,21 @@ type sightings struct {
 
 // watch looks at the environment and the command line of every process until stop is closed.
 // A process belongs to the job that its own environment or its nearest ancestor's names: the
-// sandbox's supervisor has an environment of its own. Jobs of other stages use another GitHub.
-func (s *stage) watch(stop <-chan struct{}) <-chan sightings {
+// sandbox's supervisor has an environment of its own. Jobs of other stages use another GitHub. m,
+// if set, answers only after a whole look at the processes that ask it.
+func (s *stage) watch(m *model, stop <-chan struct{}) <-chan sightings {
+	var looks atomic.Int64
+	if m != nil {
+		m.looked = func() {
+			for last := looks.Load() + 2; looks.Load() < last; time.Sleep(10 * time.Millisecond) {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		}
+	}
 	api := []byte("GITHUB_API_URL=" + s.gh.URL + "\x00")
 	done := make(chan sightings, 1)
 	go func() {
@@ -96,6 +115,7 @@ func (s *stage) watch(stop <-chan struct{}) <-chan sightings {
 				return
 			case <-time.After(30 * time.Millisecond):
 				s.look(api)
+				looks.Add(1)
 			}
 		}
 	}()
@@ -161,7 +181,7 @@ func TestE2EActReview(t *testing.T) {
 			s.replaceReviewers(example, m.URL)
 			id := s.gh.AddComment(prNumber, "Codertocat", "/fumehood review")
 			stop := make(chan struct{})
-			watched := s.watch(stop)
+			watched := s.watch(m, stop)
 			r := s.play(example, "issue_comment", s.commentEvent(id), s.reviewEnv(m)...)
 			close(stop)
 			if r.code != 0 || len(m.keys) != 1 || m.keys[0] != reviewerKey || !strings.Contains(m.inputs[0], "+echo hello world") {
@@ -189,7 +209,7 @@ func TestE2EActReviewLeak(t *testing.T) {
 	s.replaceReviewers(example, m.URL)
 	id := s.gh.AddComment(prNumber, "Codertocat", "/fumehood review")
 	stop := make(chan struct{})
-	watched := s.watch(stop)
+	watched := s.watch(m, stop)
 	r := s.play(example, "issue_comment", s.commentEvent(id), s.reviewEnv(m)...)
 	close(stop)
 	if problems := checkKey(<-watched, "propose", "run"); r.code != 0 || len(problems) != 1 || !strings.HasPrefix(problems[0], "job run: the key was in ") || strings.Contains(problems[0], "runsc") {

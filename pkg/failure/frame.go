@@ -25,7 +25,6 @@ var (
 	jvmFrame    = pattern.New(`^at (?:[\w.@-]{1,100}/{1,2})?([\w.$<>]{1,300})\(([\w$-]{1,100}\.(?:java|kt|scala|groovy|clj)):(\d{1,7})\)`)
 	jvmShort    = pattern.New(`^at ([\w$-]{1,100}\.(?:java|kt|scala|groovy)):(\d{1,7})$`)
 	phpFrame    = pattern.New(`^#\d{1,3} (/[^\s()]{1,400})\((\d{1,7})\): `)
-	phpIn       = pattern.New(` in (/[^\s:()]{1,400})(?::| on line )(\d{1,7})$`)
 	rubyFrame   = pattern.New(`^(?:from |# |\d{1,3}: from |\[)?([^\s:][^:]{0,300}):(\d{1,7}):in [` + "`" + `'‘"]`)
 	nativeFrame = pattern.New(`^#\d{1,3} +0x[0-9a-f]+ in .{1,400} ([^\s:()]{1,400}):(\d{1,7})(?::(\d{1,5}))?$`)
 	dotnetFrame = pattern.New(`^at .{1,400} in (/[^:]{1,400}):line (\d{1,7})$`)
