@@ -173,7 +173,7 @@ func TestE2ECellEnv(t *testing.T) {
 		got = append(got, described(do(t, s, p)))
 	}
 	want := []string{"exit code 0; true; = 'true'", "exit code 0", "exit code 1; ZeroDivisionError", "exit code 0; = 'None'", "deny [code.run env.name]",
-		"exit code 0; = 'true'", "exit code 0; = 'undefined'", "exit code 0; = '/home/fumehood'"}
+		"exit code 0; = 'true'", "exit code 0; = 'undefined'", "deny [code.run env.home]"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
