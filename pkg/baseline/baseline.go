@@ -41,15 +41,15 @@ import (
 
 // Comparable reports whether a run of r on the base can show anything: policy allowed r without
 // asking, it failed by itself with its complete output, and that is neither expected nor explained.
-// That a toolchain is too old explains nothing if r succeeds with it on the base.
+// What this machine lacks explains nothing if r succeeds without it on the base.
 func Comparable(r proposal.Record) bool { return isUnexplained(r) && incomplete(*r.Result) == "" }
 
 // Incomplete reports whether r would be Comparable if everything that it did were known.
 func Incomplete(r proposal.Record) bool { return isUnexplained(r) && incomplete(*r.Result) != "" }
 
 func isUnexplained(r proposal.Record) bool {
-	return r.Proposal.Origin == "" && r.Decision.Effect == proposal.Allow && r.Result != nil && r.Result.FailedByItself() &&
-		(r.Cause == nil || r.Cause.Kind == proposal.CauseToolchain) && !r.Proposal.ExpectsFailure()
+	return r.Proposal.Origin == "" && r.Decision.Effect == proposal.Allow && r.Result != nil && r.Result.EndedByItself() &&
+		(r.Cause == nil || r.Cause.IsOfMachine()) && !r.Proposal.ExpectsFailure()
 }
 
 // incomplete returns why a result is no account of everything that the command did, or "".
@@ -180,7 +180,7 @@ func unfit(r proposal.Record) string {
 		return "it did not run there: " + r.Result.Detail
 	case r.Result.Succeeded():
 		return ""
-	case !r.Result.FailedByItself():
+	case !r.Result.EndedByItself():
 		return fmt.Sprintf("it did not end by itself there (%s)", r.Result.Outcome())
 	}
 	if why := incomplete(*r.Result); why != "" {

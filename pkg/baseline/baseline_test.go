@@ -101,7 +101,9 @@ func TestCompare(t *testing.T) {
 		"git there, which passes": {ran(1, goOld), change(ran(0, ""), func(r *proposal.Result) {
 			r.Observations = &proposal.Observations{Complete: true, Programs: []proposal.Program{{Name: "git"}}}
 		}), proposal.BaseUnknown, "git"},
-		"not found there": {ran(1, "x"), ran(127, "x"), proposal.BaseUnknown, "did not end by itself"},
+		"not found there": {ran(1, "x"), ran(127, "x"), proposal.BaseDifferent, "exit code 127 there"},
+		"not found here":  {ran(127, "x"), ran(0, ""), proposal.BasePasses, ""},
+		"not found":       {ran(127, "x"), ran(127, "x"), proposal.BaseSame, ""},
 		"not run there": {ran(1, "x"), change(ran(-1, ""), func(r *proposal.Result) {
 			r.Status, r.Detail = proposal.NotRun, `it needs "b~base", which did not succeed`
 		}), proposal.BaseUnknown, "did not run there"},
@@ -114,7 +116,8 @@ func TestCompare(t *testing.T) {
 		"expected to fail":            {func() proposal.Record { r := ran(1, ""); r.Proposal.Expect = "fails"; return r }(), ran(1, ""), proposal.BaseUnknown, "cannot be compared"},
 		"a toolchain too old, passes": {old(ran(1, "x")), ran(0, ""), proposal.BasePasses, ""},
 		"a toolchain too old on both": {old(ran(1, "x")), old(ran(1, "x")), proposal.BaseUnknown, "could not run there: too old"},
-		"another cause":               {cause(proposal.CauseTool, ran(1, "x")), ran(0, ""), proposal.BaseUnknown, "cannot be compared"},
+		"a missing tool, passes":      {cause(proposal.CauseTool, ran(127, "x")), ran(0, ""), proposal.BasePasses, ""},
+		"another cause":               {cause(proposal.CauseNetwork, ran(1, "x")), ran(0, ""), proposal.BaseUnknown, "cannot be compared"},
 	} {
 		got := Compare(test.head, test.base)
 		if got.Verdict != test.want || !strings.Contains(got.Why+strings.Join(got.New, ","), test.about) {

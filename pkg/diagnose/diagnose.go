@@ -19,14 +19,16 @@
 //   - a missing program: exit code 127, or the same from make or pnpm, and no program of
 //     that name was started;
 //   - a toolchain that is too old: a program of it was started from the read-only root file
-//     system, the repository asks for a newer one at the base of the pull request, too, and the
-//     command did not succeed there;
+//     system, and the repository asks for a newer one at the base of the pull request, too;
 //   - missing dependencies: the package manager or interpreter that prints the message
 //     was started from the read-only root file system, and no set-up command of the same
 //     run has installed dependencies of that kind;
 //   - a missing network: a lookup or a connection was tried and did not succeed;
 //   - a missing service: a connection to its port or socket on this machine failed, and
 //     the command itself did not listen there.
+//
+// What this machine lacks (a program, a toolchain, packages) is no Cause of a command that succeeds
+// without it on the base of the pull request: the change needs it, or has a typing mistake.
 //
 // A configured service that fails to start is a Cause too: its command is fumehood's own. So is an
 // approval that is missing, for a command that needs one which waits for it.
@@ -88,7 +90,7 @@ func Of(r proposal.Record, unmet []proposal.Unmet) *proposal.Cause {
 	}
 	for _, find := range []func(*command) *proposal.Cause{oldToolchain, missingProgram, missingVersion, missingPackages, missingService, missingNetwork} {
 		cause := find(c)
-		if cause == nil {
+		if cause == nil || cause.IsOfMachine() && c.Base != nil && c.Base.Verdict == proposal.BasePasses {
 			continue
 		}
 		cause.Subject, cause.Evidence = cut(cause.Subject), cut(cause.Evidence)

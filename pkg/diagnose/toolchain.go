@@ -11,12 +11,8 @@ import (
 )
 
 // oldToolchain finds that the command started a toolchain that is older than the repository asks
-// for: one that the pull request's base asks for, too. It is not why a command fails that succeeds
-// with it on the base.
+// for: one that the pull request's base asks for, too.
 func oldToolchain(c *command) *proposal.Cause {
-	if b := c.Base; b != nil && b.Verdict == proposal.BasePasses {
-		return nil
-	}
 	for _, u := range c.unmet {
 		if u.Base && u.Version != "" && isPlain(u) && c.started(toolchain.Tools[u.Tool].Programs...) {
 			return &proposal.Cause{Kind: proposal.CauseToolchain, Reason: Describe(u), Advice: describeInstall(u)}

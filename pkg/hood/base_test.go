@@ -170,7 +170,6 @@ func TestNotOnBase(t *testing.T) {
 		"succeeded":        func(w *world, _ *proposal.Plan) { w.results["a"] = printing(0, "") },
 		"expected to fail": func(_ *world, p *proposal.Plan) { p.Proposals[0].Expect = "fails" },
 		"timed out":        func(w *world, _ *proposal.Plan) { r := w.results["a"]; r.Limit = "wall 1s"; w.results["a"] = r },
-		"not found":        func(w *world, _ *proposal.Plan) { w.results["a"] = printing(127, "") },
 		"denied":           func(w *world, _ *proposal.Plan) { w.decide["a"] = proposal.Deny },
 		"asked":            func(w *world, _ *proposal.Plan) { w.decide["a"] = proposal.Ask },
 	} {

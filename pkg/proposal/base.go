@@ -77,5 +77,5 @@ func (r Record) FailedBefore() bool {
 	if r.Base.After != "" {
 		return r.Result.Status == NotRun
 	}
-	return r.Result.FailedByItself()
+	return r.Result.EndedByItself()
 }

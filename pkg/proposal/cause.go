@@ -41,3 +41,9 @@ const (
 	CauseService      = "service"      // a database or another local server does not run
 	CauseApproval     = "approval"     // what it needs waits for a person's approval
 )
+
+// IsOfMachine reports whether c is that this machine, or the set-up, lacks something which the
+// base of the pull request could lack, too: if a command succeeds there, c is not why it fails.
+func (c Cause) IsOfMachine() bool {
+	return c.After == "" && (c.Kind == CauseToolchain || c.Kind == CauseTool || c.Kind == CauseDependencies)
+}

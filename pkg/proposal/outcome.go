@@ -65,16 +65,22 @@ const (
 	exitNotFound      = 127
 )
 
-// FailedByItself reports whether the command ran to its end and failed: no limit was reached,
-// nothing killed it, and nothing that it tried was refused.
+// FailedByItself is EndedByItself without the exit codes that a shell has for a program that is
+// not there, or cannot be run.
 func (r Result) FailedByItself() bool {
+	return r.EndedByItself() && !(r.Status == Exited && (r.ExitCode == exitNotExecutable || r.ExitCode == exitNotFound))
+}
+
+// EndedByItself reports whether the command ran to its end and failed: no limit was reached,
+// nothing killed it, and nothing that it tried was refused.
+func (r Result) EndedByItself() bool {
 	switch {
 	case r.Killed != "" || r.Limit != "" || r.Detail != "":
 		return false
 	case r.Observations != nil && r.Observations.Counts.Refused+r.Observations.Counts.NetRefused > 0:
 		return false
 	case r.Status == Exited:
-		return r.ExitCode > 0 && r.ExitCode != exitNotExecutable && r.ExitCode != exitNotFound
+		return r.ExitCode > 0
 	}
 	return r.Status == Signaled
 }

@@ -31,7 +31,7 @@ func baseCommit(r proposal.Report) string {
 // names presentable, and say words.
 func baseWords(r proposal.Report, rec proposal.Record, show, say func(string) string) string {
 	b := rec.Base
-	if b == nil {
+	if b == nil || rec.CouldNotRun() {
 		return ""
 	}
 	on := show(baseCommit(r))
