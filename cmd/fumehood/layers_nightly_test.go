@@ -53,8 +53,9 @@ func (l layersRun) fumehood(t *testing.T, args ...string) *exec.Cmd {
 func (l layersRun) run(t *testing.T, name, layers string) string {
 	t.Helper()
 	out, err := l.command(t, name, layers).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "67108864 big") {
-		t.Fatalf("%v\n%s", err, out)
+	size, err2 := os.ReadFile(filepath.Join(l.dir, name, "look.stdout"))
+	if err != nil || err2 != nil || string(size) != "67108864 big\n" {
+		t.Fatalf("%v, %v, %q\n%s", err, err2, size, out)
 	}
 	return string(out)
 }

@@ -236,7 +236,10 @@ jobs:
           - {id: show, run: cat notes/new.txt}
 `
 
-// copyReusable adds the reusable workflows to the action's repository.
+var setUpStep = regexp.MustCompile(`(?m)^ +- if: inputs\.[\w-]+-version != ''\n +uses: actions/setup-.*\n +with: .*\n`)
+
+// copyReusable adds the reusable workflows to the action's repository, without the steps that install
+// toolchains: their actions are on GitHub.
 func (s *stage) copyReusable() {
 	s.t.Helper()
 	files, err := filepath.Glob("../../.github/workflows/call-*.yml")
@@ -245,6 +248,7 @@ func (s *stage) copyReusable() {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		s.must(err)
+		data = setUpStep.ReplaceAll(data, nil)
 		s.must(os.WriteFile(filepath.Join(s.action, ".github/workflows", filepath.Base(file)), data, 0o644))
 	}
 }
