@@ -106,8 +106,10 @@ func TestNightlyLayersKilled(t *testing.T) {
 		}
 	}
 	for i, cmd := range both {
-		if err := cmd.Wait(); err != nil || !strings.Contains(outs[i].String(), "67108864 big") || strings.Contains(outs[i].String(), "warning") {
-			t.Errorf("%v\n%s", err, &outs[i])
+		err := cmd.Wait()
+		size, err2 := os.ReadFile(filepath.Join(l.dir, []string{"one", "two"}[i], "look.stdout"))
+		if err != nil || err2 != nil || string(size) != "67108864 big\n" || strings.Contains(outs[i].String(), "warning") {
+			t.Errorf("%v, %v, %q\n%s", err, err2, size, &outs[i])
 		}
 	}
 	if files, err := os.ReadDir(layers); err != nil || len(files) != 1 || !strings.HasSuffix(files[0].Name(), ".layer") {
