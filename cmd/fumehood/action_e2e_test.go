@@ -134,7 +134,7 @@ func TestE2EActionNetwork(t *testing.T) {
 	w := newWorld(t, true, map[string]string{".github/fumehood/hosts.rego": `package fumehood.proposal
 
 # METADATA
-# title: An address that the gateway refuses whoever grants it
+# title: An address that the gateway always refuses
 # custom: {rule: house.hosts}
 network contains {"rule": "house.hosts", "host": h} if {
 	some h in input.proposal.network

@@ -42,18 +42,18 @@ import (
 // Comparable reports whether a run of r on the base can show anything: policy allowed r without
 // asking, it failed by itself with its complete output, and that is neither expected nor explained.
 // What this machine lacks explains nothing if r succeeds without it on the base.
-func Comparable(r proposal.Record) bool { return isUnexplained(r) && incomplete(*r.Result) == "" }
+func Comparable(r proposal.Record) bool { return isUnexplained(r) && whyIncomplete(*r.Result) == "" }
 
 // Incomplete reports whether r would be Comparable if everything that it did were known.
-func Incomplete(r proposal.Record) bool { return isUnexplained(r) && incomplete(*r.Result) != "" }
+func Incomplete(r proposal.Record) bool { return isUnexplained(r) && whyIncomplete(*r.Result) != "" }
 
 func isUnexplained(r proposal.Record) bool {
 	return r.Proposal.Origin == "" && r.Decision.Effect == proposal.Allow && r.Result != nil && r.Result.EndedByItself() &&
 		(r.Cause == nil || r.Cause.IsOfMachine()) && !r.Proposal.ExpectsFailure()
 }
 
-// incomplete returns why a result is no account of everything that the command did, or "".
-func incomplete(r proposal.Result) string {
+// whyIncomplete returns why a result is no account of everything that the command did, or "".
+func whyIncomplete(r proposal.Result) string {
 	switch o := r.Observations; {
 	case r.Cached != nil:
 		return "its result is from another run"
@@ -78,7 +78,7 @@ func Compare(head, base proposal.Record) proposal.Comparison {
 	if !Comparable(head) {
 		return unknown("the failure cannot be compared")
 	}
-	if why := unfit(base); why != "" {
+	if why := whyUnfit(base); why != "" {
 		return unknown(why)
 	}
 	if base.Result.Succeeded() {
@@ -94,7 +94,7 @@ func Compare(head, base proposal.Record) proposal.Comparison {
 	case written.isNew():
 		return written.comparison()
 	}
-	why := differs(*head.Result, *base.Result, printed.here, printed.there, printed.isVague)
+	why := howDiffers(*head.Result, *base.Result, printed.here, printed.there, printed.isVague)
 	if why == "" && len(written.here) > 0 != (len(written.there) > 0) {
 		why = "its test runner's files name failures only on one side"
 	}
@@ -139,7 +139,7 @@ func compareNames(head, base proposal.Result) nameSet {
 	var s nameSet
 	s.here, s.isVague = failingTests(head)
 	s.there, _ = failingTests(base)
-	s.fresh, s.old = without(s.here, s.there)
+	s.fresh, s.old = splitKnown(s.here, s.there)
 	return s
 }
 
@@ -165,8 +165,8 @@ func (s nameSet) comparison() proposal.Comparison {
 	return c
 }
 
-// unfit returns why the run on the base shows nothing, or "".
-func unfit(r proposal.Record) string {
+// whyUnfit returns why the run on the base shows nothing, or "".
+func whyUnfit(r proposal.Record) string {
 	switch {
 	case r.Decision.Effect != proposal.Allow || !r.Runnable():
 		return "policy does not allow it there"
@@ -183,7 +183,7 @@ func unfit(r proposal.Record) string {
 	case !r.Result.EndedByItself():
 		return fmt.Sprintf("it did not end by itself there (%s)", r.Result.Outcome())
 	}
-	if why := incomplete(*r.Result); why != "" {
+	if why := whyIncomplete(*r.Result); why != "" {
 		return why + " there"
 	}
 	return ""
@@ -196,8 +196,8 @@ func runsGit(r proposal.Record) bool {
 	return o != nil && slices.ContainsFunc(o.Programs, func(p proposal.Program) bool { return p.Name == "git" })
 }
 
-// differs returns how two failures without new names of tests differ, or "".
-func differs(head, base proposal.Result, here, there []string, isVague bool) string {
+// howDiffers returns how two failures without new names of tests differ, or "".
+func howDiffers(head, base proposal.Result, here, there []string, isVague bool) string {
 	switch {
 	case head.Status != base.Status || head.ExitCode != base.ExitCode || head.Signal != base.Signal:
 		return fmt.Sprintf("it ends with %s there and %s here", base.Outcome(), head.Outcome())
@@ -214,7 +214,7 @@ func differs(head, base proposal.Result, here, there []string, isVague bool) str
 	for _, pair := range [][2]proposal.Stream{{head.Stdout, base.Stdout}, {head.Stderr, base.Stderr}} {
 		here, there := linesOf(pair[0]), linesOf(pair[1])
 		switch {
-		case !covers(there, here):
+		case !hasEachLine(there, here):
 			return "it prints other lines"
 		case len(there) > 0 && (len(here) == 0 || here[len(here)-1] != there[len(there)-1]):
 			return "it ends with another line"
@@ -223,8 +223,8 @@ func differs(head, base proposal.Result, here, there []string, isVague bool) str
 	return ""
 }
 
-// without returns the names that are not in known, and how many are.
-func without(names, known []string) (fresh []string, old int) {
+// splitKnown returns the names that are not in known, and how many are.
+func splitKnown(names, known []string) (fresh []string, old int) {
 	for _, name := range names {
 		if slices.Contains(known, name) {
 			old++
@@ -248,19 +248,19 @@ func Records(records []proposal.Record, run *proposal.BaseRun, unmet []proposal.
 		case run == nil:
 			list[i].Base = nil
 		case Comparable(list[i]):
-			c := compared(list[i], *run, there)
+			c := compareOnBase(list[i], *run, there)
 			list[i].Base = &c
 		case Incomplete(list[i]):
-			list[i].Base = &proposal.Comparison{Verdict: proposal.BaseUnknown, Why: incomplete(*list[i].Result)}
+			list[i].Base = &proposal.Comparison{Verdict: proposal.BaseUnknown, Why: whyIncomplete(*list[i].Result)}
 		default:
-			list[i].Base = after(list[:i], list[i])
+			list[i].Base = comparisonOfNeeds(list[:i], list[i])
 		}
 	}
 	return list
 }
 
-// compared compares head, which is Comparable, with its run on the base.
-func compared(head proposal.Record, run proposal.BaseRun, there []proposal.Record) proposal.Comparison {
+// compareOnBase compares head, which is Comparable, with its run on the base.
+func compareOnBase(head proposal.Record, run proposal.BaseRun, there []proposal.Record) proposal.Comparison {
 	id := proposal.BaseID(head.Proposal.ID)
 	i := slices.IndexFunc(there, func(r proposal.Record) bool { return r.Proposal.ID == id })
 	failed := slices.IndexFunc(there, func(r proposal.Record) bool {
@@ -275,9 +275,9 @@ func compared(head proposal.Record, run proposal.BaseRun, there []proposal.Recor
 	return Compare(head, there[i])
 }
 
-// after returns the Comparison of r, which did not start, if the base has the reason, too: of
+// comparisonOfNeeds returns the Comparison of r, which did not start, if the base has the reason, too: of
 // what it needs, something failed before, and the rest succeeded, could not run or waits for approval.
-func after(before []proposal.Record, r proposal.Record) *proposal.Comparison {
+func comparisonOfNeeds(before []proposal.Record, r proposal.Record) *proposal.Comparison {
 	if !r.Runnable() || r.Cause != nil || r.Result == nil || r.Result.Status != proposal.NotRun || !strings.HasPrefix(r.Result.Detail, "it needs ") {
 		return nil
 	}

@@ -42,13 +42,13 @@ func linesOf(s proposal.Stream) []string {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
-		lines = append(lines, settled(string(line[:min(len(line), maxLine)])))
+		lines = append(lines, removeVolatile(string(line[:min(len(line), maxLine)])))
 	}
 	return lines
 }
 
-// settled returns a line without what is volatile in it.
-func settled(line string) string {
+// removeVolatile returns a line without what is volatile in it.
+func removeVolatile(line string) string {
 	b := []byte(line)
 	for _, v := range volatile {
 		b = v.what.ReplaceAll(b, []byte(v.to))
@@ -56,8 +56,8 @@ func settled(line string) string {
 	return string(b)
 }
 
-// covers reports whether all has each line of some, as often.
-func covers(all, some []string) bool {
+// hasEachLine reports whether all has each line of some, as often.
+func hasEachLine(all, some []string) bool {
 	n := map[string]int{}
 	for _, line := range all {
 		n[line]++
@@ -78,7 +78,7 @@ var digits = pattern.New(`\d+`)
 // endsWithin reports whether the last lines of head follow each other in base, too. Numbers do not
 // count: a runner's totals count tests that the pull request adds.
 func endsWithin(base, head proposal.Stream) bool {
-	all, last := masked(linesOf(base)), masked(linesOf(head))
+	all, last := maskDigits(linesOf(base)), maskDigits(linesOf(head))
 	last = last[max(0, len(last)-maxEnding):]
 	if len(last) == 0 {
 		return len(all) == 0
@@ -91,7 +91,7 @@ func endsWithin(base, head proposal.Stream) bool {
 	return false
 }
 
-func masked(lines []string) []string {
+func maskDigits(lines []string) []string {
 	for i, line := range lines {
 		lines[i] = string(digits.ReplaceAll([]byte(line), []byte("<n>")))
 	}

@@ -39,7 +39,7 @@ func failingTests(r proposal.Result) (names []string, isVague bool) {
 		}
 		name := strings.TrimSpace(d.Suite + " " + d.Test)
 		if d.Test == "" {
-			name = settled(d.Message)
+			name = removeVolatile(d.Message)
 			if d.File != "" {
 				name = d.File + ": " + name
 			}

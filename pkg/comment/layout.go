@@ -65,9 +65,9 @@ func (s sheet) headingOf(x Section, head string) string {
 	return lead
 }
 
-// settled returns x as it counts: if its waiting plans were approved and then ran in a section of their
+// withoutApproved returns x as it counts: if its waiting plans were approved and then ran in a section of their
 // own, without what waited, and without anything if all of it ran again.
-func (s State) settled(x Section) Section {
+func (s State) withoutApproved(x Section) Section {
 	if !s.isApproved(x) {
 		return x
 	}
@@ -93,7 +93,7 @@ func (s State) settled(x Section) Section {
 func (s State) mark() string {
 	worst := len(Marks) - 1
 	for _, x := range s.Sections {
-		worst = min(worst, rankMark(s.settled(x).Mark))
+		worst = min(worst, rankMark(s.withoutApproved(x).Mark))
 	}
 	if s.Omitted != nil {
 		worst = min(worst, rankMark(s.Omitted.Mark), rankMark("⚠️"))
@@ -107,7 +107,7 @@ func (s State) tally() string {
 	var trusted, reported proposal.Totals
 	findings, unreviewed := 0, 0
 	for _, x := range s.Sections {
-		x = s.settled(x)
+		x = s.withoutApproved(x)
 		t := x.Totals
 		switch {
 		case x.Review && x.Conclusion == "neutral":

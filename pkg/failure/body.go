@@ -41,7 +41,7 @@ func (o Options) readBody(lines []string) (b body) {
 		}
 		if p, isFrame := parseFrame(line); isFrame {
 			inStack = true
-			if f, ok := o.resolve(p); ok && len(b.frames) < maxFrames && !slices.Contains(b.frames, f) {
+			if f, ok := o.resolvePlace(p); ok && len(b.frames) < maxFrames && !slices.Contains(b.frames, f) {
 				b.frames = append(b.frames, f)
 			}
 			continue
@@ -194,8 +194,8 @@ func (b body) message() string {
 	return clip(m)
 }
 
-// fill sets the message, values and places of a report from the lines about it.
-func (o Options) fill(f *proposal.Diagnostic, lines []string) {
+// fillReport sets the message, values and places of a report from the lines about it.
+func (o Options) fillReport(f *proposal.Diagnostic, lines []string) {
 	b := o.readBody(lines)
 	if f.Message == "" {
 		f.Message = b.message()
@@ -203,9 +203,9 @@ func (o Options) fill(f *proposal.Diagnostic, lines []string) {
 	if f.Expected == "" && f.Actual == "" {
 		f.Expected, f.Actual = b.expected, b.actual
 	}
-	o.complete(f)
+	o.completeValues(f)
 	if len(b.frames) > 0 {
-		o.place(f, b.frames)
+		o.choosePlace(f, b.frames)
 	}
 	o.placeInMessage(f, b.messages)
 }
@@ -225,39 +225,39 @@ func (o Options) placeInMessage(f *proposal.Diagnostic, messages []string) {
 	}
 	for _, message := range append([]string{f.Message}, messages...) {
 		if m := match(parenPlace, " (", message); m != nil {
-			if frame, ok := o.resolve(place{name: m[2], row: number(m[4]), col: number(m[5])}); ok {
+			if frame, ok := o.resolvePlace(place{name: m[2], row: number(m[4]), col: number(m[5])}); ok {
 				f.File, f.Line, f.Column, f.Message = frame.File, frame.Line, frame.Column, m[1]+m[3]
 				return
 			}
 		}
 		if m := match(leadingPlace, ":", message); m != nil {
-			if frame, ok := o.resolve(place{name: m[2], row: number(m[3]), col: number(m[4])}); ok {
+			if frame, ok := o.resolvePlace(place{name: m[2], row: number(m[3]), col: number(m[4])}); ok {
 				f.File, f.Line, f.Column = frame.File, frame.Line, frame.Column
 				f.Message = strings.Replace(f.Message, message, m[1]+m[5], 1)
 				return
 			}
 		}
 		if m := match(javaPlace, " at ", message); m != nil {
-			if frame, ok := o.resolve(place{name: m[2], row: number(m[3]), className: "?"}); ok {
+			if frame, ok := o.resolvePlace(place{name: m[2], row: number(m[3]), className: "?"}); ok {
 				f.File, f.Line, f.Message = frame.File, frame.Line, m[1]
 				return
 			}
 		}
 		if m := match(namedFile, "(/", message); m != nil && f.File == "" {
-			if frame, ok := o.resolve(place{name: m[1], row: 1}); ok {
+			if frame, ok := o.resolvePlace(place{name: m[1], row: 1}); ok {
 				f.File = frame.File
 			}
 		}
 	}
 	if f.File == "" && f.Suite != "" && isFileName(f.Suite) {
-		if frame, ok := o.resolve(place{name: "/workspace/" + f.Suite, row: 1}); ok {
+		if frame, ok := o.resolvePlace(place{name: "/workspace/" + f.Suite, row: 1}); ok {
 			f.File = frame.File
 		}
 	}
 }
 
-// complete sets the values of a report whose message has them.
-func (o Options) complete(f *proposal.Diagnostic) {
+// completeValues sets the values of a report whose message has them.
+func (o Options) completeValues(f *proposal.Diagnostic) {
 	if f.Expected == "" && f.Actual == "" {
 		f.Expected, f.Actual = readInline(f.Message)
 	}

@@ -85,15 +85,15 @@ func readDiagnostics(s *scan) {
 			continue
 		}
 		switch {
-		case s.one(i, line):
+		case s.readCompleteLine(i, line):
 			continue
-		case file != "" && s.listed(file, line):
+		case file != "" && s.readListedProblem(file, line):
 			continue
 		}
 		if m := match(arrow, ":", line); m != nil {
 			if r.text != "" {
 				f := proposal.Diagnostic{Tool: r.tool, Level: r.level, Rule: r.rule, Message: r.text}
-				if s.at(&f, place{name: m[1], row: number(m[2]), col: number(m[3])}) {
+				if s.setPlace(&f, place{name: m[1], row: number(m[2]), col: number(m[3])}) {
 					s.add(rankTool, f)
 				}
 			}
@@ -114,14 +114,14 @@ func readDiagnostics(s *scan) {
 		}
 		if m := match(esbuildAt, ":", line); m != nil && r.tool == "esbuild" {
 			f := proposal.Diagnostic{Tool: r.tool, Level: r.level, Message: r.text}
-			if s.at(&f, place{name: m[1], row: number(m[2]), col: number(m[3])}) {
+			if s.setPlace(&f, place{name: m[1], row: number(m[2]), col: number(m[3])}) {
 				s.add(rankTool, f)
 			}
 			r = remark{}
 			continue
 		}
 		if t == "error during build:" {
-			r = remark{"vite", Error, "", s.next(i)}
+			r = remark{"vite", Error, "", s.nextMessage(i)}
 			continue
 		}
 		if name, ok := strings.CutPrefix(line, "file: "); ok && r.tool == "vite" {
@@ -129,7 +129,7 @@ func readDiagnostics(s *scan) {
 			if !ok || p.row == 0 {
 				p = place{name: name}
 			}
-			f := proposal.Diagnostic{Tool: r.tool, Message: r.text, File: s.known(p.name), Line: p.row, Column: p.col}
+			f := proposal.Diagnostic{Tool: r.tool, Message: r.text, File: s.knownFile(p.name), Line: p.row, Column: p.col}
 			if f.File != "" {
 				s.add(rankTool, f)
 			}
@@ -146,34 +146,34 @@ func readDiagnostics(s *scan) {
 		}
 		if m := match(shellcheckIs, "SC", line); m != nil && ruled != "" {
 			f := proposal.Diagnostic{Tool: "shellcheck", Level: levelOf[m[2]], Rule: m[1], Message: m[3]}
-			if s.at(&f, place{name: ruled, row: ruledRow}) {
+			if s.setPlace(&f, place{name: ruled, row: ruledRow}) {
 				s.add(rankTool, f)
 			}
 			continue
 		}
 		if m := match(prettierWarn, "[warn] ", line); m != nil {
-			f := proposal.Diagnostic{Tool: "prettier", Message: "not formatted as Prettier does", File: s.known(m[1])}
+			f := proposal.Diagnostic{Tool: "prettier", Message: "not formatted as Prettier does", File: s.knownFile(m[1])}
 			if f.File != "" {
 				s.add(rankTool, f)
 			}
 			continue
 		}
 		if line[0] != ' ' && line[0] != '\t' && len(line) < 500 {
-			file = s.known(line)
+			file = s.knownFile(line)
 		}
 	}
 }
 
-// known returns the file that a line names, or "".
-func (s *scan) known(name string) string {
-	if f, ok := s.resolve(place{name: name, row: 1}); ok {
+// knownFile returns the file that a line names, or "".
+func (s *scan) knownFile(name string) string {
+	if f, ok := s.resolvePlace(place{name: name, row: 1}); ok {
 		return f.File
 	}
 	return ""
 }
 
-// listed reads one of the problems below the name of their file.
-func (s *scan) listed(file, line string) bool {
+// readListedProblem reads one of the problems below the name of their file.
+func (s *scan) readListedProblem(file, line string) bool {
 	m := match(listedProblem, ":", line)
 	if m == nil {
 		return false
@@ -194,8 +194,8 @@ func (s *scan) listed(file, line string) bool {
 	return true
 }
 
-// one looks for a line that is complete by itself.
-func (s *scan) one(i int, line string) bool {
+// readCompleteLine looks for a line that is complete by itself.
+func (s *scan) readCompleteLine(i int, line string) bool {
 	line = mavenLevel.ReplaceAllString(line, "")
 	if prefix, rest, ok := strings.Cut(line, "[error] "); ok && strings.TrimSpace(prefix) == "" && !strings.Contains(rest, " (") {
 		return false
@@ -216,7 +216,7 @@ func (s *scan) one(i int, line string) bool {
 		}
 		f := proposal.Diagnostic{Tool: m.tool, Level: levelOf[get("level")], Rule: get("rule"), Message: get("text")}
 		if f.Message == "" && i+1 < len(s.lines) { // ghc and ocaml print it below
-			f.Message = strings.TrimSpace(s.next(i))
+			f.Message = strings.TrimSpace(s.nextMessage(i))
 		}
 		if f.Tool == "" {
 			f.Tool, f.Rule = toolOf(f.Message, f.Rule)
@@ -232,7 +232,7 @@ func (s *scan) one(i int, line string) bool {
 				return false
 			}
 		}
-		if s.at(&f, place{name: get("path"), row: number(get("line")), col: number(get("col"))}) {
+		if s.setPlace(&f, place{name: get("path"), row: number(get("line")), col: number(get("col"))}) {
 			s.add(rank, f)
 			return true
 		}
@@ -240,8 +240,8 @@ func (s *scan) one(i int, line string) bool {
 	return false
 }
 
-// next returns the next line that has a message: not of source code.
-func (s *scan) next(i int) string {
+// nextMessage returns the next line that has a message: not of source code.
+func (s *scan) nextMessage(i int) string {
 	for j := i + 1; j < len(s.lines) && j < i+6; j++ {
 		if t := strings.TrimSpace(s.lines[j]); t != "" && !codeFrame.MatchString(s.lines[j]) && !pointing.MatchString(s.lines[j]) {
 			return t
@@ -277,7 +277,7 @@ func (s *scan) workflowCommand(m []string) {
 			p.col = number(value)
 		}
 	}
-	if s.at(&f, p) {
+	if s.setPlace(&f, p) {
 		s.add(rankTool, f)
 	}
 }

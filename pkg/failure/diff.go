@@ -9,9 +9,12 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
+// diffTool is the Tool of differences, whose messages are made from their values.
+const diffTool = "diff"
+
 var (
-	diffHunk   = pattern.New(`^@@ -\d{1,7}(?:,\d{1,7})? \+(\d{1,7})(?:,\d{1,7})? @@`)
-	diffName   = pattern.New(`^(---|\+\+\+) (?:[abciw]/)?([^\t]{1,400}?)(?:\t.*)?$`)
+	diffHunk   = pattern.New(`^@@ -(\d{1,7})(?:,(\d{1,7}))? \+(\d{1,7})(?:,(\d{1,7}))? @@`)
+	diffName   = pattern.New(`^(---|\+\+\+) (?:[abciw]/)?([^\t]{1,400}?)(?:\.orig)?(?:\t.*)?$`)
 	diffNormal = pattern.New(`^(\d{1,7})(?:,\d{1,7})?[acd](\d{1,7})(?:,\d{1,7})?$`)
 	diffFiles  = pattern.New(`^(?:Files|Binary files) (.{1,300}) and (.{1,300}) differ$`)
 	cmpDiffer  = pattern.New(`^(\S{1,300}) (\S{1,300}) differ: (?:byte|char) \d{1,12}, line (\d{1,9})$`)
@@ -33,28 +36,28 @@ func readDiff(s *scan) {
 			continue
 		}
 		if m := match(diffHunk, "@@", line); m != nil && name != "" {
-			i = s.hunk(i, number(m[1]), old, name)
+			i = s.readHunk(i, number(m[3]), old, name)
 			name = "" // the first hunk says it
 			continue
 		}
 		if m := match(rustfmtAt, "Diff in ", line); m != nil {
-			i = s.hunk(i, number(m[2]), "", m[1])
+			i = s.readHunk(i, number(m[2]), "", m[1])
 			continue
 		}
 		if diffNormal.MatchString(line) && i+1 < len(s.lines) && (strings.HasPrefix(s.lines[i+1], "< ") || strings.HasPrefix(s.lines[i+1], "> ")) {
-			i = s.normal(i)
+			i = s.readNormalDiff(i)
 			continue
 		}
 		if m := match(cmpDiffer, " differ: ", line); m != nil {
-			s.addAt(rankLine, proposal.Diagnostic{Tool: "diff", Message: line}, place{name: m[2], row: number(m[3])})
+			s.addAt(rankLine, proposal.Diagnostic{Tool: diffTool, Message: line}, place{name: m[2], row: number(m[3])})
 		} else if m := match(diffFiles, " differ", line); m != nil {
-			s.add(rankLine, proposal.Diagnostic{Tool: "diff", Message: line, File: s.known(m[2])})
+			s.add(rankLine, proposal.Diagnostic{Tool: diffTool, Message: line, File: s.knownFile(m[2])})
 		}
 	}
 }
 
-// hunk reads a hunk of a unified difference from its first line.
-func (s *scan) hunk(i, row int, old, name string) int {
+// readHunk reads a hunk of a unified difference from its first line.
+func (s *scan) readHunk(i, row int, old, name string) int {
 	var minus, plus []string
 	first := 0
 	j := i + 1
@@ -80,17 +83,17 @@ func (s *scan) hunk(i, row int, old, name string) int {
 			row++
 		}
 	}
-	f := proposal.Diagnostic{Tool: "diff", Expected: clip(strings.Join(minus, " ")), Actual: clip(strings.Join(plus, " "))}
+	f := proposal.Diagnostic{Tool: diffTool, Expected: clip(strings.Join(minus, " ")), Actual: clip(strings.Join(plus, " "))}
 	f.Message = diffMessage(minus, plus)
 	s.addAt(rankLine, f, place{name: name, row: max(first, 1)})
 	if f.File == "" && old != "" && len(s.found) > 0 && s.found[len(s.found)-1].File == "" {
-		s.at(&s.found[len(s.found)-1].Diagnostic, place{name: old, row: max(first, 1)})
+		s.setPlace(&s.found[len(s.found)-1].Diagnostic, place{name: old, row: max(first, 1)})
 	}
 	return j - 1
 }
 
-// normal reads a change in the form of diff without options.
-func (s *scan) normal(i int) int {
+// readNormalDiff reads a change in the form of diff without options.
+func (s *scan) readNormalDiff(i int) int {
 	var minus, plus []string
 	j := i + 1
 	for ; j < len(s.lines) && j < i+maxBlock; j++ {
@@ -103,7 +106,7 @@ func (s *scan) normal(i int) int {
 			break
 		}
 	}
-	s.add(rankLine, proposal.Diagnostic{Tool: "diff", Message: diffMessage(minus, plus), Expected: clip(strings.Join(minus, " ")), Actual: clip(strings.Join(plus, " "))})
+	s.add(rankLine, proposal.Diagnostic{Tool: diffTool, Message: diffMessage(minus, plus), Expected: clip(strings.Join(minus, " ")), Actual: clip(strings.Join(plus, " "))})
 	return j - 1
 }
 

@@ -32,10 +32,10 @@ func readV8(s *scan) {
 			continue
 		}
 		hasHeader := i-headerAt <= 8
-		if s.until(i+1, 40, func(t, line string) bool { return strings.HasPrefix(t, "File \"") }) < min(len(s.lines), i+41) && !hasHeader {
+		if s.findLine(i+1, 40, func(t, line string) bool { return strings.HasPrefix(t, "File \"") }) < min(len(s.lines), i+41) && !hasHeader {
 			continue // Python's
 		}
-		end := s.until(i+1, maxBlock, func(t, line string) bool {
+		end := s.findLine(i+1, maxBlock, func(t, line string) bool {
 			if _, isFrame := parseFrame(line); isFrame || strings.HasPrefix(t, "- /") || t == "Require stack:" {
 				return false
 			}
@@ -43,7 +43,7 @@ func readV8(s *scan) {
 		})
 		if end == i+1 && !hasHeader {
 			// A message of several lines, before the stack.
-			end = s.until(i+1, 30, func(t, line string) bool {
+			end = s.findLine(i+1, 30, func(t, line string) bool {
 				_, isFrame := parseFrame(line)
 				return isFrame || v8Header.MatchString(line) || v8Error.MatchString(line)
 			})
@@ -53,9 +53,9 @@ func readV8(s *scan) {
 			if end == min(len(s.lines), i+31) || end == len(s.lines) {
 				continue
 			}
-			end = s.until(end, maxBlock, func(t, line string) bool { _, isFrame := parseFrame(line); return !isFrame })
+			end = s.findLine(end, maxBlock, func(t, line string) bool { _, isFrame := parseFrame(line); return !isFrame })
 		}
-		more := s.until(end, 12, func(t, line string) bool { return t == "}" })
+		more := s.findLine(end, 12, func(t, line string) bool { return t == "}" })
 		f := proposal.Diagnostic{Tool: "node", Message: m[1]}
 		if strings.HasSuffix(m[1], ":") {
 			f.Message = "" // the rest is below
@@ -64,9 +64,9 @@ func readV8(s *scan) {
 		if more < len(s.lines) && strings.TrimSpace(s.lines[more]) == "}" {
 			body = append(append([]string{}, body...), s.lines[end:more]...)
 		}
-		s.fill(&f, body)
+		s.fillReport(&f, body)
 		if hasHeader && (f.File == "" || strings.HasPrefix(f.Message, "SyntaxError")) {
-			if frame, ok := s.resolve(header); ok {
+			if frame, ok := s.resolvePlace(header); ok {
 				f.File, f.Line, f.Column = frame.File, frame.Line, 0
 			}
 		}
@@ -117,7 +117,7 @@ func readPlaces(s *scan) {
 			continue
 		}
 		f := proposal.Diagnostic{Tool: "output", Message: strings.TrimPrefix(m[4], "- ")}
-		if s.at(&f, place{name: m[1], row: number(m[2]), col: number(m[3])}) {
+		if s.setPlace(&f, place{name: m[1], row: number(m[2]), col: number(m[3])}) {
 			s.add(rankLine, f)
 		}
 	}

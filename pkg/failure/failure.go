@@ -76,7 +76,7 @@ func (o Options) maxListed() int {
 // the order of the output. It returns nil if no reader recognizes anything; LastLine is then
 // what there is to show.
 func Read(stdout, stderr []byte, o Options) []proposal.Diagnostic {
-	return worst(readAll([][]byte{stderr, stdout}, nil, o))
+	return selectWorst(readAll([][]byte{stderr, stdout}, nil, o))
 }
 
 // Of is Read for the kept output of a result, and for its TestResults. It returns nil for nil.
@@ -84,7 +84,7 @@ func Of(r *proposal.Result, o Options) []proposal.Diagnostic {
 	if r == nil {
 		return nil
 	}
-	return worst(readResult(r, o))
+	return selectWorst(readResult(r, o))
 }
 
 // Diagnostics returns all that the kept output of a result and its TestResults report, of every
@@ -106,6 +106,9 @@ func Words(d proposal.Diagnostic) string {
 	s := d.Message
 	if d.Test != "" {
 		s = d.Test + ": " + s
+	}
+	if d.Tool == diffTool {
+		return s // which shows the first line of each value
 	}
 	var values []string
 	if d.Expected != "" && !strings.Contains(d.Message, d.Expected) {

@@ -5,7 +5,6 @@ package failure
 import (
 	"strings"
 
-	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -23,11 +22,6 @@ type Fix struct {
 	Old   []string // the lines that are replaced, without line ends; at least one
 	New   []string // what replaces them; none if they are removed
 }
-
-var (
-	fixHunk = pattern.New(`^@@ -(\d{1,7})(?:,(\d{1,5}))? \+(\d{1,7})(?:,(\d{1,5}))? @@`)
-	fixName = pattern.New(`^(?:---|\+\+\+) (?:[abciw]/)?([^\t]{1,400}?)(?:\.orig)?(?:\t.*)?$`)
-)
 
 // Fixes returns the changes in the output of a command. Both names of a difference must be those
 // of one known file, as gofmt -d, shfmt -d, black --diff, ruff --diff and git diff print them: the
@@ -70,11 +64,11 @@ func (o Options) fixes(lines []string) (list []Fix) {
 			i = end - 1
 			continue
 		}
-		m := match(fixHunk, "@@ ", lines[i])
+		m := match(diffHunk, "@@ ", lines[i])
 		if m == nil || file == "" {
 			continue
 		}
-		end, ok := endOfHunk(lines, i+1, count(m[2]), count(m[4]))
+		end, ok := endOfHunk(lines, i+1, hunkCount(m[2]), hunkCount(m[4]))
 		if ok {
 			list = append(list, fixesOf(file, number(m[1]), lines[i+1:end])...)
 		}
@@ -85,19 +79,19 @@ func (o Options) fixes(lines []string) (list []Fix) {
 
 // fixedFile returns the file that both names of a difference are of, or "".
 func (o Options) fixedFile(minus, plus string) string {
-	before, after := fixName.FindStringSubmatch(minus), fixName.FindStringSubmatch(plus)
+	before, after := diffName.FindStringSubmatch(minus), diffName.FindStringSubmatch(plus)
 	if before == nil || after == nil {
 		return ""
 	}
-	name := o.Tree.Resolve(o.Cwd, before[1])
-	if name == "" || name != o.Tree.Resolve(o.Cwd, after[1]) || !o.Tree.Has(name) {
+	name := o.Tree.Resolve(o.Cwd, before[2])
+	if name == "" || name != o.Tree.Resolve(o.Cwd, after[2]) || !o.Tree.Has(name) {
 		return ""
 	}
 	return name
 }
 
-// count is the number of lines in the header of a hunk, in which 1 may be left out.
-func count(s string) int {
+// hunkCount is the number of lines in the header of a hunk, in which 1 may be left out.
+func hunkCount(s string) int {
 	if s == "" {
 		return 1
 	}

@@ -170,8 +170,8 @@ func directories(lines []string) (dirs []string) {
 	return dirs
 }
 
-// resolve returns the frame of a place in the workspace.
-func (o Options) resolve(p place) (f proposal.Frame, ok bool) {
+// resolvePlace returns the frame of a place in the workspace.
+func (o Options) resolvePlace(p place) (f proposal.Frame, ok bool) {
 	tree := o.Tree
 	if tree == nil {
 		tree = anyFile
@@ -228,9 +228,9 @@ func (t *Tree) jvmFile(p place) string {
 	return strings.TrimPrefix(dir+"/"+p.name, "/")
 }
 
-// place sets the frames of a report, innermost first, and its place: the innermost known
+// choosePlace sets the frames of a report, innermost first, and its place: the innermost known
 // file, or else the innermost in the workspace.
-func (o Options) place(f *proposal.Diagnostic, frames []proposal.Frame) {
+func (o Options) choosePlace(f *proposal.Diagnostic, frames []proposal.Frame) {
 	f.Frames = frames
 	if len(frames) == 0 {
 		return

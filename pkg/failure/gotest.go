@@ -66,9 +66,9 @@ func readGo(s *scan) {
 	lines := goJSON(s.lines)
 	g := &goScan{scan: s, verdicts: map[string]string{}, broken: map[string]bool{}, ran: map[string]bool{}, wrappers: map[string]bool{}, examples: map[string]*goExample{}}
 	for _, line := range lines {
-		g.line(line)
+		g.readLine(line)
 	}
-	g.settle("", "")
+	g.reportPackage("", "")
 	for _, f := range g.compile {
 		rank := rankTool
 		if g.broken[f.Suite] {
@@ -107,8 +107,8 @@ func goJSON(lines []string) []string {
 	return all
 }
 
-// line reads one line.
-func (g *goScan) line(line string) {
+// readLine reads one line.
+func (g *goScan) readLine(line string) {
 	if g.readExample(line) {
 		return
 	}
@@ -133,7 +133,7 @@ func (g *goScan) line(line string) {
 	}
 	if m := match(goVerdict, "--- ", line); m != nil {
 		if !g.verbose || g.ran[m[3]] { // or else a test printed it
-			g.verdict(m[2], m[3])
+			g.noteVerdict(m[2], m[3])
 			if m[2] == "PASS" {
 				g.panics, g.frames = nil, nil // only printed
 			}
@@ -144,7 +144,7 @@ func (g *goScan) line(line string) {
 		return
 	}
 	if m := match(goPackage, "\t", line); m != nil {
-		g.settle(m[2], strings.TrimSpace(m[1]+" "+m[3]))
+		g.reportPackage(m[2], strings.TrimSpace(m[1]+" "+m[3]))
 		return
 	}
 	if name, ok := strings.CutPrefix(line, "# "); ok && !strings.Contains(name, "  ") {
@@ -153,7 +153,7 @@ func (g *goScan) line(line string) {
 	}
 	if m := match(goCompile, ".go:", line); m != nil && g.building != "" {
 		f := proposal.Diagnostic{Tool: "go", Message: m[4], Suite: g.building}
-		if g.at(&f, place{name: m[1], row: number(m[2]), col: number(m[3])}) && len(g.compile) < maxReports {
+		if g.setPlace(&f, place{name: m[1], row: number(m[2]), col: number(m[3])}) && len(g.compile) < maxReports {
 			g.compile = append(g.compile, f)
 		}
 		return
@@ -164,7 +164,7 @@ func (g *goScan) line(line string) {
 	if t := strings.TrimSpace(line); t != "" && t != "FAIL" && !isNoise(t) {
 		g.said = t
 	}
-	g.panic(line)
+	g.notePanic(line)
 	if line == "WARNING: DATA RACE" {
 		g.inRace = len(g.race) == 0
 	} else if m := match(goRaceFrame, ".go:", line); m != nil && g.inRace {
@@ -174,8 +174,8 @@ func (g *goScan) line(line string) {
 	}
 }
 
-// verdict notes how a test ended.
-func (g *goScan) verdict(word, test string) {
+// noteVerdict notes how a test ended.
+func (g *goScan) noteVerdict(word, test string) {
 	old := g.verdicts[test]
 	if old == "" || word == "FAIL" {
 		g.verdicts[test] = word
@@ -190,8 +190,8 @@ func (g *goScan) verdict(word, test string) {
 	g.test = test
 }
 
-// panic reads a panic and its stack.
-func (g *goScan) panic(line string) {
+// notePanic reads a panic and its stack.
+func (g *goScan) notePanic(line string) {
 	if m := match(goPanics, ": ", line); m != nil && g.panics == nil {
 		g.panics = &proposal.Diagnostic{Tool: "go panic", Message: m[1], Test: g.test}
 		return
@@ -213,21 +213,21 @@ func (g *goScan) panic(line string) {
 
 // appendInnermost appends a frame of a stack that begins with the innermost.
 func (s *scan) appendInnermost(frames []proposal.Frame, p place) []proposal.Frame {
-	f, ok := s.resolve(p)
+	f, ok := s.resolvePlace(p)
 	if !ok || len(frames) >= maxFrames || slices.Contains(frames, f) {
 		return frames
 	}
 	return append(frames, f)
 }
 
-// settle ends a package: names of tests are unique only within one. Logs of tests that did not
+// reportPackage ends a package: names of tests are unique only within one. Logs of tests that did not
 // fail are dropped. A test that failed and printed nothing is reported by its name, unless a
 // test below it has failed.
-func (g *goScan) settle(pkg, outcome string) {
+func (g *goScan) reportPackage(pkg, outcome string) {
 	reported := map[string]bool{}
 	if g.panics != nil {
 		g.panics.Suite = pkg
-		g.place(g.panics, g.frames)
+		g.choosePlace(g.panics, g.frames)
 		rank := rankStack
 		if pkg != "" || g.panics.Test != "" {
 			rank = rankTest
@@ -257,7 +257,7 @@ func (g *goScan) settle(pkg, outcome string) {
 		g.goText(&f, l.text)
 		f.File, f.Line = tree.goFile(l.file, pkg, g.GoModules), number(l.row)
 		if l.file == "testing.go" && len(g.race) > 0 {
-			g.place(&f, g.race)
+			g.choosePlace(&f, g.race)
 		}
 		if f.File == "" {
 			f.Line = 0

@@ -29,18 +29,18 @@ var (
 // readJest reads the blocks that begin with a bullet and a name. If there is a summary of all
 // failing tests, only that is read.
 func readJest(s *scan) {
-	start := s.last(func(t string) bool { return t == "Summary of all failing tests" })
+	start := s.findLast(func(t string) bool { return t == "Summary of all failing tests" })
 	file, known := "", ""
 	for i := max(0, start); i < len(s.lines); i++ {
 		if m := jestFile.FindStringSubmatch(s.lines[i]); m != nil {
-			file, known = s.name(m[1]), s.known(m[1])
+			file, known = s.name(m[1]), s.knownFile(m[1])
 			continue
 		}
 		m := match(jestTest, "●", s.lines[i])
 		if m == nil || m[1] == "Console" {
 			continue
 		}
-		end := s.until(i+1, maxBlock, func(t, line string) bool {
+		end := s.findLine(i+1, maxBlock, func(t, line string) bool {
 			return strings.HasPrefix(line, "  ● ") || jestFile.MatchString(line) || strings.HasPrefix(line, "Test Suites:") || strings.HasPrefix(line, "Snapshot Summary")
 		})
 		f := proposal.Diagnostic{Tool: "jest", Suite: file, Test: strings.ReplaceAll(m[1], " › ", " > ")}
@@ -72,7 +72,7 @@ func readVitest(s *scan) {
 			continue
 		}
 		if m := match(vitestTest, " FAIL  ", line); m != nil {
-			f := proposal.Diagnostic{Tool: "vitest", Suite: s.name(m[1]), Test: m[2], File: s.known(m[1])}
+			f := proposal.Diagnostic{Tool: "vitest", Suite: s.name(m[1]), Test: m[2], File: s.knownFile(m[1])}
 			if i := strings.Index(f.Test, " [ "); i > 0 && strings.HasSuffix(f.Test, " ]") {
 				f.Test = f.Test[:i]
 			}
@@ -82,7 +82,7 @@ func readVitest(s *scan) {
 		if len(heads) == 0 {
 			continue
 		}
-		end := s.until(i, maxBlock, func(t, line string) bool { return strings.HasPrefix(line, "⎯") || vitestTest.MatchString(line) })
+		end := s.findLine(i, maxBlock, func(t, line string) bool { return strings.HasPrefix(line, "⎯") || vitestTest.MatchString(line) })
 		for _, f := range heads {
 			rank := rankTest
 			if f.Test == "" {
@@ -97,7 +97,7 @@ func readVitest(s *scan) {
 // readMocha reads the list after the number of failing tests.
 func readMocha(s *scan) {
 	isCount := func(line string) bool { return strings.HasSuffix(line, " failing") && mochaCount.MatchString(line) }
-	start := s.last(func(t string) bool { return isCount("  " + t) })
+	start := s.findLast(func(t string) bool { return isCount("  " + t) })
 	if start < 0 {
 		return
 	}
@@ -115,7 +115,7 @@ func readMocha(s *scan) {
 		for i++; i < len(s.lines) && !strings.HasSuffix(s.lines[i-1], ":") && strings.TrimSpace(s.lines[i]) != ""; i++ {
 			names = append(names, strings.TrimSpace(s.lines[i]))
 		}
-		end := s.until(i, maxBlock, func(t, line string) bool {
+		end := s.findLine(i, maxBlock, func(t, line string) bool {
 			return numbered.MatchString(line) && indent(line) == 2 || mochaPassing.MatchString(line)
 		})
 		f := proposal.Diagnostic{Tool: "mocha", Test: strings.TrimSuffix(strings.Join(names, " > "), ":")}
@@ -126,7 +126,7 @@ func readMocha(s *scan) {
 
 // readNodeSpec reads the section of failing tests that node's test runner prints last.
 func readNodeSpec(s *scan) {
-	start := s.last(func(t string) bool { return t == "✖ failing tests:" || t == "Failed tests:" })
+	start := s.findLast(func(t string) bool { return t == "✖ failing tests:" || t == "Failed tests:" })
 	if start < 0 {
 		return
 	}
@@ -135,14 +135,14 @@ func readNodeSpec(s *scan) {
 		if m == nil {
 			continue
 		}
-		end := s.until(i+1, maxBlock, func(t, line string) bool {
+		end := s.findLine(i+1, maxBlock, func(t, line string) bool {
 			return strings.HasPrefix(line, "test at ") || strings.HasPrefix(line, "✖ ")
 		})
 		f := proposal.Diagnostic{Tool: "node:test", Test: m[1]}
 		rank := rankTest
 		if at := match(nodeTestAt, "test at ", s.lines[i-1]); at != nil {
 			if p, ok := parsePlace(at[1]); ok {
-				s.at(&f, p)
+				s.setPlace(&f, p)
 			}
 			if name := s.name(m[1]); name != "" && name == f.File {
 				rank = rankLine // the file did not run: what it printed says why
@@ -185,7 +185,7 @@ func readAVA(s *scan) {
 		if title == "" {
 			continue
 		}
-		end := s.until(i+1, maxBlock, func(t, line string) bool {
+		end := s.findLine(i+1, maxBlock, func(t, line string) bool {
 			return t == "─" || isTitle(line) != "" || avaUncaught.MatchString(line) || strings.HasPrefix(t, "✘ ")
 		})
 		s.addBlock(rank, f, dropAVAValue(s.lines[i+1:end]))
@@ -215,7 +215,7 @@ func readJasmine(s *scan) {
 		if m == nil || strings.TrimSpace(s.lines[i+1]) != "Message:" {
 			continue
 		}
-		end := s.until(i+2, maxBlock, func(t, line string) bool { return numbered.MatchString(line) || strings.HasSuffix(t, " failures") })
+		end := s.findLine(i+2, maxBlock, func(t, line string) bool { return numbered.MatchString(line) || strings.HasSuffix(t, " failures") })
 		var body []string
 		for _, line := range s.lines[i+2 : end] {
 			if t := strings.TrimSpace(line); t != "Stack:" && t != "Message:" {
@@ -246,7 +246,7 @@ func readHeaded(s *scan) {
 			if m == nil {
 				continue
 			}
-			end := s.until(i+1, maxBlock, func(t, line string) bool { return match(b.head, b.has, line) != nil || b.end.MatchString(line) })
+			end := s.findLine(i+1, maxBlock, func(t, line string) bool { return match(b.head, b.has, line) != nil || b.end.MatchString(line) })
 			if strings.TrimSpace(strings.Join(s.lines[i+1:end], "")) != "" {
 				name := strings.NewReplacer(" › ", " > ", " ... ", " > ", `  "`, " > ").Replace(m[1])
 				s.addBlock(rankTest, proposal.Diagnostic{Tool: b.tool, Test: name}, s.lines[i+1:end])

@@ -107,7 +107,7 @@ func parseJUnitTest(decoder *xml.Decoder, start xml.StartElement) (test junitTes
 func (s *scan) addJUnit(test junitTest) {
 	f := proposal.Diagnostic{Tool: "junit", Test: test.name, Suite: test.suite}
 	if test.file != "" {
-		s.at(&f, place{name: test.file, row: max(test.line, 1)})
+		s.setPlace(&f, place{name: test.file, row: max(test.line, 1)})
 		if test.line == 0 {
 			f.Line = 0
 		}

@@ -79,7 +79,7 @@ func readMaven(s *scan) {
 			continue
 		}
 		f := proposal.Diagnostic{Tool: "surefire", Suite: m[1], Test: m[2], Message: m[4]}
-		s.at(&f, place{name: m[1] + ".java", row: number(m[3]), className: "?"})
+		s.setPlace(&f, place{name: m[1] + ".java", row: number(m[3]), className: "?"})
 		s.add(rankTest, f)
 	}
 }
@@ -115,7 +115,7 @@ func readGradle(s *scan) {
 		if m == nil {
 			continue
 		}
-		end := s.until(i+1, maxBlock, func(t, line string) bool { return t == "" })
+		end := s.findLine(i+1, maxBlock, func(t, line string) bool { return t == "" })
 		s.addBlock(rankTest, proposal.Diagnostic{Tool: "gradle", Suite: m[1], Test: strings.TrimSuffix(m[2], "()")}, s.lines[i+1:end])
 		i = end - 1
 	}
@@ -128,7 +128,7 @@ func readConsole(s *scan) {
 		if m == nil {
 			continue
 		}
-		end := s.until(i+1, maxBlock, func(t, line string) bool { return t == "" || consoleTest.MatchString(line) })
+		end := s.findLine(i+1, maxBlock, func(t, line string) bool { return t == "" || consoleTest.MatchString(line) })
 		suite, test, _ := strings.Cut(m[1], ":")
 		var body []string
 		for _, line := range s.lines[i+1 : end] {
@@ -157,7 +157,7 @@ func readJava(s *scan) {
 		if !ok || p.className == "" {
 			continue
 		}
-		end := s.until(i+1, maxBlock, func(t, line string) bool {
+		end := s.findLine(i+1, maxBlock, func(t, line string) bool {
 			return !strings.HasPrefix(t, "at ") && !strings.HasPrefix(t, "Caused by: ") && !strings.HasPrefix(t, "... ")
 		})
 		f := proposal.Diagnostic{Tool: "java", Message: line}

@@ -29,7 +29,7 @@ var (
 
 // readCTest reads the output of each test, and the list of those that failed at the end.
 func readCTest(s *scan) {
-	start := s.last(func(t string) bool { return t == "The following tests FAILED:" })
+	start := s.findLast(func(t string) bool { return t == "The following tests FAILED:" })
 	if start < 0 {
 		return
 	}
@@ -39,7 +39,7 @@ func readCTest(s *scan) {
 		if m == nil || !strings.Contains(m[2], "***") {
 			continue
 		}
-		end := s.until(i+1, 4*maxBlock, func(t, line string) bool {
+		end := s.findLine(i+1, 4*maxBlock, func(t, line string) bool {
 			return strings.HasPrefix(t, "Start ") || ctestHead.MatchString(line) || strings.Contains(line, "% tests passed")
 		})
 		bodies[m[1]] = s.lines[i+1 : end]
@@ -54,7 +54,7 @@ func readCTest(s *scan) {
 		}
 		f := proposal.Diagnostic{Tool: "ctest", Test: m[1], Message: strings.ToLower(m[2])}
 		body := bodies[m[1]]
-		if inner, ok := s.inner(body); ok {
+		if inner, ok := s.readNested(body); ok {
 			inner.Tool, inner.Test, inner.Suite, inner.Level = "ctest", m[1], "", Error
 			f = inner
 		} else if last := lastOf(body); last != "" {
@@ -105,16 +105,16 @@ func readGoogleTest(s *scan) {
 		if m == nil || len(pending) >= s.maxListed() {
 			continue
 		}
-		end := s.until(i+1, 60, func(t, line string) bool { return t == "" || strings.HasPrefix(line, "[") || gtestAt.MatchString(line) })
+		end := s.findLine(i+1, 60, func(t, line string) bool { return t == "" || strings.HasPrefix(line, "[") || gtestAt.MatchString(line) })
 		f := proposal.Diagnostic{Tool: "googletest", Test: test}
-		s.at(&f, place{name: m[1], row: number(m[2])})
+		s.setPlace(&f, place{name: m[1], row: number(m[2])})
 		body := s.lines[i+1 : end]
 		if len(body) > 0 && strings.HasPrefix(body[0], "Expected equality of these values:") {
 			said := ""
 			f.Actual, f.Expected, said = gtestValues(body[1:])
 			f.Message = strings.TrimPrefix(said+": expected "+f.Expected+", got "+f.Actual, ": ")
 		}
-		s.fill(&f, body)
+		s.fillReport(&f, body)
 		pending = append(pending, f)
 	}
 }
@@ -146,30 +146,30 @@ func readNative(s *scan) {
 		} else if m := match(macAssert, "Assertion failed", line); m != nil {
 			s.addAt(rankStack, proposal.Diagnostic{Tool: "assert", Message: m[1]}, place{name: m[2], row: number(m[3])})
 		} else if m := match(sanitizer, "Sanitizer: ", line); m != nil {
-			end := s.until(i+1, 60, func(t, line string) bool { return t == "" })
+			end := s.findLine(i+1, 60, func(t, line string) bool { return t == "" })
 			f := proposal.Diagnostic{Tool: "sanitizer", Message: m[1]}
 			b := s.readBody(s.lines[i+1 : end])
-			s.place(&f, b.frames)
+			s.choosePlace(&f, b.frames)
 			s.add(rankStack, f)
 		} else if m := match(ubsan, "runtime error: ", line); m != nil {
 			s.addAt(rankStack, proposal.Diagnostic{Tool: "sanitizer", Message: "runtime error: " + m[4]}, place{name: m[1], row: number(m[2]), col: number(m[3])})
 		} else if m := match(linkerAt, "e", line); m != nil && (strings.Contains(line, "undefined reference") || strings.Contains(line, "multiple definition")) {
 			undefined = true
 			f := proposal.Diagnostic{Tool: "linker", Message: m[3]}
-			s.at(&f, place{name: m[1], row: max(1, number(m[2]))})
+			s.setPlace(&f, place{name: m[1], row: max(1, number(m[2]))})
 			f.Line = number(m[2])
 			s.add(rankTool, f)
 		} else if m := match(linkerError, ": ", line); m != nil && !undefined && isLinker(line, m[1]) {
 			f := proposal.Diagnostic{Tool: "linker", Message: m[1]}
 			if i+1 < len(s.lines) {
 				if at := lldAt.FindStringSubmatch(s.lines[i+1]); at != nil {
-					s.at(&f, place{name: at[1], row: number(at[2])})
+					s.setPlace(&f, place{name: at[1], row: number(at[2])})
 				}
 			}
 			s.add(rankTool, f)
 			undefined = true
 		} else if m := match(cmakeError, "CMake Error", line); m != nil {
-			end := s.until(i+1, 12, func(t, line string) bool { return t == "" && line == "" || t != "" && indent(line) == 0 })
+			end := s.findLine(i+1, 12, func(t, line string) bool { return t == "" && line == "" || t != "" && indent(line) == 0 })
 			f := proposal.Diagnostic{Tool: "cmake", Message: joinTrimmed(s.lines[i+1 : min(end, i+4)])}
 			s.addAt(rankTool, f, place{name: m[1], row: number(m[2])})
 		} else if m := match(makeError, ": *** ", line); m != nil {
@@ -193,6 +193,6 @@ func isLinker(line, message string) bool {
 
 // addAt adds a report with a place.
 func (s *scan) addAt(rank int, f proposal.Diagnostic, p place) {
-	s.at(&f, p)
+	s.setPlace(&f, p)
 	s.add(rank, f)
 }

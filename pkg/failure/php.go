@@ -33,7 +33,7 @@ func readPHPUnit(s *scan) {
 		if m == nil || !inList {
 			continue
 		}
-		end := s.until(i+1, maxBlock, func(t, line string) bool {
+		end := s.findLine(i+1, maxBlock, func(t, line string) bool {
 			return phpunitTest.MatchString(line) || t == "--" || strings.HasPrefix(line, "FAILURES!") || strings.HasPrefix(line, "ERRORS!") || strings.HasPrefix(line, "There w")
 		})
 		s.addBlock(rankTest, proposal.Diagnostic{Tool: "phpunit", Test: m[2]}, phpunitBody(s.lines[i+1:end]))
@@ -70,7 +70,7 @@ func readTestdox(s *scan) {
 		if m == nil {
 			continue
 		}
-		end := s.until(i+1, maxBlock, func(t, line string) bool {
+		end := s.findLine(i+1, maxBlock, func(t, line string) bool {
 			return !strings.HasPrefix(line, "   ")
 		})
 		var body []string
@@ -95,13 +95,13 @@ func readPHP(s *scan) {
 			continue
 		}
 		f := proposal.Diagnostic{Tool: "php", Message: strings.TrimPrefix(m[1], "Uncaught ")}
-		end := s.until(i+1, 30, func(t, line string) bool { return strings.HasPrefix(t, "thrown in ") || t == "" })
+		end := s.findLine(i+1, 30, func(t, line string) bool { return strings.HasPrefix(t, "thrown in ") || t == "" })
 		b := s.readBody(s.lines[i+1 : end])
-		first, ok := s.resolve(place{name: m[2], row: number(m[3])})
+		first, ok := s.resolvePlace(place{name: m[2], row: number(m[3])})
 		if ok {
 			b.frames = append([]proposal.Frame{first}, b.frames...)
 		}
-		s.place(&f, b.frames)
+		s.choosePlace(&f, b.frames)
 		s.add(rankStack, f)
 	}
 }

@@ -47,7 +47,7 @@ func readPytest(s *scan) {
 			continue
 		}
 		head := m[1]
-		end := s.until(i+1, 4*maxBlock, func(t, line string) bool {
+		end := s.findLine(i+1, 4*maxBlock, func(t, line string) bool {
 			return strings.HasPrefix(line, "___") && pytestHead.MatchString(line) || strings.HasPrefix(line, "===") && pytestSection.MatchString(line) || strings.HasPrefix(line, "---") && pytestCapture.MatchString(line)
 		})
 		name := isNamed(head)
@@ -60,7 +60,7 @@ func readPytest(s *scan) {
 		}
 		rank := rankTest
 		if rest, isFile := strings.CutPrefix(head, "ERROR collecting "); isFile {
-			rank, f.Test, f.Suite, f.File = rankRunner, "", s.name(rest), s.known(rest)
+			rank, f.Test, f.Suite, f.File = rankRunner, "", s.name(rest), s.knownFile(rest)
 		}
 		s.pytestBlock(&f, s.lines[i+1:end])
 		if f.Message == "" {
@@ -77,9 +77,9 @@ func readPytest(s *scan) {
 			if !strings.Contains(m[2], "::") {
 				rank, f.Test, f.Suite = rankRunner, "", m[2]
 			}
-			if !s.Every && !s.at(&f, s.pytestLineOf(m[3])) { // which counts, and needs no place
+			if !s.Every && !s.setPlace(&f, s.pytestLineOf(m[3])) { // which counts, and needs no place
 				name, _, _ := strings.Cut(m[2], "::")
-				f.File = s.known(name)
+				f.File = s.knownFile(name)
 			}
 			s.add(rank, f)
 		}
@@ -118,7 +118,7 @@ func (s *scan) pytestLines() {
 		}
 		if m := match(pytestLine, ".py:", line); m != nil {
 			f := proposal.Diagnostic{Tool: "pytest", Message: m[3]}
-			if s.at(&f, place{name: m[1], row: number(m[2])}) {
+			if s.setPlace(&f, place{name: m[1], row: number(m[2])}) {
 				s.add(rankTool, f)
 			}
 			continue
@@ -127,7 +127,7 @@ func (s *scan) pytestLines() {
 		if m == nil {
 			continue
 		}
-		known := s.at(&at, place{name: m[1], row: number(m[2])})
+		known := s.setPlace(&at, place{name: m[1], row: number(m[2])})
 		switch {
 		case strings.HasPrefix(m[3], "in "):
 		case known && m[3] != "":
@@ -151,7 +151,7 @@ func (s *scan) pytestLineOf(message string) place {
 
 // pytestSummary returns the names in the last short summary.
 func (s *scan) pytestSummary() []string {
-	start := s.last(func(t string) bool {
+	start := s.findLast(func(t string) bool {
 		m := match(pytestSection, "short test summary info", t)
 		return m != nil && m[1] == "short test summary info"
 	})
@@ -221,7 +221,7 @@ func (s *scan) pytestBlock(f *proposal.Diagnostic, lines []string) {
 			b := s.readBody(lines)
 			b.messages = nil
 			f.Message, f.Expected, f.Actual = b.message(), b.expected, b.actual
-			s.Options.place(f, frames)
+			s.Options.choosePlace(f, frames)
 		}
 		return
 	}
@@ -232,7 +232,7 @@ func (s *scan) pytestBlock(f *proposal.Diagnostic, lines []string) {
 		f.Expected, f.Actual = want, have
 	}
 	slices.Reverse(frames)
-	s.Options.place(f, frames)
+	s.Options.choosePlace(f, frames)
 }
 
 // pythonMessage returns the first line of what an exception says; of a syntax error that is
@@ -275,7 +275,7 @@ func differingItems(says []string) (have, want string) {
 }
 
 func (s *scan) appendFrame(frames []proposal.Frame, p place) []proposal.Frame {
-	f, ok := s.resolve(p)
+	f, ok := s.resolvePlace(p)
 	if !ok || slices.Contains(frames, f) {
 		return frames
 	}
@@ -311,7 +311,7 @@ func (s *scan) traceback(f *proposal.Diagnostic, lines []string) {
 			f.Expected, f.Actual = b.expected, b.actual
 		}
 	}
-	s.Options.place(f, frames)
+	s.Options.choosePlace(f, frames)
 }
 
 // ofGroup returns the lines about an exception group itself, without those about the exceptions
@@ -344,7 +344,7 @@ func readUnittest(s *scan) {
 		if m == nil || !strings.HasPrefix(s.lines[i-1], "======") {
 			continue
 		}
-		end := s.until(i+1, 4*maxBlock, func(t, line string) bool { return strings.HasPrefix(line, "======") || strings.HasPrefix(line, "Ran ") })
+		end := s.findLine(i+1, 4*maxBlock, func(t, line string) bool { return strings.HasPrefix(line, "======") || strings.HasPrefix(line, "Ran ") })
 		f := proposal.Diagnostic{Tool: "unittest", Test: m[2], Suite: strings.TrimSuffix(m[3], "."+m[2])}
 		if m[4] != "" {
 			f.Test += " " + m[4]
@@ -370,19 +370,19 @@ func readTracebacks(s *scan) {
 				continue
 			}
 		}
-		end := s.until(i+1, maxBlock, func(t, line string) bool { return indent(line) == 0 && t != "" && pythonSays.MatchString(t) })
+		end := s.findLine(i+1, maxBlock, func(t, line string) bool { return indent(line) == 0 && t != "" && pythonSays.MatchString(t) })
 		if strings.Contains(line, "+ Exception Group") {
-			end = s.until(i+1, maxBlock, func(t, line string) bool { return !strings.HasPrefix(t, "|") && !strings.HasPrefix(t, "+-") }) - 1
+			end = s.findLine(i+1, maxBlock, func(t, line string) bool { return !strings.HasPrefix(t, "|") && !strings.HasPrefix(t, "+-") }) - 1
 		}
 		if end < len(s.lines) {
 			end++
 		}
 		for end < len(s.lines) {
-			more := s.until(end, 4, func(t, line string) bool { return strings.HasPrefix(t, chained[0]) || strings.HasPrefix(t, chained[1]) })
+			more := s.findLine(end, 4, func(t, line string) bool { return strings.HasPrefix(t, chained[0]) || strings.HasPrefix(t, chained[1]) })
 			if more >= len(s.lines) || !strings.HasPrefix(s.lines[more], "During") && !strings.HasPrefix(s.lines[more], "The above") {
 				break
 			}
-			end = s.until(more+3, maxBlock, func(t, line string) bool { return indent(line) == 0 && t != "" && pythonSays.MatchString(t) })
+			end = s.findLine(more+3, maxBlock, func(t, line string) bool { return indent(line) == 0 && t != "" && pythonSays.MatchString(t) })
 			end = min(end+1, len(s.lines))
 		}
 		f := proposal.Diagnostic{Tool: "python"}

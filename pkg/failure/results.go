@@ -73,7 +73,7 @@ func (r *Results) Omit(why string) {
 }
 
 func (r *Results) addTest(test junitTest) {
-	message, text := ends(test.message), ends(test.text)
+	message, text := keepEnds(test.message), keepEnds(test.text)
 	if r.kept.Len() > maxResults/2 {
 		text = "" // names matter more
 	}
@@ -123,8 +123,8 @@ func HasResults(s proposal.Stream) bool {
 	return s.Bytes > 0 && !s.Truncated && s.Withheld == "" && !bytes.Contains(slices.Concat(s.Head, s.Tail), []byte(mark+"incomplete "))
 }
 
-// ends returns the beginning and the end of a text.
-func ends(s string) string {
+// keepEnds returns the beginning and the end of a text.
+func keepEnds(s string) string {
 	s = strings.Trim(withoutMarks(s), "\n")
 	if len(s) > 2*maxResultText {
 		s = s[:maxResultText] + "\n" + s[len(s)-maxResultText:]
@@ -242,7 +242,7 @@ func preferResults(all []report) []report {
 			if at >= 0 {
 				k := byName[name][at]
 				drop[i], used[k] = true, true
-				all[k].Diagnostic = completed(all[k].Diagnostic, printed.Diagnostic)
+				all[k].Diagnostic = mergeReports(all[k].Diagnostic, printed.Diagnostic)
 				break
 			}
 		}
@@ -269,8 +269,8 @@ func namesOf(test string) []string {
 	return []string{whole}
 }
 
-// completed returns d with what only other has of the same failure.
-func completed(d, other proposal.Diagnostic) proposal.Diagnostic {
+// mergeReports returns d with what only other has of the same failure.
+func mergeReports(d, other proposal.Diagnostic) proposal.Diagnostic {
 	if d.Message == Unsaid {
 		d.Message = other.Message
 	}

@@ -21,7 +21,7 @@ var (
 
 // readRSpec reads the numbered list after "Failures:".
 func readRSpec(s *scan) {
-	start := s.last(func(t string) bool { return t == "Failures:" })
+	start := s.findLast(func(t string) bool { return t == "Failures:" })
 	for i := max(0, start); i < len(s.lines); i++ {
 		f := proposal.Diagnostic{Tool: "rspec"}
 		rank := rankTest
@@ -35,7 +35,7 @@ func readRSpec(s *scan) {
 		} else {
 			continue
 		}
-		end := s.until(i+1, maxBlock, func(t, line string) bool {
+		end := s.findLine(i+1, maxBlock, func(t, line string) bool {
 			return rspecTest.MatchString(line) || rspecLoad.MatchString(line) || strings.HasPrefix(line, "Finished in ") || t == "Failed examples:" || strings.HasPrefix(line, "No examples found")
 		})
 		s.addBlock(rank, f, rspecBody(s.lines[i+1:end]))
@@ -68,13 +68,13 @@ func readMinitest(s *scan) {
 		if m == nil || !strings.Contains(m[1], "#") {
 			continue
 		}
-		end := s.until(i+2, maxBlock, func(t, line string) bool {
+		end := s.findLine(i+2, maxBlock, func(t, line string) bool {
 			return minitestHead.MatchString(line) || minitestCounts(t) || strings.HasPrefix(line, "bin/rails test ") || strings.HasPrefix(line, "rails test ")
 		})
 		f := proposal.Diagnostic{Tool: "minitest", Test: m[1]}
-		s.fill(&f, s.lines[i+2:end])
+		s.fillReport(&f, s.lines[i+2:end])
 		if m[2] != "" {
-			s.at(&f, place{name: m[2], row: number(m[3])})
+			s.setPlace(&f, place{name: m[2], row: number(m[3])})
 		}
 		s.add(rankTest, f)
 		i = end - 1
@@ -92,7 +92,7 @@ func readTestUnit(s *scan) {
 		if m == nil || i == 0 || !strings.HasPrefix(s.lines[i-1], "=====") {
 			continue
 		}
-		end := s.until(i+1, maxBlock, func(t, line string) bool { return strings.HasPrefix(line, "======") || testUnit.MatchString(line) })
+		end := s.findLine(i+1, maxBlock, func(t, line string) bool { return strings.HasPrefix(line, "======") || testUnit.MatchString(line) })
 		body := s.lines[i+1 : end]
 		var kept, stack []string
 		for _, line := range body {
@@ -116,7 +116,7 @@ func readTestUnit(s *scan) {
 			if !strings.Contains(f.Message, "> expected but was") && len(b.messages) > 0 {
 				f.Message = b.message()
 			}
-			s.place(&f, b.frames)
+			s.choosePlace(&f, b.frames)
 			s.add(rankTest, f)
 			continue
 		}
@@ -137,13 +137,13 @@ func readRuby(s *scan) {
 		line := strings.TrimPrefix(s.lines[i], "bundler: failed to load command: ")
 		if m := match(rubyRaised, ":in ", line); m != nil {
 			f := proposal.Diagnostic{Tool: "ruby", Message: m[4] + ": " + m[3]}
-			end := s.until(i+1, maxBlock, func(t, line string) bool { return !strings.HasPrefix(t, "from ") && t != "" && indent(line) == 0 })
+			end := s.findLine(i+1, maxBlock, func(t, line string) bool { return !strings.HasPrefix(t, "from ") && t != "" && indent(line) == 0 })
 			s.addBlock(rankStack, f, s.lines[i:end])
 			continue
 		}
 		if m := match(rubySyntax, "syntax error", line); m != nil {
 			f := proposal.Diagnostic{Tool: "ruby", Message: m[3]}
-			if s.at(&f, place{name: m[1], row: number(m[2])}) {
+			if s.setPlace(&f, place{name: m[1], row: number(m[2])}) {
 				s.add(rankTool, f)
 			}
 		}

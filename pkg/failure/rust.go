@@ -46,13 +46,13 @@ func readCargo(s *scan) {
 		if m == nil || !isListed(m[1]) {
 			continue
 		}
-		end := s.until(i+1, 4*maxBlock, func(t, line string) bool {
+		end := s.findLine(i+1, 4*maxBlock, func(t, line string) bool {
 			return rustTest.MatchString(line) || line == "failures:" || strings.HasPrefix(line, "test result: ")
 		})
 		f := proposal.Diagnostic{Tool: "cargo test", Test: m[1]}
 		s.rustBlock(&f, s.lines[i+1:end])
 		if at := match(docTest, " (line ", m[1]); at != nil { // the panic is in generated code
-			s.at(&f, place{name: at[1], row: number(at[2])})
+			s.setPlace(&f, place{name: at[1], row: number(at[2])})
 			f.Frames = nil
 		}
 		s.add(rankTest, f)
@@ -112,7 +112,7 @@ func (s *scan) rustBlock(f *proposal.Diagnostic, lines []string) {
 		}
 		if i := strings.LastIndex(f.Message, " at "); i > 0 && strings.HasPrefix(f.Message, "note: ") {
 			if p, ok := parsePlace(f.Message[i+4:]); ok {
-				s.at(f, p)
+				s.setPlace(f, p)
 			}
 		}
 		return
@@ -127,9 +127,9 @@ func (s *scan) panicAt(f *proposal.Diagnostic, lines []string) {
 	rest := lines[1:]
 	if m := rustPanicOld.FindStringSubmatch(lines[0]); m != nil {
 		f.Message = m[2]
-		first, ok = s.resolve(place{name: m[3], row: number(m[4]), col: number(m[5])})
+		first, ok = s.resolvePlace(place{name: m[3], row: number(m[4]), col: number(m[5])})
 	} else if m := rustPanic.FindStringSubmatch(lines[0]); m != nil {
-		first, ok = s.resolve(place{name: m[2], row: number(m[3]), col: number(m[4])})
+		first, ok = s.resolvePlace(place{name: m[2], row: number(m[3]), col: number(m[4])})
 	}
 	end := len(rest)
 	for i, line := range rest {
@@ -155,7 +155,7 @@ func (s *scan) panicAt(f *proposal.Diagnostic, lines []string) {
 	if ok {
 		frames = append([]proposal.Frame{first}, dropFrame(frames, first)...)
 	}
-	s.place(f, frames)
+	s.choosePlace(f, frames)
 }
 
 func dropFrame(frames []proposal.Frame, drop proposal.Frame) []proposal.Frame {

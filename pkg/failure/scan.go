@@ -70,13 +70,13 @@ func readAll(pieces [][]byte, results []report, o Options) []report {
 	}
 	all := slices.Concat(results, s.found)
 	slices.SortStableFunc(all, func(a, b report) int { return cmp.Compare(a.rank, b.rank) })
-	return preferResults(settle(all, o))
+	return preferResults(dropRepeated(all, o))
 }
 
-// settle removes what is reported twice, and lowers what does not count: a command that
+// dropRepeated removes what is reported twice, and lowers what does not count: a command that
 // succeeded fails nothing, and once a runner names the tests that failed, an error that
 // another reader sees may be from a test that passed.
-func settle(all []report, o Options) []report {
+func dropRepeated(all []report, o Options) []report {
 	type key struct {
 		tool, suite, test, message, file string
 		line                             int
@@ -132,9 +132,9 @@ func settle(all []report, o Options) []report {
 	return list
 }
 
-// worst returns the reports of the first rank that has an error, and only the errors; or
+// selectWorst returns the reports of the first rank that has an error, and only the errors; or
 // else those of the worst level.
-func worst(all []report) []proposal.Diagnostic {
+func selectWorst(all []report) []proposal.Diagnostic {
 	for _, level := range []string{Error, Warning, Notice} {
 		var list []proposal.Diagnostic
 		rank := -1
@@ -174,28 +174,28 @@ func (s *scan) add(rank int, f proposal.Diagnostic) {
 	if f.Level == "" {
 		f.Level = Error
 	}
-	s.complete(&f)
+	s.completeValues(&f)
 	s.found = append(s.found, report{Diagnostic: f, rank: rank})
 }
 
 // addBlock adds a report whose message, values and places are in some lines.
 func (s *scan) addBlock(rank int, f proposal.Diagnostic, lines []string) {
-	s.fill(&f, lines)
+	s.fillReport(&f, lines)
 	s.add(rank, f)
 }
 
-// at sets the place of a report that has none.
-func (s *scan) at(f *proposal.Diagnostic, p place) bool {
-	frame, ok := s.resolve(p)
+// setPlace sets the place of a report that has none.
+func (s *scan) setPlace(f *proposal.Diagnostic, p place) bool {
+	frame, ok := s.resolvePlace(p)
 	if ok {
 		f.File, f.Line, f.Column = frame.File, frame.Line, frame.Column
 	}
 	return ok
 }
 
-// until returns the index of the first line from i on for which stop is true, at most max
+// findLine returns the index of the first line from i on for which stop is true, at most max
 // lines away, or the end.
-func (s *scan) until(i, max int, stop func(trimmed, line string) bool) int {
+func (s *scan) findLine(i, max int, stop func(trimmed, line string) bool) int {
 	end := min(len(s.lines), i+max)
 	for ; i < end; i++ {
 		if s.work--; s.work < 0 {
@@ -217,9 +217,9 @@ func match(form *pattern.Pattern, has, line string) []string {
 	return form.FindStringSubmatch(line)
 }
 
-// last returns the index of the last line that is one of a kind, with Every that of the first: one
+// findLast returns the index of the last line that is one of a kind, with Every that of the first: one
 // command can run a runner several times. It is -1 if there is none.
-func (s *scan) last(isIt func(trimmed string) bool) int {
+func (s *scan) findLast(isIt func(trimmed string) bool) int {
 	if s.Every {
 		return slices.IndexFunc(s.lines, func(line string) bool { return isIt(strings.TrimSpace(line)) })
 	}
@@ -233,7 +233,7 @@ func (s *scan) last(isIt func(trimmed string) bool) int {
 
 // name returns the path in the workspace of a file that a tool names, or the name.
 func (s *scan) name(name string) string {
-	if f, ok := s.resolve(place{name: name, row: 1}); ok {
+	if f, ok := s.resolvePlace(place{name: name, row: 1}); ok {
 		return f.File
 	}
 	return name
@@ -258,9 +258,9 @@ func (s *scan) keepCounted(before int, form *pattern.Pattern) {
 	}
 }
 
-// inner reads lines that are a part of the output, with the readers of tools and
+// readNested reads lines that are a part of the output, with the readers of tools and
 // exceptions, and returns the first report of the best rank.
-func (s *scan) inner(lines []string) (proposal.Diagnostic, bool) {
+func (s *scan) readNested(lines []string) (proposal.Diagnostic, bool) {
 	part := &scan{Options: s.Options, lines: lines, work: min(s.work, 20*len(lines)+1000)}
 	for _, r := range nested {
 		r.read(part)

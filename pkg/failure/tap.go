@@ -132,12 +132,12 @@ func (s *scan) tapFailure(r tapLine) {
 	}
 	i := r.at + 1
 	if i < len(s.lines) && strings.TrimSpace(s.lines[i]) == "---" {
-		end := s.until(i+1, 4*maxBlock, func(t, line string) bool { return t == "..." && indent(line) <= indent(s.lines[i]) })
+		end := s.findLine(i+1, 4*maxBlock, func(t, line string) bool { return t == "..." && indent(line) <= indent(s.lines[i]) })
 		s.tapYAML(f, s.lines[i+1:end], r)
 		return
 	}
 	if i < len(s.lines) && indent(s.lines[i]) > r.depth && strings.TrimSpace(s.lines[i]) != "" && !strings.HasPrefix(strings.TrimSpace(s.lines[i]), "#") { // mocha
-		end := s.until(i, maxBlock, func(t, line string) bool { return t != "" && indent(line) <= r.depth })
+		end := s.findLine(i, maxBlock, func(t, line string) bool { return t != "" && indent(line) <= r.depth })
 		s.addBlock(rankTest, f, s.lines[i:end])
 		return
 	}
@@ -160,7 +160,7 @@ func (s *scan) bats(f proposal.Diagnostic, lines []string) {
 		t := strings.TrimSpace(line)
 		places := batsPlace.FindAllStringSubmatch(t, 10)
 		for _, m := range places {
-			if frame, ok := s.resolve(place{name: m[1], row: number(m[2])}); ok && len(frames) < maxFrames {
+			if frame, ok := s.resolvePlace(place{name: m[1], row: number(m[2])}); ok && len(frames) < maxFrames {
 				frames = append(frames, frame)
 			}
 		}
@@ -173,7 +173,7 @@ func (s *scan) bats(f proposal.Diagnostic, lines []string) {
 		}
 	}
 	if len(frames) == 0 && len(said) == 0 {
-		if inner, ok := s.inner(rest); ok {
+		if inner, ok := s.readNested(rest); ok {
 			f.Message, f.File, f.Line, f.Column, f.Frames = inner.Message, inner.File, inner.Line, inner.Column, inner.Frames
 			f.Tool = "bats"
 			s.add(rankTest, f)
@@ -184,7 +184,7 @@ func (s *scan) bats(f proposal.Diagnostic, lines []string) {
 	}
 	f.Tool = "bats"
 	f.Message = strings.Join(append(said, rest[:min(1, len(rest))]...), ": ")
-	s.place(&f, frames)
+	s.choosePlace(&f, frames)
 	s.add(rankTest, f)
 }
 
@@ -267,17 +267,17 @@ func (s *scan) tapYAML(f proposal.Diagnostic, lines []string, r tapLine) {
 		}
 	}
 	if p, ok := parsePlace(keys["location"]); ok {
-		s.at(&f, p)
+		s.setPlace(&f, p)
 		f.Suite = f.File
 	}
 	if len(b.frames) > 0 {
-		s.place(&f, b.frames)
+		s.choosePlace(&f, b.frames)
 	}
 	rank := rankTest
 	if name := s.name(r.name); keys["exitCode"] != "" && (name == f.File || isFileName(name)) {
 		// The file did not run: the comments above say why.
 		rank, f.Test, f.Suite = rankRunner, "", name
-		if inner, ok := s.inner(s.commentsAbove(r.at)); ok {
+		if inner, ok := s.readNested(s.commentsAbove(r.at)); ok {
 			f.Message, f.Expected, f.Actual = inner.Message, inner.Expected, inner.Actual
 			f.File, f.Line, f.Column, f.Frames = inner.File, inner.Line, inner.Column, inner.Frames
 		} else {
@@ -324,7 +324,7 @@ func readBatsPretty(s *scan) {
 		if m == nil {
 			continue
 		}
-		end := s.until(i+1, maxBlock, func(t, line string) bool { return indent(line) < 3 || strings.Contains(line, "   ✓ ") })
+		end := s.findLine(i+1, maxBlock, func(t, line string) bool { return indent(line) < 3 || strings.Contains(line, "   ✓ ") })
 		var body []string
 		for _, line := range s.lines[i+1 : end] {
 			body = append(body, strings.TrimSpace(line))
@@ -343,15 +343,15 @@ func readPerl(s *scan) {
 		}
 		f := proposal.Diagnostic{Tool: "perl", Test: m[2]}
 		if m[3] != "" {
-			s.at(&f, place{name: m[3], row: number(m[4])})
+			s.setPlace(&f, place{name: m[3], row: number(m[4])})
 		}
-		end := s.until(i+1, maxBlock, func(t, line string) bool {
+		end := s.findLine(i+1, maxBlock, func(t, line string) bool {
 			return !strings.HasPrefix(t, "#") || perlTest.MatchString(line) || strings.HasPrefix(t, "# Looks like")
 		})
 		var body []string
 		for _, line := range s.lines[i+1 : end] {
 			if m := perlAt.FindStringSubmatch(line); m != nil {
-				s.at(&f, place{name: m[1], row: number(m[2])})
+				s.setPlace(&f, place{name: m[1], row: number(m[2])})
 				continue
 			}
 			t := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "#"))

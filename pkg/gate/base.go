@@ -5,6 +5,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/fumehood/fumehood/pkg/checkout"
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/internal/lease"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -33,6 +35,66 @@ type BaseTree struct {
 	// Write writes the files of Commit to dir, which does not exist, and returns what of them it
 	// left out. It is called only if a command fails.
 	Write func(ctx context.Context, dir string) (left []string, err error)
+}
+
+// originHead is the ref of origin's default branch, as git clone writes it.
+const originHead = "refs/remotes/origin/HEAD"
+
+// FindBase returns the base of a workspace: the merge base of HEAD and the branch or commit name. If
+// name is "" it is that of origin's default branch, and nil if there is none or HEAD is on it. Only
+// a name that cannot be used is an error.
+func FindBase(ctx context.Context, workspace, name string) (*BaseTree, error) {
+	commit, below, err := findMergeBase(ctx, workspace, cmp.Or(name, originHead))
+	if err != nil && name == "" {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return NewBaseTree(workspace, commit, below), nil
+}
+
+// findMergeBase returns the merge base of HEAD and name, which must not be HEAD, and the directory of
+// the commit that workspace is.
+func findMergeBase(ctx context.Context, workspace, name string) (commit, below string, err error) {
+	local, err := checkout.OpenLocal(ctx, workspace)
+	if err != nil {
+		return "", "", err
+	}
+	defer local.Close()
+	if below, err = local.Below(workspace); err != nil {
+		return "", "", err
+	}
+	base, err := local.Commit(ctx, name)
+	if err != nil {
+		return "", "", err
+	}
+	head, err := local.Commit(ctx, "HEAD")
+	if err != nil {
+		return "", "", err
+	}
+	commit, err = local.MergeBase(ctx, base, head)
+	if err == nil && commit == head {
+		err = &proposal.StopError{Code: checkout.CodeLocal, Message: "HEAD is on the base: there is nothing to compare with", Hint: "leave out --base, or commit the change"}
+	}
+	return commit, below, err
+}
+
+// NewBaseTree returns the tree of a commit in the repository of workspace, whose directory below
+// corresponds to workspace; nil for no commit.
+func NewBaseTree(workspace, commit, below string) *BaseTree {
+	if commit == "" {
+		return nil
+	}
+	return &BaseTree{Commit: commit, Directory: below, Write: func(ctx context.Context, dir string) ([]string, error) {
+		local, err := checkout.OpenLocal(ctx, workspace)
+		if err != nil {
+			return nil, err
+		}
+		defer local.Close()
+		tree, err := local.Write(ctx, commit, dir, checkout.Limits{})
+		return tree.Describe(), err
+	}}
 }
 
 // baseDir is the name prefix of directories for the files of a base.

@@ -82,7 +82,7 @@ func (s *Session) onBase(ctx context.Context, plan proposal.Plan, run *proposal.
 	base := s.h.p.Base
 	defer func() { err = errors.Join(err, base.Close()) }()
 	if err := base.Open(ctx); err != nil {
-		run.Why = "it cannot be checked out: " + s.why(err)
+		run.Why = "it cannot be checked out: " + s.redactedMessage(err)
 		return Interruption(ctx)
 	}
 	h := *s.h
@@ -105,12 +105,12 @@ func (s *Session) onBase(ctx context.Context, plan proposal.Plan, run *proposal.
 	if err == nil || ctx.Err() != nil || strings.HasPrefix(proposal.FailureOf(err).Code, "audit.") {
 		return err
 	}
-	run.Why = "it cannot run: " + s.why(err)
+	run.Why = "it cannot run: " + s.redactedMessage(err)
 	return nil
 }
 
-// why returns the message of err, redacted.
-func (s *Session) why(err error) string {
+// redactedMessage returns the message of err, redacted.
+func (s *Session) redactedMessage(err error) string {
 	return s.h.p.Redactor.Failure(proposal.FailureOf(err)).Message
 }
 
@@ -122,7 +122,7 @@ func basePlan(known, records []proposal.Record) (plan proposal.Plan) {
 	needs := map[int][]string{} // what must have succeeded on the base, too
 	for i, r := range known {
 		if baseline.Comparable(r) {
-			require(known, i, wanted, needs)
+			requireEarlier(known, i, wanted, needs)
 		}
 	}
 	if len(wanted) == 0 {
@@ -148,15 +148,15 @@ func basePlan(known, records []proposal.Record) (plan proposal.Plan) {
 	return plan
 }
 
-// require adds record i and what it depends on to wanted.
-func require(known []proposal.Record, i int, wanted map[int]bool, needs map[int][]string) {
+// requireEarlier adds record i and what it depends on to wanted.
+func requireEarlier(known []proposal.Record, i int, wanted map[int]bool, needs map[int][]string) {
 	if wanted[i] {
 		return
 	}
 	wanted[i] = true
 	for _, id := range known[i].Proposal.Needs {
 		if k := slices.IndexFunc(known[:i], func(r proposal.Record) bool { return r.Proposal.ID == id }); k >= 0 {
-			require(known, k, wanted, needs)
+			requireEarlier(known, k, wanted, needs)
 		}
 	}
 	for k := i - 1; k >= 0 && !isNew(known[k+1]); k-- {
@@ -164,7 +164,7 @@ func require(known []proposal.Record, i int, wanted map[int]bool, needs map[int]
 		if r.Proposal.Origin != "" || r.Result == nil || r.Result.Status == proposal.NotRun || !leavesState(r) {
 			continue
 		}
-		require(known, k, wanted, needs)
+		requireEarlier(known, k, wanted, needs)
 		if r.Result.Succeeded() {
 			needs[i] = append(needs[i], r.Proposal.ID)
 		}

@@ -225,7 +225,7 @@ func (g *Gate) judgeChild(ctx context.Context, x proposal.Exec) (proposal.ExecDe
 	x.Chain, x.Under = parent.chain, parent.under
 	d, err := g.Exec(ctx, x)
 	if d.Cacheable = false; err == nil && d.Effect == proposal.Allow {
-		d = g.confine(c, x, d, nil)
+		d = g.assignTool(c, x, d, nil)
 	}
 	d.Chain, d.Under = parent.chain, parent.under
 	return d, err
@@ -235,9 +235,9 @@ func unknownText() proposal.ExecDecision {
 	return refused(proposal.ExecDecision{}, RuleNoText, "no text is running that could start a program", "this is a defect: report it")
 }
 
-// confine returns d with the lineage of a program: that of a tool, or LineageProgram if it
+// assignTool returns d with the lineage of a program: that of a tool, or LineageProgram if it
 // is free. names are those under which the program is decided.
-func (g *Gate) confine(c *running, x proposal.Exec, d proposal.ExecDecision, names []string) proposal.ExecDecision {
+func (g *Gate) assignTool(c *running, x proposal.Exec, d proposal.ExecDecision, names []string) proposal.ExecDecision {
 	name, under := g.Confine(x, names)
 	if added := x.Layer != proposal.LayerRootfs && len(x.Same) == 0; x.Under != "" && !added {
 		under = x.Under // it is on the list, and so must be what it starts
@@ -295,7 +295,7 @@ func (g *Gate) judge(ctx context.Context, x proposal.Exec, d proposal.ExecDecisi
 			d.Lineage = proposal.LineageFirst
 			return d, nil
 		}
-		return g.confine(c, x, d, g.names(x)), nil
+		return g.assignTool(c, x, d, g.names(x)), nil
 	}
 	if at := t.predicts(x); at >= 0 && g.plain(x) && !x.EnvCut && t.assigns(x.Changed) {
 		if d.Start = proposal.StartPredicted; x.Lineage != proposal.LineageFirst {
@@ -305,7 +305,7 @@ func (g *Gate) judge(ctx context.Context, x proposal.Exec, d proposal.ExecDecisi
 			d.Lineage = x.Lineage
 			return d, nil
 		}
-		return g.confine(c, x, d, g.names(x)), nil
+		return g.assignTool(c, x, d, g.names(x)), nil
 	}
 	return g.decideAgain(ctx, c, t, x, d)
 }
@@ -366,7 +366,7 @@ func (g *Gate) decide(ctx context.Context, c *running, t *text, x proposal.Exec,
 		d.Lineage = inner
 		return d, nil
 	}
-	return g.confine(c, x, d, g.names(x)), nil
+	return g.assignTool(c, x, d, g.names(x)), nil
 }
 
 // enter gives an inner text a lineage, or LineageProgram if there are too many texts.

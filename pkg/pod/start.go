@@ -287,7 +287,7 @@ func (p *Pod) begin(a *admitted) (*running, error) {
 	}
 	e := p.policy
 	r := &running{p: p, record: a.record, root: a.root, pause: a.pause, began: time.Now(), started: make(chan struct{}), first: make(chan struct{}),
-		gate:  &lineage.Gate{Exec: decided(e, (*policy.Engine).Exec), Analyze: gate.Analyze, Start: e.Start, Confine: confine, Path: strings.Split(a.path, ":")},
+		gate:  &lineage.Gate{Exec: decided(e, (*policy.Engine).Exec), Analyze: gate.Analyze, Start: e.Start, Confine: confineInImage, Path: strings.Split(a.path, ":")},
 		facts: &monitor.Command{ID: a.record.Proposal.ID, Grants: a.record.Decision.Grant.Exec}}
 	r.facts.Stray = func(proposal.Event) { go r.End(Unknown) } // a shell that connects by itself
 	r.gate.Begin(a.record)
@@ -300,9 +300,9 @@ func (p *Pod) begin(a *admitted) (*running, error) {
 	return r, p.monitor.Begin(r.facts, p.nudge)
 }
 
-// confine is policy.Confine for the programs of an image. Those that its table does not have are
+// confineInImage is policy.Confine for the programs of an image. Those that its table does not have are
 // the image's own, such as its entry point, and start what they need.
-func confine(x proposal.Exec, names []string) (name, under string) {
+func confineInImage(x proposal.Exec, names []string) (name, under string) {
 	x.Grants = append(slices.Clone(x.Grants), "built")
 	return policy.Confine(x, names)
 }

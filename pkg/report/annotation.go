@@ -53,7 +53,7 @@ func Annotations(r proposal.Report, files []string) (list []Annotation, more int
 		isNew := on != nil && on.Result != nil && rec.Base.Verdict == proposal.BaseNew
 		var list []proposal.Diagnostic
 		if isNew { // what is new can be in any list of a runner
-			mine, theirs := alike(rec, *on)
+			mine, theirs := comparableResults(rec, *on)
 			list = withoutKnown(reported(mine, true), reported(theirs, true))
 		} else {
 			list = reported(rec, false)

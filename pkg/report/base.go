@@ -82,7 +82,7 @@ func (p Page) onlyNew(r proposal.Report, rec proposal.Record, found []proposal.D
 	if on == nil || rec.Base.Verdict != proposal.BaseNew {
 		return found
 	}
-	mine, theirs := alike(rec, *on)
+	mine, theirs := comparableResults(rec, *on)
 	if fresh := withoutKnown(failuresOf(r, mine, p.tree), failuresOf(r, theirs, p.tree)); len(fresh) > 0 {
 		return fresh
 	}
@@ -93,8 +93,8 @@ func (p Page) onlyNew(r proposal.Report, rec proposal.Record, found []proposal.D
 	return found
 }
 
-// alike returns both records with what can be compared of their results.
-func alike(rec, on proposal.Record) (proposal.Record, proposal.Record) {
+// comparableResults returns both records with what can be compared of their results.
+func comparableResults(rec, on proposal.Record) (proposal.Record, proposal.Record) {
 	if rec.Result != nil && on.Result != nil {
 		head, base := baseline.Alike(*rec.Result, *on.Result)
 		rec.Result, on.Result = &head, &base

@@ -32,10 +32,10 @@ func (p *prober) causes(records []proposal.Record, unmet []proposal.Unmet) {
 	}
 }
 
-// base checks what ran on the base, and that a failure is only excused if its records say so: if the
+// checkBase checks what ran on the base, and that a failure is only excused if its records say so: if the
 // output is withheld, by how both runs ended. A record that lacks its comparison is accepted: it
 // counts as failed.
-func (p *prober) base(r proposal.Report) {
+func (p *prober) checkBase(r proposal.Report) {
 	if r.Base != nil {
 		p.require(!r.Run.Session, "base", "is in the report of a session")
 		p.match(fullSHA, r.Base.Commit, "base.commit", false)

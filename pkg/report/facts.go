@@ -75,7 +75,7 @@ func checkFacts(r proposal.Report) *fault {
 		}
 	}
 	p.causes(r.Records, r.Run.Unmet)
-	p.base(r)
+	p.checkBase(r)
 	p.require(r.Totals == proposal.Total(r.Records), "totals", "does not match the records")
 	p.require(r.Hosts == nil || reflect.DeepEqual(r.Hosts, proposal.HostsOf(r.Records)), "hosts", "does not match the records")
 	if r.Differences != nil {

@@ -107,13 +107,13 @@ func (b *screen) list(records []proposal.Record) {
 			continue
 		}
 		fmt.Fprintf(b, "%s %s\n", b.mark(r), strings.TrimRight(row, " "))
-		b.wrapped("     ", dim, command)
+		b.writeWrapped("     ", dim, command)
 	}
 }
 
-// wrapped writes a text in lines that begin with indent. Only a word that is longer than a
+// writeWrapped writes a text in lines that begin with indent. Only a word that is longer than a
 // line is broken.
-func (b *screen) wrapped(indent, color, s string) {
+func (b *screen) writeWrapped(indent, color, s string) {
 	if b.Width == 0 {
 		fmt.Fprintf(b, "%s%s\n", indent, b.paint(color, s))
 		return
@@ -135,10 +135,10 @@ func (b *screen) wrapped(indent, color, s string) {
 func (b *screen) details(r proposal.Report, rec proposal.Record) {
 	body := &screen{View: b.View}
 	for _, line := range append(plainReason(rec), basePlain(r, rec)...) {
-		body.wrapped("  ", "", line)
+		body.writeWrapped("  ", "", line)
 	}
 	for _, line := range plainFailures(r, rec) {
-		body.wrapped("  ", bold, line)
+		body.writeWrapped("  ", bold, line)
 	}
 	body.alternatives(rec)
 	if r.Withheld == nil && (kindOf(rec) != succeeded || len(r.Records) == 1) {
@@ -148,7 +148,7 @@ func (b *screen) details(r proposal.Report, rec proposal.Record) {
 		return
 	}
 	fmt.Fprintf(b, "\n%s %s  %s\n", b.mark(rec), b.paint(bold, text.Inline(rec.Proposal.ID, 40)), plainOutcome(rec))
-	b.wrapped("  ", dim, "$ "+text.Inline(shortCommand(rec), 200))
+	b.writeWrapped("  ", dim, "$ "+text.Inline(shortCommand(rec), 200))
 	b.WriteString(body.String())
 }
 

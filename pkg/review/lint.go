@@ -108,7 +108,7 @@ func (d *Document) addLint(rec proposal.Record, x proposal.Diagnostic, diff *Dif
 		return
 	}
 	if _, changed, _ := diff.headLine(x.File, x.Line); changed {
-		d.add(rec, Lint{Tool: x.Tool, Rule: x.Rule}, proposal.ReviewFinding{File: x.File, Line: x.Line, Claim: failure.Words(x)}, []any{x.Tool, x.Rule, x.Message}, diff, times)
+		d.addResult(rec, Lint{Tool: x.Tool, Rule: x.Rule}, proposal.ReviewFinding{File: x.File, Line: x.Line, Claim: failure.Words(x)}, []any{x.Tool, x.Rule, x.Message}, diff, times)
 	}
 }
 
@@ -129,11 +129,11 @@ func (d *Document) addFix(rec proposal.Record, f failure.Fix, diff *Diff, times 
 		with += line + "\n"
 	}
 	finding := proposal.ReviewFinding{File: f.File, Start: f.Start, Line: f.Start + len(f.Old) - 1, Suggestion: &with}
-	d.add(rec, Lint{}, finding, []any{f.Old, f.New}, diff, times)
+	d.addResult(rec, Lint{}, finding, []any{f.Old, f.New}, diff, times)
 }
 
-// add adds a result, if a comment about f can be placed.
-func (d *Document) add(rec proposal.Record, l Lint, f proposal.ReviewFinding, about []any, diff *Diff, times map[string]int) {
+// addResult adds a result, if a comment about f can be placed.
+func (d *Document) addResult(rec proposal.Record, l Lint, f proposal.ReviewFinding, about []any, diff *Diff, times map[string]int) {
 	f.ID = "lint"
 	position, _ := diff.Position(f)
 	if position == nil || !bounded(f) || len(d.Results) >= maxLints {

@@ -494,7 +494,7 @@ func (c *command) collect(r *proposal.Result) error {
 		return stop("sandbox.changes", "cannot list what the command changed", "run the command with a smaller disk limit", err)
 	}
 	if !r.Succeeded() && r.Killed == "" {
-		r.TestResults = c.s.testResults(all)
+		r.TestResults = c.s.readTestResults(all)
 	}
 	r.Changes = all
 	if more := len(all.Files) - maxChanges; more > 0 {

@@ -20,10 +20,10 @@ const (
 	maxResultTime  = 3 * time.Second
 )
 
-// testResults reads the files among changes in which test runners may have written their results.
+// readTestResults reads the files among changes in which test runners may have written their results.
 // Only regular files are read, and no link is followed. What cannot be read is as if it had not
 // been written: the files only add to what a command printed.
-func (s *instance) testResults(changes proposal.Changes) proposal.Stream {
+func (s *instance) readTestResults(changes proposal.Changes) proposal.Stream {
 	var found failure.Results
 	start, files, left := time.Now(), 0, int64(maxResultBytes)
 	if changes.Omitted > 0 {

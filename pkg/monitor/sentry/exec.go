@@ -30,10 +30,10 @@ func (g *gate) Execve(ctx context.Context, _ seccheck.FieldSet, info *pb.ExecveI
 }
 
 func (g *gate) exec(t *kernel.Task, info *pb.ExecveInfo) *wire.Exec {
-	e := g.question(t)
+	e := g.newQuestion(t)
 	e.Argv, e.ArgvCut, e.ArgvDigest = words(info.Argv, e.Lineage)
 	e.Env, e.Named = steering(info.Env), wire.Cut(info.Execfn, wire.MaxPath)
-	e.Asked = asked(t, e.Cwd, e.Named)
+	e.Asked = askedPath(t, e.Cwd, e.Named)
 	if wire.IsText(e.Lineage) {
 		e.Vars, e.VarsCut = variables(info.Env)
 	}
@@ -41,12 +41,12 @@ func (g *gate) exec(t *kernel.Task, info *pb.ExecveInfo) *wire.Exec {
 	if err == nil {
 		e.Files, err = g.chain(t, f, e.Unverified)
 	}
-	g.fault(t, e, err, info.BinaryPath)
+	g.noteFault(t, e, err, info.BinaryPath)
 	return e
 }
 
-// question returns what is known of the process of t, whatever it asks for.
-func (g *gate) question(t *kernel.Task) *wire.Exec {
+// newQuestion returns what is known of the process of t, whatever it asks for.
+func (g *gate) newQuestion(t *kernel.Task) *wire.Exec {
 	e := &wire.Exec{Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: pid(t), From: program(t, t), Cwd: cwd(t)}
 	var p *kernel.Task
 	if e.Parent, p = parent(t); p != nil {
@@ -57,8 +57,8 @@ func (g *gate) question(t *kernel.Task) *wire.Exec {
 	return e
 }
 
-// fault records in e why it is refused without a question: err, or the end of its command.
-func (g *gate) fault(t *kernel.Task, e *wire.Exec, err error, path string) {
+// noteFault records in e why it is refused without a question: err, or the end of its command.
+func (g *gate) noteFault(t *kernel.Task, e *wire.Exec, err error, path string) {
 	if err == nil && g.lineages.ended(t.ThreadGroup()) {
 		err = errEnded
 	}

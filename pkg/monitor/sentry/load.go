@@ -96,7 +96,7 @@ func (g *gate) mmap(t *kernel.Task, args arch.SyscallArguments, own call) (uintp
 		return 0, linuxerr.EBADF
 	}
 	defer file.DecRef(t)
-	opts, err := mapping(t, file, args, private)
+	opts, err := mappingOptions(t, file, args, private)
 	if err != nil {
 		return 0, err
 	}
@@ -105,21 +105,21 @@ func (g *gate) mmap(t *kernel.Task, args arch.SyscallArguments, own call) (uintp
 			opts.MappingIdentity.DecRef(t)
 		}
 	}()
-	if err := g.admit(t, &opts, file); err != nil {
+	if err := g.admitMapping(t, &opts, file); err != nil {
 		return 0, err
 	}
 	address, err := t.MemoryManager().MMap(t, opts)
 	return uintptr(address), err
 }
 
-// mapping returns how a call of mmap maps file, as gVisor's own mmap does.
-func mapping(t *kernel.Task, file *vfs.FileDescription, args arch.SyscallArguments, private bool) (memmap.MMapOpts, error) {
+// mappingOptions returns how a call of mmap maps file, as gVisor's own mmap does.
+func mappingOptions(t *kernel.Task, file *vfs.FileDescription, args arch.SyscallArguments, private bool) (memmap.MMapOpts, error) {
 	prot, flags := args[2].Int(), args[3].Int()
 	fixed, keep := flags&linux.MAP_FIXED != 0, flags&linux.MAP_FIXED_NOREPLACE != 0
 	opts := memmap.MMapOpts{
 		Addr: args[0].Pointer(), Length: args[1].Uint64(), Offset: args[5].Uint64(),
 		Fixed: fixed || keep, Unmap: fixed && !keep, NoReplace: keep, Map32Bit: flags&linux.MAP_32BIT != 0,
-		Private: private, Perms: access(prot), MaxPerms: hostarch.AnyAccess,
+		Private: private, Perms: accessOf(prot), MaxPerms: hostarch.AnyAccess,
 		GrowsDown: flags&linux.MAP_GROWSDOWN != 0, Stack: flags&linux.MAP_STACK != 0,
 	}
 	if flags&linux.MAP_POPULATE != 0 {
@@ -148,24 +148,24 @@ func mapping(t *kernel.Task, file *vfs.FileDescription, args arch.SyscallArgumen
 	return opts, file.ConfigureMMap(t, &opts)
 }
 
-func access(prot int32) hostarch.AccessType {
+func accessOf(prot int32) hostarch.AccessType {
 	return hostarch.AccessType{Read: prot&linux.PROT_READ != 0, Write: prot&linux.PROT_WRITE != 0, Execute: prot&linux.PROT_EXEC != 0}
 }
 
-// admit decides about a mapping of file that is executable, and lets no other become so.
-func (g *gate) admit(t *kernel.Task, opts *memmap.MMapOpts, file *vfs.FileDescription) error {
+// admitMapping decides about a mapping of file that is executable, and lets no other become so.
+func (g *gate) admitMapping(t *kernel.Task, opts *memmap.MMapOpts, file *vfs.FileDescription) error {
 	switch {
 	case opts.Mappable == nil, opts.MappingIdentity != file && isZero(t, file): // memory without a file
 	case g.fixed(t, file.Mount()):
 	case opts.Perms.Execute:
-		if !g.load(t, file) {
+		if !g.mayLoad(t, file) {
 			return linuxerr.EACCES
 		}
 		fallthrough
 	default:
 		opts.MaxPerms.Execute = opts.MaxPerms.Execute && opts.Perms.Execute
 		if !opts.Private && opts.MaxPerms.Write {
-			return g.written(t, file)
+			return g.noteSharedWrite(t, file)
 		}
 	}
 	return nil
@@ -193,7 +193,7 @@ func (g *gate) shmat(t *kernel.Task, args arch.SyscallArguments, _ call) (uintpt
 	if err != nil {
 		return 0, err
 	}
-	if opts.Perms.Execute && !g.load(t, segment) {
+	if opts.Perms.Execute && !g.mayLoad(t, segment) {
 		return 0, linuxerr.EACCES
 	}
 	opts.MaxPerms.Execute = opts.Perms.Execute
@@ -215,39 +215,39 @@ func (g *gate) mprotect(t *kernel.Task, args arch.SyscallArguments, own call) (u
 	if !ok {
 		return 0, err
 	}
-	files := limited(t, area)
+	files := filesWithoutExecute(t, area)
 	defer func() {
 		for _, file := range files {
 			file.DecRef(t)
 		}
 	}()
 	for _, file := range files {
-		if !g.load(t, file) {
+		if !g.mayLoad(t, file) {
 			return 0, linuxerr.EACCES
 		}
-		raise(t, area, file)
+		allowExecute(t, area, file)
 	}
 	result, _, err = own()
 	return result, err
 }
 
-// load decides whether t may map file as code.
-func (g *gate) load(t *kernel.Task, file memmap.MappingIdentity) bool {
+// mayLoad decides whether t may map file as code.
+func (g *gate) mayLoad(t *kernel.Task, file memmap.MappingIdentity) bool {
 	e := &wire.Exec{}
 	e.Generation, e.Unverified = g.lineages.of(t.ThreadGroup()).number, g.outside(t)
-	loaded, err := g.mapped(t, file, e.Unverified)
+	loaded, err := g.describeMapped(t, file, e.Unverified)
 	loaded.Loaded = true
 	if e.Files = []wire.File{loaded}; err == nil && g.isAllowed(e) && !g.lineages.ended(t.ThreadGroup()) {
 		return true
 	}
-	e = g.question(t)
+	e = g.newQuestion(t)
 	e.Files = []wire.File{loaded}
-	g.fault(t, e, err, loaded.Path)
+	g.noteFault(t, e, err, loaded.Path)
 	return g.ask(t, e)
 }
 
-// mapped returns what is known of the file of a mapping.
-func (g *gate) mapped(t *kernel.Task, file memmap.MappingIdentity, away bool) (wire.File, error) {
+// describeMapped returns what is known of the file of a mapping.
+func (g *gate) describeMapped(t *kernel.Task, file memmap.MappingIdentity, away bool) (wire.File, error) {
 	f, ok := file.(*vfs.FileDescription)
 	if !ok { // a segment of shared memory has no file, and no content that could be read here
 		return wire.File{Path: wire.Cut(file.MappedName(t), wire.MaxPath), Layer: wire.LayerMemory}, nil

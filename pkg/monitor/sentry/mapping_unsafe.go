@@ -20,10 +20,10 @@ import (
 // which is read and changed here under the memory manager's own lock. The gate refuses to
 // start if the fields differ from the gVisor version pinned in go.mod.
 
-// limited returns the files of the mappings in area that must not become executable, with a
+// filesWithoutExecute returns the files of the mappings in area that must not become executable, with a
 // reference for each.
-func limited(t *kernel.Task, area hostarch.AddrRange) (files []memmap.MappingIdentity) {
-	visit(t.MemoryManager(), area, func(max *hostarch.AccessType, file memmap.MappingIdentity) {
+func filesWithoutExecute(t *kernel.Task, area hostarch.AddrRange) (files []memmap.MappingIdentity) {
+	visitMappings(t.MemoryManager(), area, func(max *hostarch.AccessType, file memmap.MappingIdentity) {
 		if !max.Execute && file != nil && !slices.Contains(files, file) {
 			file.IncRef()
 			files = append(files, file)
@@ -32,17 +32,17 @@ func limited(t *kernel.Task, area hostarch.AddrRange) (files []memmap.MappingIde
 	return files
 }
 
-// raise lets the mappings of file in area become executable.
-func raise(t *kernel.Task, area hostarch.AddrRange, file memmap.MappingIdentity) {
-	visit(t.MemoryManager(), area, func(max *hostarch.AccessType, of memmap.MappingIdentity) {
+// allowExecute lets the mappings of file in area become executable.
+func allowExecute(t *kernel.Task, area hostarch.AddrRange, file memmap.MappingIdentity) {
+	visitMappings(t.MemoryManager(), area, func(max *hostarch.AccessType, of memmap.MappingIdentity) {
 		if of == file {
 			max.Execute = true
 		}
 	})
 }
 
-// visit calls f for every mapping in area, with the limit of its permissions and its file.
-func visit(m *mm.MemoryManager, area hostarch.AddrRange, f func(*hostarch.AccessType, memmap.MappingIdentity)) {
+// visitMappings calls f for every mapping in area, with the limit of its permissions and its file.
+func visitMappings(m *mm.MemoryManager, area hostarch.AddrRange, f func(*hostarch.AccessType, memmap.MappingIdentity)) {
 	v := reflect.ValueOf(m).Elem()
 	mu := (*sync.RWMutex)(unsafe.Pointer(v.FieldByName("mappingMu").UnsafeAddr()))
 	mu.Lock()

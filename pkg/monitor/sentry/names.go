@@ -92,9 +92,9 @@ func named(t *kernel.Task, dir int32, at uint64) string {
 	return path.Join(folder(t, dir), name)
 }
 
-// asked returns the path name that was passed to execve, absolute and without "." and "..".
+// askedPath returns the path name that was passed to execve, absolute and without "." and "..".
 // execveat's descriptor is in the form /dev/fd/NUMBER, or that with a path below it.
-func asked(t *kernel.Task, cwd, name string) string {
+func askedPath(t *kernel.Task, cwd, name string) string {
 	if rest, ok := strings.CutPrefix(name, "/dev/fd/"); ok {
 		number, below, _ := strings.Cut(rest, "/")
 		if n, err := strconv.ParseInt(number, 10, 32); err == nil {

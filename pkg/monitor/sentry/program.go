@@ -34,7 +34,7 @@ const private = "/.fumehood/private/"
 const maxProgram = 1 << 30
 
 // A fileKey identifies the content of a file. Every write gives the file a new time of change,
-// which no process can set, except for writes through a mapping: see gate.written.
+// which no process can set, except for writes through a mapping: see gate.noteSharedWrite.
 type fileKey struct {
 	inode
 	size     uint64
@@ -54,9 +54,9 @@ func inodeOf(f *vfs.FileDescription, st *linux.Statx) inode {
 	return inode{f.Mount().Filesystem(), st.DevMajor, st.DevMinor, st.Ino}
 }
 
-// written records that file can be written through a mapping from now on, so that its content
+// noteSharedWrite records that file can be written through a mapping from now on, so that its content
 // must be read whenever it matters.
-func (g *gate) written(t *kernel.Task, file *vfs.FileDescription) error {
+func (g *gate) noteSharedWrite(t *kernel.Task, file *vfs.FileDescription) error {
 	st, err := file.Stat(t, vfs.StatOptions{Mask: linux.STATX_BASIC_STATS})
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (g *gate) chain(t *kernel.Task, f *vfs.FileDescription, away bool) ([]wire.
 		if len(loader) == elf.MaxText {
 			return files, errors.New("the path of its loader is too long")
 		}
-		if file, _, err = g.interpreter(t, linked(loader), away); err == nil {
+		if file, _, err = g.interpreter(t, loaderLine(loader), away); err == nil {
 			file.Loaded = true
 			files = append(files, file)
 		}
@@ -115,8 +115,8 @@ func (g *gate) chain(t *kernel.Task, f *vfs.FileDescription, away bool) ([]wire.
 // script.
 type line struct{ name, arg string }
 
-// linked returns the line of a script whose interpreter is loader.
-func linked(loader string) line { return line{name: loader} }
+// loaderLine returns the line of a script whose interpreter is loader.
+func loaderLine(loader string) line { return line{name: loader} }
 
 // interpreter opens the interpreter of a script as the kernel did, and returns it and
 // its own first line.

@@ -101,7 +101,7 @@ func (v *visit) clear(ctx context.Context) (err error) {
 // update writes to our comments what d shows now. One that was deleted meanwhile stays deleted. A
 // thread is turned before its comment: a job that was killed between the two does both again.
 func (v *visit) update(ctx context.Context) (err error) {
-	for _, r := range slices.Concat(v.doc.Results, v.unmentioned()) {
+	for _, r := range slices.Concat(v.doc.Results, v.listUnreported()) {
 		if all := v.ours[r.Key()]; len(all) > 0 && v.differs(all[0], r) {
 			err = errors.Join(err, v.rewrite(ctx, &all[0], r))
 		}
@@ -109,9 +109,9 @@ func (v *visit) update(ctx context.Context) (err error) {
 	return errors.Join(err, v.threads.failed)
 }
 
-// unmentioned returns what linters have reported before and do not report any more, if all of them
+// listUnreported returns what linters have reported before and do not report any more, if all of them
 // ran to their end.
-func (v *visit) unmentioned() (list []review.Result) {
+func (v *visit) listUnreported() (list []review.Result) {
 	if v.doc.Lints == "" || !v.doc.Reviewed {
 		return nil
 	}
