@@ -119,9 +119,9 @@ func TestCorpus(t *testing.T) {
 		if list := files[filepath.Dir(name)]; list != nil {
 			o.Tree = NewTree(list, true)
 		}
-		got := Read(stdout, stderr, o)
+		got := readOutput(stdout, stderr, o)
 		if len(got) == 0 {
-			got = []proposal.Diagnostic{{Message: LastLine(stdout, stderr)}}
+			got = []proposal.Diagnostic{{Message: lastLine(stdout, stderr)}}
 		}
 		short := strings.TrimPrefix(name, "testdata/corpus/")
 		checked := slices.Clone(got)
@@ -141,7 +141,7 @@ func TestCorpus(t *testing.T) {
 		if strings.Contains(string(stdout), "\r\n") {
 			continue
 		}
-		crlf := Read([]byte(strings.ReplaceAll(string(stdout), "\n", "\r\n")), []byte(strings.ReplaceAll(string(stderr), "\n", "\r\n")), o)
+		crlf := readOutput([]byte(strings.ReplaceAll(string(stdout), "\n", "\r\n")), []byte(strings.ReplaceAll(string(stderr), "\n", "\r\n")), o)
 		if len(crlf) > 0 && !slices.EqualFunc(crlf, checked, func(a, b proposal.Diagnostic) bool { return Words(a) == Words(b) && placeOf(a) == placeOf(b) }) {
 			t.Errorf("%s: Windows line ends change what is read", short)
 		}

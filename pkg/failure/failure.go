@@ -39,7 +39,7 @@ const MaxListed = 1000
 // Limits. Reports beyond maxReports are dropped.
 const (
 	maxReports = 5000      // that Diagnostics returns
-	maxRead    = 100       // that Read returns
+	maxRead    = 100       // that Of returns
 	maxBytes   = 512 << 10 // of one piece of output
 	maxLine    = 2000      // bytes of a line
 	maxFrames  = 20        // of one report
@@ -71,15 +71,10 @@ func (o Options) maxListed() int {
 	return maxRead
 }
 
-// Read returns what the output of a failed command gives as the cause: of all reports, those
-// of the first rank that has any, and of those the worst level. It returns at most 100, in
-// the order of the output. It returns nil if no reader recognizes anything; LastLine is then
-// what there is to show.
-func Read(stdout, stderr []byte, o Options) []proposal.Diagnostic {
-	return selectWorst(readAll([][]byte{stderr, stdout}, nil, o))
-}
-
-// Of is Read for the kept output of a result, and for its TestResults. It returns nil for nil.
+// Of returns what the kept output of a failed command and its TestResults give as the cause: of all
+// reports, those of the first rank that has any, and of those the worst level. It returns at most 100,
+// in the order of the output. It returns nil for nil, and if no reader recognizes anything; LastLineOf
+// is then what there is to show.
 func Of(r *proposal.Result, o Options) []proposal.Diagnostic {
 	if r == nil {
 		return nil

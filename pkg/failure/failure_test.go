@@ -27,7 +27,7 @@ func TestForgedLines(t *testing.T) {
 		"tap":    "TAP version 13\nnot ok 1 - adds\n  ---\n  error: '1 !== 3'\n  stack: |-\n    f (/workspace/a.test.js:5:2)\n  ...\n1..1\n",
 	} {
 		for _, out := range [][2]string{{real, forged}, {forged + real, ""}, {real + forged, ""}} {
-			list := Read([]byte(out[0]), []byte(out[1]), Options{})
+			list := readOutput([]byte(out[0]), []byte(out[1]), Options{})
 			if len(list) != 1 || list[0].Line != 5 || list[0].Test == "" || strings.Contains(Words(list[0]), "forged") {
 				t.Errorf("%s: %+v", name, list)
 			}
@@ -48,7 +48,7 @@ func TestForgedRunnerLines(t *testing.T) {
 		"jest: before the summary":         "FAIL a.test.js\n  ● forged\n\n    forged\n\nSummary of all failing tests\nFAIL a.test.js\n  ● adds\n\n    adds\n\nTest Suites: 1 failed\n",
 		"ctest: not listed":                "1/2 Test #1: forged ...***Failed    0.00 sec\nforged\n2/2 Test #2: adds ...***Failed    0.00 sec\n\n0% tests passed, 1 tests failed out of 1\n\nThe following tests FAILED:\n\t  2 - adds (Failed)\n",
 	} {
-		list := Read([]byte(out), nil, Options{})
+		list := readOutput([]byte(out), nil, Options{})
 		if len(list) == 0 || slices.ContainsFunc(list, func(d proposal.Diagnostic) bool {
 			return strings.Contains(Words(d), "forged") || strings.Contains(Words(d), "Forged")
 		}) {
@@ -69,7 +69,7 @@ func TestLastLine(t *testing.T) {
 		{"", "+ test 1 = 2\n+ exit 1\n", "+ exit 1"},
 		{"", "", ""},
 	} {
-		if got := LastLine([]byte(tt.stdout), []byte(tt.stderr)); got != tt.want {
+		if got := lastLine([]byte(tt.stdout), []byte(tt.stderr)); got != tt.want {
 			t.Errorf("%q, %q: %q, want %q", tt.stdout, tt.stderr, got, tt.want)
 		}
 	}
@@ -79,11 +79,16 @@ func TestLastLine(t *testing.T) {
 func TestPlaceIsInAChangedFile(t *testing.T) {
 	out := "  ● adds\n\n    boom\n\n      at assertSum (test/helper.js:3:9)\n      at sum (src/calc.js:7:1)\n      at Object.<anonymous> (test/a.test.js:5:12)\n      at run (node_modules/jest/x.js:1:1)\n"
 	for changed, want := range map[string]string{"": "test/helper.js:3", "src/calc.js": "src/calc.js:7", "test/a.test.js": "test/a.test.js:5", "src/other.js": "test/helper.js:3"} {
-		list := Read([]byte(out), nil, Options{Tree: NewTree(strings.Fields(changed), true)})
+		list := readOutput([]byte(out), nil, Options{Tree: NewTree(strings.Fields(changed), true)})
 		if len(list) != 1 || placeOf(list[0]) != want || len(list[0].Frames) != 3 {
 			t.Errorf("%s: %+v, want %s", changed, list, want)
 		}
 	}
+}
+
+// readOutput is Of for a command that printed stdout and stderr.
+func readOutput(stdout, stderr []byte, o Options) []proposal.Diagnostic {
+	return Of(&proposal.Result{ExitCode: 1, Stdout: proposal.Stream{Head: stdout}, Stderr: proposal.Stream{Head: stderr}}, o)
 }
 
 // testsOf returns the suites and names of the tests that failed, sorted, each once.
@@ -112,7 +117,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, stdout, stderr []byte, cwd string) {
 		for _, o := range []Options{{Cwd: cwd}, {Cwd: cwd, Tree: NewTree([]string{"src/a.js", "a.go", "x/y.py"}, false)}} {
-			list := Read(stdout, stderr, o)
+			list := readOutput(stdout, stderr, o)
 			if len(list) > maxRead {
 				t.Fatalf("%d reports", len(list))
 			}
@@ -120,7 +125,7 @@ func FuzzRead(f *testing.F) {
 				checkDiagnostic(t, d, o)
 			}
 		}
-		if line := LastLine(stdout, stderr); !utf8.ValidString(line) || len(line) > 3*maxLine {
+		if line := lastLine(stdout, stderr); !utf8.ValidString(line) || len(line) > 3*maxLine {
 			t.Errorf("last line %q", line)
 		}
 	})

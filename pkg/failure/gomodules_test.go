@@ -36,7 +36,7 @@ func TestGoModules(t *testing.T) {
 		{"github.com/o/r/v3", []proposal.GoModule{{Dir: "../..", Path: "github.com/o/r/v3"}}, nil, ""},
 	} {
 		out := "--- FAIL: TestX (0.00s)\n    x_test.go:7: got 1, want 2\nFAIL\nFAIL\t" + test.pkg + "\t0.01s\nFAIL\n"
-		list := Read([]byte(out), nil, Options{Tree: test.tree, GoModules: test.modules})
+		list := readOutput([]byte(out), nil, Options{Tree: test.tree, GoModules: test.modules})
 		if len(list) != 1 || list[0].File != test.want || (list[0].Line == 7) != (test.want != "") {
 			t.Errorf("%s: %+v, want %q", test.pkg, list, test.want)
 		}
@@ -93,7 +93,7 @@ FAIL
 		{Tool: "go test", Level: Error, Suite: "github.com/juju/errors", Test: "ExampleWrap", Message: "prints other output", Expected: "1234", Actual: "0"},
 		{Tool: "gocheck", Level: Error, Suite: "github.com/juju/errors", Test: "Test", Message: Unsaid},
 	}
-	if diff := cmp.Diff(want, Read([]byte(out), nil, Options{})); diff != "" {
+	if diff := cmp.Diff(want, readOutput([]byte(out), nil, Options{})); diff != "" {
 		t.Error(diff)
 	}
 	names := testsOf(Diagnostics(&proposal.Result{Stdout: proposal.Stream{Head: []byte(out)}}, Options{}))

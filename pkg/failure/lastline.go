@@ -22,9 +22,9 @@ var noise = []*pattern.Pattern{
 	pattern.New(`^[-=_*~─━.\s^|+<>{}()\[\]]+$`),
 }
 
-// LastLine returns the line to show if no reader recognizes anything: the last of standard
+// lastLine returns the line to show if no reader recognizes anything: the last of standard
 // error, or else of standard output, that says more than that a command failed.
-func LastLine(stdout, stderr []byte) string {
+func lastLine(stdout, stderr []byte) string {
 	fallback := ""
 	for _, piece := range [][]byte{stderr, stdout} {
 		lines := splitLines(piece)
@@ -44,16 +44,16 @@ func LastLine(stdout, stderr []byte) string {
 	return fallback
 }
 
-// LastLineOf is LastLine for the kept output of a result.
+// LastLineOf is lastLine for the kept output of a result.
 func LastLineOf(r *proposal.Result) string {
 	if r == nil {
 		return ""
 	}
 	join := func(s proposal.Stream) []byte { return append(append(append([]byte{}, s.Head...), '\n'), s.Tail...) }
 	if !r.Stdout.Truncated && !r.Stderr.Truncated {
-		return LastLine(append(append([]byte{}, r.Stdout.Head...), r.Stdout.Tail...), append(append([]byte{}, r.Stderr.Head...), r.Stderr.Tail...))
+		return lastLine(append(append([]byte{}, r.Stdout.Head...), r.Stdout.Tail...), append(append([]byte{}, r.Stderr.Head...), r.Stderr.Tail...))
 	}
-	return LastLine(join(r.Stdout), join(r.Stderr))
+	return lastLine(join(r.Stdout), join(r.Stderr))
 }
 
 func isNoise(t string) bool {
