@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/internal/sample"
+	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 )
 
 const token = "ghs_0123456789abcdefABCDEF"
@@ -415,9 +416,7 @@ func TestGitVersion(t *testing.T) {
 		{"git version 2.31.9", CodeGit}, {"git version 1.99.0", CodeGit}, {"hello", CodeGit}, {"", CodeGit}, {"git version 99999.1.1", CodeGit},
 	} {
 		path := filepath.Join(t.TempDir(), "git")
-		if err := os.WriteFile(path, []byte("#!/bin/sh\necho '"+c.says+"'\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testprogram.WriteExecutable(t, path, "#!/bin/sh\necho '"+c.says+"'\n")
 		if got := code(git(path).checkVersion(t.Context())); got != c.want {
 			t.Errorf("%q: %q, want %q", c.says, got, c.want)
 		}

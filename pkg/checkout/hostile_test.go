@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/pkg/internal/sample"
+	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 )
 
 const (
@@ -247,9 +248,7 @@ func hostileEnvironment(t *testing.T) (traces, canary string) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testprogram.WriteExecutable(t, path, content)
 	}
 	for name, value := range map[string]string{
 		"HOME": home, "XDG_CONFIG_HOME": home, "GIT_CONFIG_GLOBAL": home + "/.gitconfig", "GIT_CONFIG_SYSTEM": home + "/.gitconfig",

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/pkg/internal/sample"
+	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 )
 
 // A clone is an ordinary repository, made with git.
@@ -173,9 +174,7 @@ func TestLocalRunsNothing(t *testing.T) {
 	evil := c.commit(map[string]string{"policy/a.rego": "evil"})
 	ran := filepath.Join(t.TempDir(), "ran")
 	script := filepath.Join(t.TempDir(), "script")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\ntouch "+ran+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testprogram.WriteExecutable(t, script, "#!/bin/sh\ntouch "+ran+"\n")
 	for _, set := range []string{"core.fsmonitor", "core.sshCommand", "core.pager", "core.editor", "core.gitProxy", "uploadpack.packObjectsHook", "core.askPass", "alias.cat-file", "filter.x.smudge"} {
 		c.git("config", set, script)
 	}

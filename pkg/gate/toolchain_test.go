@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -33,9 +34,7 @@ func TestToolchainOutsideUsr(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testprogram.WriteExecutable(t, path, text)
 	}
 	if err := os.Chmod(root, 0o711); err != nil { // as many systems protect homes
 		t.Fatal(err)

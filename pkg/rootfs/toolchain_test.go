@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 )
 
 const program = "\x7fELF"
@@ -34,7 +36,7 @@ func tree(t *testing.T, files map[string]string) string {
 		case link:
 			must(t, os.Symlink(target, path))
 		case strings.HasPrefix(text, "#!") || strings.HasPrefix(text, program):
-			must(t, os.WriteFile(path, []byte(text), 0o755))
+			testprogram.WriteExecutable(t, path, text)
 		default:
 			must(t, os.WriteFile(path, []byte(text), 0o644))
 		}
@@ -255,7 +257,7 @@ func TestToolchains(t *testing.T) {
 	if count, err := os.ReadFile(root + "/count"); err != nil || string(count) != "x\n" {
 		t.Errorf("python3 ran more or less than once: %q %v", count, err)
 	}
-	must(t, os.WriteFile(root+"/py/bin/python3", []byte(script+"echo Python 4.0.1"), 0o755))
+	testprogram.WriteExecutable(t, root+"/py/bin/python3", script+"echo Python 4.0.1")
 	if got := versions(); !strings.Contains(got, "python3 4.0.1") {
 		t.Error(got)
 	}

@@ -122,9 +122,7 @@ func programsDir(t testing.TB) string {
 		if os.Link(path, target) == nil {
 			continue
 		}
-		if err := os.WriteFile(target, readFile(t, path), 0o755); err != nil { // another file system
-			t.Fatal(err)
-		}
+		testprogram.WriteExecutable(t, target, readFile(t, path)) // another file system
 	}
 	built.dir = dir
 	return dir

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 )
 
 const answer = `[{"name": "sandbox", "state": "STATE", "detail": "it works"}]`
@@ -35,9 +37,7 @@ func TestAskShim(t *testing.T) {
 		"hangs":              {"echo '" + ok + "'; sleep 1000 & sleep 1000", "shim", Missing, "did not end in time"},
 		"environment":        {`[ -z "$HOME$LD_PRELOAD" ] && echo '` + ok + `'`, "sandbox", OK, "it works"},
 	} {
-		if err := os.WriteFile(shim, []byte("#!/bin/bash\n"+c.script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testprogram.WriteExecutable(t, shim, "#!/bin/bash\n"+c.script+"\n")
 		limit := time.Minute
 		if name == "hangs" {
 			limit = 300 * time.Millisecond

@@ -46,14 +46,20 @@ func Install(t testing.TB, dir string) string {
 	content, err := os.ReadFile(Path(t))
 	check(t, err)
 	path := filepath.Join(dir, Name)
-	// A process that is forked meanwhile has the file open for writing until its exec, and the
-	// kernel starts no such file: text file busy.
+	WriteExecutable(t, path, content)
+	return path
+}
+
+// WriteExecutable writes a file that the test starts. A process that another test forks
+// meanwhile has a file of os.WriteFile open for writing until its exec, and the kernel
+// starts no such file: text file busy.
+func WriteExecutable[T string | []byte](t testing.TB, path string, content T) {
+	t.Helper()
 	syscall.ForkLock.RLock()
-	err = os.WriteFile(path, content, 0o755)
+	err := os.WriteFile(path, []byte(content), 0o755)
 	syscall.ForkLock.RUnlock()
 	check(t, err)
 	check(t, os.Chmod(path, 0o755)) // whatever the umask is
-	return path
 }
 
 // Build returns the path of a static program, built from the package in dir, a path below

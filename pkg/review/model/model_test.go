@@ -6,13 +6,13 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 	"github.com/fumehood/fumehood/pkg/review/model"
 	"github.com/fumehood/fumehood/pkg/review/model/modeltest"
 )
@@ -233,9 +233,7 @@ func TestCommand(t *testing.T) {
 func command(t *testing.T, script string) (model.Answer, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "agent")
-	if err := os.WriteFile(file, []byte("#!/bin/sh\nPATH=/usr/bin:/bin\n"+script+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testprogram.WriteExecutable(t, file, "#!/bin/sh\nPATH=/usr/bin:/bin\n"+script+"\n")
 	p, _, err := model.New(model.Options{Provider: "command", Command: file, Env: []string{"A"}, Getenv: func(string) string { return "a-value" }})
 	if err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ func TestFindReturnsAWholeInstallation(t *testing.T) {
 // build here is a copy; build_e2e_test.go makes a real build.
 func TestConcurrentFindsBuildOnce(t *testing.T) {
 	whole := filepath.Dir(installtest.Runsc(t).Path)
-	install.BuildBy(t, func(dir string) error { return errors.Join(copyInto(whole, dir), os.Chmod(dir, 0o755)) })
+	install.BuildBy(t, func(dir string) error { return errors.Join(copyInto(t, whole, dir), os.Chmod(dir, 0o755)) })
 	buildsOnce(t)
 }
 

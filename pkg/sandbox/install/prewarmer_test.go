@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 )
 
 // fakeRunsc makes the files on which buildPrewarmer tests its result.
@@ -17,9 +19,7 @@ func fakeRunsc(t *testing.T) string {
 		t.Fatal(err)
 	}
 	script := "#!/bin/sh\necho runsc version " + GVisorVersion + "\n"
-	if err := os.WriteFile(filepath.Join(dir, runscName), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testprogram.WriteExecutable(t, filepath.Join(dir, runscName), script)
 	return dir
 }
 
@@ -27,15 +27,11 @@ func TestWithoutACompilerTheNoteSaysTheCost(t *testing.T) {
 	for name, setUp := range map[string]func(t *testing.T, bin string){
 		"no compiler": func(*testing.T, string) {},
 		"one that cannot": func(t *testing.T, bin string) {
-			if err := os.WriteFile(filepath.Join(bin, "cc"), []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			testprogram.WriteExecutable(t, filepath.Join(bin, "cc"), "#!/bin/sh\nexit 1\n")
 		},
 		"one that builds nonsense": func(t *testing.T, bin string) {
 			script := "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\nprintf '#!/bin/sh\\n' > \"$2\"\n"
-			if err := os.WriteFile(filepath.Join(bin, "cc"), []byte(script), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			testprogram.WriteExecutable(t, filepath.Join(bin, "cc"), script)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

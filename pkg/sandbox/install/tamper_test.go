@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/internal/sample"
+	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 	"github.com/fumehood/fumehood/pkg/sandbox/install"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
@@ -176,13 +177,13 @@ func tamperLater(t *testing.T, remember string, again func()) {
 func clone(t *testing.T) string {
 	t.Helper()
 	to := filepath.Join(openTempDir(t), "copy")
-	if err := copyInto(filepath.Dir(installtest.Runsc(t).Path), to); err != nil {
+	if err := copyInto(t, filepath.Dir(installtest.Runsc(t).Path), to); err != nil {
 		t.Fatal(err)
 	}
 	return to
 }
 
-func copyInto(from, to string) error {
+func copyInto(t *testing.T, from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -198,7 +199,8 @@ func copyInto(from, to string) error {
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(filepath.Join(to, name), text, 0o755)
+		testprogram.WriteExecutable(t, filepath.Join(to, name), text)
+		return nil
 	})
 }
 
