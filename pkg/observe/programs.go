@@ -119,8 +119,14 @@ func (pt *processTree) ended(e proposal.Event) {
 		return
 	}
 	delete(pt.procs, e.Pid)
-	if signal := crashed(syscall.WaitStatus(e.Status)); signal != "" {
-		p := &pt.list[n]
+	p, status := &pt.list[n], syscall.WaitStatus(e.Status)
+	if status.Exited() && status.ExitStatus() != 0 {
+		p.Failed++
+		if p.ExitCode == 0 {
+			p.ExitCode = status.ExitStatus()
+		}
+	}
+	if signal := crashed(status); signal != "" {
 		p.Crashed++
 		if p.Signal == "" {
 			p.Signal = signal

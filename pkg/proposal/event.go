@@ -80,18 +80,20 @@ type Observations struct {
 // A Program is one node of a command's tree of programs: all starts of one file,
 // under one name, from the same parent node.
 type Program struct {
-	Parent  int    `json:"parent"` // its index in Programs, -1 for the command's first
-	Path    string `json:"path"`
-	Name    string `json:"name"` // last part of the script, or of the first word
-	Script  string `json:"script,omitempty"`
-	Layer   string `json:"layer"`
-	Runs    int    `json:"runs"` // successful starts
-	Refused int    `json:"refused,omitempty"`
-	Watched int    `json:"watched,omitempty"` // of Runs, those that would have been refused
-	Crashed int    `json:"crashed,omitempty"` // of Runs, those ended by SIGSEGV or similar
-	Signal  string `json:"signal,omitempty"`  // of the first crash: "SIGSEGV"
-	Rule    string `json:"rule,omitempty"`    // of the first refusal
-	Omitted int    `json:"omitted,omitempty"` // starts by it, or below it, that have no node
+	Parent   int    `json:"parent"` // its index in Programs, -1 for the command's first
+	Path     string `json:"path"`
+	Name     string `json:"name"` // last part of the script, or of the first word
+	Script   string `json:"script,omitempty"`
+	Layer    string `json:"layer"`
+	Runs     int    `json:"runs"` // successful starts
+	Refused  int    `json:"refused,omitempty"`
+	Watched  int    `json:"watched,omitempty"`   // of Runs, those that would have been refused
+	Failed   int    `json:"failed,omitempty"`    // of Runs, those that ended with an exit code other than 0
+	ExitCode int    `json:"exit_code,omitempty"` // the exit code of the first of Failed
+	Crashed  int    `json:"crashed,omitempty"`   // of Runs, those ended by SIGSEGV or similar
+	Signal   string `json:"signal,omitempty"`    // of the first crash: "SIGSEGV"
+	Rule     string `json:"rule,omitempty"`      // of the first refusal
+	Omitted  int    `json:"omitted,omitempty"`   // starts by it, or below it, that have no node
 }
 
 // Counts count Events, including those that are not listed.

@@ -21,7 +21,7 @@ const maxCheck = 65535
 // way, and nothing else failed.
 //
 // It is never success for a report that is untrusted or that was not confirmed, nor if a command tried to start or to reach something that was refused,
-// policy reported a finding, the observations are incomplete, or a command was run
+// a program's failure was hidden, policy reported a finding, the observations are incomplete, or a command was run
 // again after a crash. In these cases it is neutral and the title gives the reason.
 func (p Page) Check() Check {
 	p = p.withCauses()
@@ -30,7 +30,7 @@ func (p Page) Check() Check {
 	if p.doubted() {
 		title += " (not confirmed)"
 	}
-	if odd := p.odd(); odd != "" {
+	if odd := p.odd(); odd != "" && odd != hiding {
 		title += " (" + odd + ")"
 	}
 	return Check{Conclusion: p.conclusion(), Title: title, Summary: p.Body()}
@@ -38,8 +38,9 @@ func (p Page) Check() Check {
 
 // odd returns the reason, in a few words, why the result is not a plain success.
 func (p Page) odd() string {
-	refused, barred, findings, gaps, twice := false, false, false, false, false
+	hidden, refused, barred, findings, gaps, twice := false, false, false, false, false, false
 	for _, r := range p.records() {
+		hidden = hidden || hidesFailure(r)
 		twice = twice || retried(r) != nil
 		if o := seen(r); o != nil {
 			refused, barred = refused || o.Counts.Refused > 0, barred || o.Counts.NetRefused > 0
@@ -47,6 +48,8 @@ func (p Page) odd() string {
 		}
 	}
 	switch {
+	case hidden:
+		return hiding
 	case refused:
 		return "programs refused"
 	case barred:

@@ -51,7 +51,7 @@ func withFailures(r proposal.Report) []proposal.Record {
 		}
 		changed := *result
 		changed.Failures = nil
-		if isRed(rec) {
+		if isRed(rec) || hidesFailure(rec) {
 			list := failuresOf(r, rec, nil)
 			changed.Failures = list[:min(len(list), maxListed)]
 		}

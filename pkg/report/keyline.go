@@ -29,6 +29,10 @@ func (p Page) matters(it item, l level) []string {
 	if unexpectedSuccess(r) {
 		lines = append(lines, "expected: "+code(r.Proposal.Expect, l.long))
 	}
+	if program, hidden := hiddenFailure(r); hidden {
+		lines = append(lines, "⚠️ <b>hidden failure:</b> "+hiddenWords(r, program, func(s string) string { return code(s, 60) }))
+		lines = append(lines, p.shownFailures(it, l)...)
+	}
 	if r.Result != nil && kindOf(r) != succeeded {
 		if r.Result.Detail != "" {
 			lines = append(lines, prose(r.Result.Detail, l.long))
@@ -67,7 +71,10 @@ func firstReason(r proposal.Record, l level) []string {
 func (p Page) failing(r proposal.Report, rec proposal.Record) (list []proposal.Diagnostic, last string) {
 	result := shownResult(r, rec)
 	if !isRed(rec) {
-		return nil, ""
+		if hidesFailure(rec) {
+			list = failuresOf(r, rec, p.tree)
+		}
+		return list, ""
 	}
 	if list = p.onlyNew(r, rec, failuresOf(r, rec, p.tree)); len(list) == 0 {
 		last = failure.LastLineOf(result)

@@ -48,6 +48,18 @@ func tally(records []proposal.Record) string {
 	if n := proposal.Total(records).Cached; n > 0 {
 		list[len(list)-1] += fmt.Sprintf(" (%d from cache)", n) // succeeded is the last kind
 	}
+	hide := 0
+	for _, r := range records {
+		if hidesFailure(r) {
+			hide++
+		}
+	}
+	switch {
+	case hide == 1:
+		list[len(list)-1] += " (1 " + hiding + ")"
+	case hide > 1:
+		list[len(list)-1] += fmt.Sprintf(" (%d hide a failure)", hide)
+	}
 	if len(list) == 0 {
 		return "no commands were proposed"
 	}
@@ -88,6 +100,9 @@ func outcome(r proposal.Record) (mark, words string) {
 		}
 		if r.Result.FromLayer() {
 			return "✅", "from a layer"
+		}
+		if hidesFailure(r) {
+			return "⚠️", "succeeded, but " + hiding + " · " + took(*r.Result)
 		}
 		return "✅", "succeeded · " + took(*r.Result)
 	}

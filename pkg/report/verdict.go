@@ -110,10 +110,10 @@ func (p Page) mark() string {
 func (p Page) attention() bool { return slices.ContainsFunc(p.records(), notable) }
 
 // notable reports whether a command's own success may hide something: a refused program or
-// host, a finding, or an end that the proposer did not expect.
+// host, a finding, a failure that the shell hides, or an end that the proposer did not expect.
 func notable(r proposal.Record) bool {
 	o := seen(r)
-	return unmet(r) || o != nil && (o.Counts.Refused+o.Counts.NetRefused > 0 || slices.ContainsFunc(o.Findings, func(f proposal.Finding) bool { return !ofSecrets(f) }))
+	return unmet(r) || hidesFailure(r) || o != nil && (o.Counts.Refused+o.Counts.NetRefused > 0 || slices.ContainsFunc(o.Findings, func(f proposal.Finding) bool { return !ofSecrets(f) }))
 }
 
 // fine reports whether there is nothing to read but that all commands succeeded.
