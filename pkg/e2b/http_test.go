@@ -155,6 +155,7 @@ func TestRefuses(t *testing.T) {
 		{"a depth", "POST", "/filesystem.Filesystem/ListDir", `{"path":".","depth":4000000000}`, envd, 404, "not_found"},
 
 		{"another language", "POST", "/execute", `{"code":"1","language":"r"}`, code, 404, `no interpreter for "r"`},
+		{"a repeated field", "POST", "/execute", `{"code":"1","Code":"2"}`, code, 404, `the field "Code" is repeated`},
 		{"an unknown context", "POST", "/execute", `{"code":"1","context_id":"x"}`, code, 404, "no context"},
 		{"large code", "POST", "/execute", `{"code":"` + strings.Repeat("x", maxCode) + `"}`, code, 404, "more than"},
 		{"a context elsewhere", "POST", "/contexts", `{"cwd":"/home/user"}`, code, 404, "cwd"},

@@ -5,7 +5,6 @@
 package e2b
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/pkg/internal/strictjson"
 )
 
 // The maximum sizes of requests in bytes.
@@ -61,18 +61,8 @@ func decode[T any](data []byte) (out T, err error) {
 	if len(data) == 0 {
 		return out, nil
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	err = d.Decode(&out)
-	var syntax *json.SyntaxError
-	switch {
-	case errors.As(err, &syntax):
-		return out, refuse(invalidArgument, "the request is not JSON: %v, at byte %d", err, syntax.Offset)
-	case err != nil:
-		return out, refuse(invalidArgument, "invalid request: %v, before byte %d", err, d.InputOffset())
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return out, refuse(invalidArgument, "data after the request's JSON, at byte %d", d.InputOffset())
+	if err := strictjson.Decode(data, &out); err != nil {
+		return out, refuse(invalidArgument, "invalid request: %v", err)
 	}
 	return out, nil
 }

@@ -5,12 +5,11 @@
 package gate
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 
+	"github.com/fumehood/fumehood/pkg/internal/strictjson"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -57,9 +56,7 @@ func ReadAbout(path string) (About, error) {
 	if err != nil {
 		return a, aboutError(path, err)
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&a); err != nil {
+	if err := strictjson.Decode(data, &a); err != nil {
 		return About{}, aboutError(path, err)
 	}
 	return a, nil

@@ -5,11 +5,11 @@
 package job
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/pkg/internal/strictjson"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -69,12 +69,10 @@ func decodeRequest(text string) (Request, error) {
 	if len(text) > maxRequest {
 		return r, requestError(fmt.Errorf("it is too long"))
 	}
-	d := json.NewDecoder(bytes.NewReader([]byte(text)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&r); err != nil {
+	if err := strictjson.Decode([]byte(text), &r); err != nil {
 		return Request{}, requestError(err)
 	}
-	if d.More() || r.PR <= 0 || !fullSHA.MatchString(r.Head) || !fullSHA.MatchString(r.Base) || !r.bounded() {
+	if r.PR <= 0 || !fullSHA.MatchString(r.Head) || !fullSHA.MatchString(r.Base) || !r.bounded() {
 		return Request{}, requestError(fmt.Errorf("a field is missing or out of bounds"))
 	}
 	return r, nil

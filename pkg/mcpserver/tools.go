@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/fumehood/fumehood/pkg/internal/strictjson"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -53,6 +54,9 @@ func tool[In any](s *Server, f func(c *client, ctx context.Context, req *mcp.Cal
 		}
 		ctx, stop := c.bound(ctx, req.Extra)
 		defer stop()
+		if err := strictjson.CheckNames(req.Params.Arguments); err != nil && len(req.Params.Arguments) > 0 {
+			return nil, nil, failed(invalid(err.Error()))
+		}
 		r, out, err := f(c, ctx, req, in)
 		if err != nil {
 			return nil, nil, failed(err)

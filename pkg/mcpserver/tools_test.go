@@ -70,10 +70,11 @@ func TestAnnotations(t *testing.T) {
 func TestDenialsAndFailures(t *testing.T) {
 	for _, tt := range []struct {
 		tool  string
-		args  map[string]any
+		args  any
 		error bool
 		want  []string
 	}{
+		{"run", json.RawMessage(`{"command": "a", "command": "b"}`), true, []string{"invalid arguments:", "repeated"}},
 		{"run", map[string]any{"command": "deny this"}, false, []string{"not run: policy denied it", "test.deny: it is denied", "instead: propose another", "allowed: true"}},
 		{"run", map[string]any{"command": "ask this"}, false, []string{"not run: it needs an approval", "test.ask"}},
 		{"run_code", map[string]any{"language": "python", "code": "deny"}, false, []string{"policy denied it"}},

@@ -3,7 +3,6 @@
 package plan
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/pkg/internal/strictjson"
 )
 
 // The limits of a file of durations.
@@ -42,12 +42,7 @@ func ReadDurations(r io.Reader) (Durations, error) {
 		return nil, fmt.Errorf("invalid durations: more than %d bytes", MaxDurationsFile)
 	}
 	var f durationsFile
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&f); err != nil {
-		return nil, errors.New("invalid durations: not the JSON of " + durationsSchema)
-	}
-	if _, err := decoder.Token(); err != io.EOF || f.Schema != durationsSchema {
+	if strictjson.Decode(data, &f) != nil || f.Schema != durationsSchema {
 		return nil, errors.New("invalid durations: not one document of " + durationsSchema)
 	}
 	d := Durations{}

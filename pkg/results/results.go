@@ -30,6 +30,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/internal/store"
+	"github.com/fumehood/fumehood/pkg/internal/strictjson"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -67,12 +68,10 @@ func Decode(data []byte) (e Entry, err error) {
 	if len(data) > MaxEntry {
 		return e, errors.New("the entry is too large")
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&e); err != nil {
+	if err := strictjson.Decode(data, &e); err != nil {
 		return Entry{}, fmt.Errorf("invalid entry: %w", err)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) || e.Schema != Schema {
+	if e.Schema != Schema {
 		return Entry{}, errors.New("invalid entry: not a kept result")
 	}
 	return e, nil

@@ -7,8 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/strictjson"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -54,10 +54,7 @@ func decodeAnswer(data string, round int, reviewer string) (a answer, err error)
 		return a, fmt.Errorf("the answer has %d bytes, more than %d", len(data), maxAnswered)
 	}
 	var in answered
-	d := json.NewDecoder(strings.NewReader(data))
-	d.UseNumber()
-	d.DisallowUnknownFields()
-	if err := d.Decode(&in); err != nil || d.More() {
+	if strictjson.Decode([]byte(data), &in) != nil {
 		return a, errors.New("the answer is not one JSON object that fits the schema")
 	}
 	if len(in.Commands) > maxAsked || len(in.Findings) > maxFound {

@@ -56,6 +56,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/internal/lease"
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/internal/store"
+	"github.com/fumehood/fumehood/pkg/internal/strictjson"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -231,9 +232,7 @@ func readInfo(file *os.File) (i Info, err error) {
 	if _, err := file.ReadAt(data, info.Size()-block); err != nil {
 		return i, err
 	}
-	d := json.NewDecoder(bytes.NewReader(bytes.TrimRight(data, " ")))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&i); err != nil || d.More() || i.Schema != Version || !runID.MatchString(i.Run) {
+	if err := strictjson.Decode(data, &i); err != nil || i.Schema != Version || !runID.MatchString(i.Run) {
 		return Info{}, errors.New("it was truncated, or is not a layer")
 	}
 	if i.Size != info.Size()-block {

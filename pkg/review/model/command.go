@@ -14,6 +14,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/fumehood/fumehood/pkg/internal/strictjson"
 )
 
 // commandProvider runs a program of the operator for each request. It gets one line of JSON on
@@ -78,9 +80,7 @@ func (l *limited) answer(err error) (a Answer, _ error) {
 		return a, unsuitable("the command failed: %s", cause(err))
 	}
 	var line commandAnswer
-	d := json.NewDecoder(bytes.NewReader(l.data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&line); err != nil || d.More() {
+	if strictjson.Decode(l.data, &line) != nil {
 		return a, unsuitable("the command's answer is not one line of JSON with text and stop")
 	}
 	a = Answer{Text: line.Text, Stop: Other, Input: -1, Output: -1}

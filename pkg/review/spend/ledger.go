@@ -5,7 +5,6 @@
 package spend
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/internal/strictjson"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -142,9 +142,7 @@ func (l *Ledger) read() (t totals, err error) {
 	if err != nil {
 		return t, err
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&t); err != nil || len(data) > maxLedger || !t.valid() {
+	if err := strictjson.Decode(data, &t); err != nil || len(data) > maxLedger || !t.valid() {
 		return t, errors.Join(errors.New("it is not a ledger"), err)
 	}
 	return t, nil

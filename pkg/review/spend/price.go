@@ -3,10 +3,8 @@
 package spend
 
 import (
-	"bytes"
 	"crypto/sha256"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -15,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/pkg/internal/strictjson"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -50,9 +49,7 @@ func ReadPrices(data []byte) (Prices, error) {
 		Models             map[string]struct{ Input, Output string }
 	}
 	p := Prices{Digest: fmt.Sprintf("sha256:%x", sha256.Sum256(data)), models: map[string]Price{}}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&table); err != nil || d.More() || len(data) > maxTable || table.Schema != PricesSchema || len(table.Models) == 0 {
+	if err := strictjson.Decode(data, &table); err != nil || len(data) > maxTable || table.Schema != PricesSchema || len(table.Models) == 0 {
 		return p, pricesError(errors.Join(err, errors.New("want a table as prices.json")))
 	}
 	p.Date = table.Date

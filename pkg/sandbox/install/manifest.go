@@ -3,17 +3,16 @@
 package install
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 
+	"github.com/fumehood/fumehood/pkg/internal/strictjson"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -65,13 +64,8 @@ func readManifest(dir, digest string) (manifest, error) {
 	if sum := sha256.Sum256(text); digest != "" && hex.EncodeToString(sum[:]) != digest {
 		return m, badDigest(dir, "its manifest is not the one that was released with this program")
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&m); err != nil {
+	if err := strictjson.Decode(text, &m); err != nil {
 		return m, badDigest(dir, "invalid manifest: "+err.Error())
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return m, badDigest(dir, "invalid manifest: data after its end")
 	}
 	return m, m.check(dir)
 }

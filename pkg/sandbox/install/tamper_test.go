@@ -68,7 +68,7 @@ var tampered = []struct {
 	}, install.CodeDigest, "invalid manifest"},
 	{"a manifest with something after it", func(t *testing.T, dir string) {
 		rewrite(t, dir, manifest, func(b []byte) []byte { return append(b, "{}"...) })
-	}, install.CodeDigest, "after its end"},
+	}, install.CodeDigest, "data after the JSON value"},
 	{"a manifest without end", func(t *testing.T, dir string) {
 		rewrite(t, dir, manifest, func([]byte) []byte { return make([]byte, 1<<20) })
 	}, install.CodeDigest, "1048576 bytes"},

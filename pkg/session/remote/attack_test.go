@@ -178,7 +178,7 @@ func TestHostileClient(t *testing.T) {
 		return fmt.Sprintf("POST /check HTTP/1.1\r\nHost: node\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
 	}
 	for what, text := range map[string]string{
-		"unknown fields": body(`{"proposals": [], "trusted": true}`), "two documents": body(`{} {}`), "no document": body("x"), "a large document": body(`{"proposer": "` + strings.Repeat("x", 2<<20) + `"}`),
+		"unknown fields": body(`{"proposals": [], "trusted": true}`), "two documents": body(`{} {}`), "repeated fields": body(`{"proposals": [], "Proposals": []}`), "no document": body("x"), "a large document": body(`{"proposer": "` + strings.Repeat("x", 2<<20) + `"}`),
 	} {
 		if status, err := get(n.address, config, text); err != nil || !strings.Contains(status, "422") {
 			t.Errorf("%s: %q, %v", what, status, err)

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/fumehood/fumehood/pkg/internal/strictjson"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -83,15 +84,11 @@ func Refusal(message, hint string) error {
 	return &proposal.StopError{Code: "session.request", Message: message, Hint: hint}
 }
 
-// Decode reads one JSON document of at most MaxProposal bytes without unknown fields.
+// Decode reads one JSON document of at most MaxProposal bytes without unknown or repeated fields.
 func Decode(w http.ResponseWriter, r *http.Request, v any) error {
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, MaxProposal))
-	d.DisallowUnknownFields()
-	err := d.Decode(v)
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxProposal))
 	if err == nil {
-		if _, more := d.Token(); more != io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
+		err = strictjson.Decode(data, v)
 	}
 	if err != nil {
 		return Refusal("cannot read the request: "+err.Error(), "send one JSON document of at most 1 MiB")
