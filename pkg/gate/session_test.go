@@ -123,6 +123,9 @@ func TestSessionFiles(t *testing.T) {
 	put("/etc/passwd", "x", "not a path inside")
 	put("task/x", "x", "not a directory")
 	put("in", "x", "not a regular file")
+	for _, name := range []string{".git/hooks/pre-commit", ".github/workflows/x.yml", "sub/conftest.py", "-t/.npmrc"} { // as for cp in a text
+		put(name, "x", "(files.place)")
+	}
 	if r := ran(t, s, run("links", "./task links; cat in/deep/note.txt; echo more >> in/deep/note.txt; sleep 600 &")); r.Leftover != 1 || string(r.Stdout.Head) != "hello\n" {
 		t.Errorf("got %+v", r)
 	}
@@ -161,7 +164,7 @@ func TestSessionFiles(t *testing.T) {
 		t.Errorf("changes (-want +got):\n%s\n%v", diff, err)
 	}
 	report, err := s.Close()
-	if err != nil || len(report.Transfers) != 18 {
+	if err != nil || len(report.Transfers) != 22 {
 		t.Errorf("%d transfers, %v", len(report.Transfers), err)
 	}
 	checkLog(t, report, true)

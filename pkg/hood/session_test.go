@@ -42,7 +42,7 @@ func (l telling) Append(kind string, v any) (int64, error) {
 
 // Each proposal is decided and recorded when it comes, after the previous one has ended.
 func TestSessionOrder(t *testing.T) {
-	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "c": proposal.Allow}}
+	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "put": proposal.Allow, "c": proposal.Allow}}
 	k := &keeper{world: w}
 	h := w.hood()
 	h.p.Log = telling{k}
@@ -77,7 +77,7 @@ func TestSessionOrder(t *testing.T) {
 	want := []string{
 		"log run", "decide b", "log decision b",
 		"decide a", "log decision a", "open sandbox", "log start a", "run a: printed text of a", "log result a",
-		"put x", "log transfer",
+		"decide put", "put x", "log transfer",
 		"decide c", "log decision c", "log start c", "run c: printed text of c", "log result c",
 		"take ~2 y", "log transfer", "diff ~3 p q", "log transfer",
 		"close sandbox", "log end",
@@ -130,8 +130,8 @@ func TestSessionForged(t *testing.T) {
 // Any failure ends the session, and nothing runs after it.
 func TestSessionFailsClosed(t *testing.T) {
 	stopped := &proposal.StopError{Code: "test.stop", Message: "no"}
-	for _, fails := range []string{"decide a", "log decision a", "open sandbox", "log start a", "run a: printed text of a", "log result a", "put x", "log transfer"} {
-		w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}, fail: map[string]error{fails: stopped}}
+	for _, fails := range []string{"decide a", "log decision a", "open sandbox", "log start a", "run a: printed text of a", "log result a", "decide put", "put x", "log transfer"} {
+		w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "put": proposal.Allow, "b": proposal.Allow}, fail: map[string]error{fails: stopped}}
 		s := openSession(t, w.hood())
 		_, err := s.Do(t.Context(), one("a"))
 		if err == nil {

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,9 +19,13 @@ import (
 const MaxTransfers = 10_000
 
 // Put writes data to path, which is relative to the workspace, as the commands' user. A
-// file that could not be written is refused in the Output. The error is as for Do.
+// file that could not be written is refused in the Output, and so is one that policy would not
+// let a command copy there. The error is as for Do.
 func (s *Session) Put(ctx context.Context, path string, data []byte) (proposal.Output, error) {
 	t, _, err := s.transfer(ctx, proposal.TransferPut, func(ctx context.Context, _ string) (proposal.Result, error) {
+		if why, err := s.refusedPlace(ctx, path); err != nil || why != "" {
+			return proposal.Result{Outputs: []proposal.Output{{Path: path, Refused: why}}}, err
+		}
 		r, err := s.runner.Put(ctx, path, data)
 		if len(r.Outputs) == 1 && s.h.p.Redactor.Text(string(data)) == string(data) {
 			sum := sha256.Sum256(data)
@@ -29,6 +34,22 @@ func (s *Session) Put(ctx context.Context, path string, data []byte) (proposal.O
 		return r, err
 	})
 	return t.Output, err
+}
+
+// refusedPlace returns why policy would not let a command copy a file to path, or "".
+func (s *Session) refusedPlace(ctx context.Context, path string) (why string, err error) {
+	if !filepath.IsLocal(path) {
+		return "", nil // the sandbox refuses it
+	}
+	p := proposal.Proposal{ID: "put", Argv: []string{"cp", "--", "/tmp/upload", "./" + filepath.ToSlash(path)}}
+	records, err := s.h.Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{p}})
+	if d := records[0].Decision; d.Effect != proposal.Allow {
+		why = "denied by policy"
+		if len(d.Reasons) > 0 {
+			why = fmt.Sprintf("%s (%s)", d.Reasons[0].Message, d.Reasons[0].Rule)
+		}
+	}
+	return why, err
 }
 
 // Take copies the file at path out, as far as policy allows it to leave. Output.File is

@@ -31,7 +31,7 @@ func Decode(data []byte, v any) error {
 }
 
 // CheckNames refuses data that is not one JSON value, or in which an object has two names that are
-// equal but for their case.
+// equal in lower case.
 func CheckNames(data []byte) error {
 	var whole json.RawMessage
 	d := json.NewDecoder(bytes.NewReader(data))
