@@ -13,8 +13,10 @@
 // complete output. If both name failures, such as tests or the reports of a compiler, the base names
 // each that the pull request's code names, and has its last lines, too, except for numbers. If
 // neither does, or a Go test is named without anything that it says, the pull request's code printed
-// no line that the base did not print, and ended with the base's last line: see lines.go for what in
-// a line does not count.
+// no line that the base did not print, and ended with the base's last line.
+// What differs from run to run does not count: names of temporary files and of logs, times,
+// durations, progress, process identifiers, addresses, ports that a kernel gave, seeds. Where a line
+// compares values, as an assertion does, its times and numbers count.
 //
 // What test runners wrote to files only adds to that: failures that their output alone makes the
 // same differ if a file names another test, or if only one side has such a file.
