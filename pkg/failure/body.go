@@ -249,7 +249,7 @@ func (o Options) placeInMessage(f *proposal.Diagnostic, messages []string) {
 			}
 		}
 	}
-	if f.File == "" && f.Suite != "" && isFileName(f.Suite) {
+	if f.File == "" && isFileName(f.Suite) && (f.Tool != "junit" || strings.Contains(f.Suite, "/")) {
 		if frame, ok := o.resolvePlace(place{name: "/workspace/" + f.Suite, row: 1}); ok {
 			f.File = frame.File
 		}

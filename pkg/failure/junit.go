@@ -3,10 +3,12 @@
 package failure
 
 import (
+	"cmp"
 	"encoding/xml"
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -40,18 +42,37 @@ func parseJUnit(text string, limit int) (tests []junitTest) {
 	decoder := xml.NewDecoder(strings.NewReader(text[start:]))
 	decoder.Strict = false
 	decoder.Entity = map[string]string{}
+	suite := ""
 	for len(tests) < limit {
 		token, err := decoder.RawToken()
 		if err != nil {
 			break
 		}
-		if element, ok := token.(xml.StartElement); ok && element.Name.Local == "testcase" {
+		element, ok := token.(xml.StartElement)
+		switch {
+		case ok && element.Name.Local == "testsuite":
+			suite = suiteFile(element)
+		case ok && element.Name.Local == "testcase":
 			if test, failed := parseJUnitTest(decoder, element); failed {
+				test.file = cmp.Or(test.file, suite)
 				tests = append(tests, test)
 			}
 		}
 	}
 	return tests
+}
+
+// suiteFile returns the file of a suite, which linters and runners of JavaScript name only there.
+func suiteFile(suite xml.StartElement) (name string) {
+	for _, a := range suite.Attr {
+		switch {
+		case a.Name.Local == "file" || a.Name.Local == "filepath":
+			return a.Value
+		case a.Name.Local == "name" && strings.Contains(a.Value, "/") && isFileName(a.Value):
+			name = a.Value
+		}
+	}
+	return name
 }
 
 // parseJUnitTest reads one test from the tokens after its start.
@@ -64,12 +85,12 @@ func parseJUnitTest(decoder *xml.Decoder, start xml.StartElement) (test junitTes
 			test.suite = a.Value
 		case "file":
 			test.file = a.Value
-		case "line":
+		case "line", "lineno":
 			test.line = number(a.Value)
 		}
 	}
 	inFailure := false
-	var text strings.Builder
+	var text, output strings.Builder // output is of the test's program
 	for {
 		token, err := decoder.RawToken()
 		if err != nil {
@@ -87,8 +108,12 @@ func parseJUnitTest(decoder *xml.Decoder, start xml.StartElement) (test junitTes
 			}
 			inFailure, failed = true, true
 		case xml.CharData:
-			if room := maxJUnitText - text.Len(); inFailure && room > 0 {
-				text.Write(t[:min(len(t), room)])
+			to := &output
+			if inFailure {
+				to = &text
+			}
+			if room := maxJUnitText - to.Len(); room > 0 {
+				to.Write(t[:min(len(t), room)])
 			}
 		case xml.EndElement:
 			if t.Name.Local == "failure" || t.Name.Local == "error" {
@@ -100,17 +125,18 @@ func parseJUnitTest(decoder *xml.Decoder, start xml.StartElement) (test junitTes
 		}
 	}
 	test.text = text.String()
+	if strings.TrimSpace(test.message+test.text) == "" {
+		test.text = output.String() // as CTest writes it
+	}
 	return test, failed
 }
 
 // addJUnit adds a report of a test that failed.
 func (s *scan) addJUnit(test junitTest) {
 	f := proposal.Diagnostic{Tool: "junit", Test: test.name, Suite: test.suite}
-	if test.file != "" {
-		s.setPlace(&f, place{name: test.file, row: max(test.line, 1)})
-		if test.line == 0 {
-			f.Line = 0
-		}
+	file, _, _ := strings.Cut(test.file, "::") // Pest adds the name
+	if s.setPlace(&f, place{name: file, row: max(test.line, 1)}) {
+		f.Line = test.line
 	}
 	body := strings.Split(test.text, "\n")
 	switch first, _, _ := strings.Cut(strings.TrimSpace(test.message), "\n"); {
@@ -127,13 +153,89 @@ func (s *scan) addJUnit(test junitTest) {
 	case first == "Failed": // go test prints no message
 		s.addGoTest(f, body)
 		return
-	case first != "" && !strings.HasSuffix(first, ":"):
+	case first != "" && !strings.HasSuffix(first, ":") && !isPlaceOnly(first) && first != "failure":
 		f.Message = first
 	}
-	if strings.HasPrefix(body[0], f.Suite+"::"+f.Test) {
+	if strings.HasPrefix(strings.ReplaceAll(body[0], `\`, "."), strings.ReplaceAll(f.Suite, `\`, ".")+"::"+f.Test) {
 		body = body[1:] // PHPUnit repeats the name
 	}
-	s.addBlock(rankTest, f, append(strings.Split(test.message, "\n"), body...))
+	body = s.readJUnitFields(&f, body)
+	if f.Message == "" && len(body) > 0 && body[0] == gtestEquals {
+		s.readGTestValues(&f, body[1:])
+	}
+	lines := body
+	if !isPlaceOnly(strings.TrimSpace(test.message)) && f.Message != "" {
+		lines = append(strings.Split(test.message, "\n"), body...)
+	}
+	s.fillReport(&f, lines)
+	if isVague := f.Message == "" || strings.Contains(f.Message, " panicked at "); isVague || f.Line == 0 {
+		if inner, ok := s.readNested(body); ok { // what the test's program printed
+			if isVague {
+				f.Message, f.Expected, f.Actual = inner.Message, inner.Expected, inner.Actual
+			}
+			if f.Line == 0 && inner.File != "" {
+				f.File, f.Line, f.Column, f.Frames = inner.File, inner.Line, inner.Column, inner.Frames
+			}
+		}
+	}
+	if f.File == "" {
+		s.setPythonFile(&f)
+	}
+	s.add(rankTest, f)
+}
+
+// isPlaceOnly reports whether a text is nothing but a place, as "t.cpp:5".
+func isPlaceOnly(text string) bool {
+	p, ok := parsePlace(text)
+	return ok && isFileName(p.name) && !strings.ContainsAny(text, " \t\n")
+}
+
+var (
+	junitField = pattern.New(`^- (file|line|message)\s{0,3}: (.{1,900})$`) // Boost.Test
+	junitNamed = pattern.New(`^\S.{0,300} \[([^\s:\]]{1,300}):(\d{1,7})\]:$`)
+	junitLine  = pattern.New(`^line (\d{1,7}), col (\d{1,5}), `)
+)
+
+// readJUnitFields reads lines that are only in JUnit documents, and returns the others.
+func (s *scan) readJUnitFields(f *proposal.Diagnostic, body []string) (rest []string) {
+	at := place{}
+	for i, line := range body {
+		t := strings.TrimSpace(line)
+		if m := match(junitField, "- ", t); m != nil {
+			switch m[1] {
+			case "file":
+				at.name = m[2]
+			case "line":
+				at.row = number(m[2])
+			default:
+				f.Message = m[2]
+			}
+		} else if m := match(junitNamed, "]:", t); m != nil { // minitest
+			at = place{name: m[1], row: number(m[2])}
+		} else if m := match(junitLine, "line ", t); m != nil && f.File != "" { // ESLint, Ruff
+			f.Line, f.Column = number(m[1]), number(m[2])
+		} else if expansion := i > 0 && strings.TrimSpace(body[i-1]) == "with expansion:"; expansion { // Catch2
+			f.Message = strings.TrimPrefix(f.Message+": "+t, ": ")
+		} else if !isPlaceOnly(t) || i > 0 {
+			rest = append(rest, line)
+		} else {
+			at, _ = parsePlace(t) // GoogleTest
+		}
+	}
+	s.setPlace(f, at)
+	return rest
+}
+
+// setPythonFile sets the file of a test of which only the module is known, as "tests.test_a.TestA".
+func (s *scan) setPythonFile(f *proposal.Diagnostic) {
+	f.File, f.Line = "", 0
+	parts := strings.Split(f.Suite, ".")
+	for n := len(parts); n > 0 && n >= len(parts)-1 && s.Tree != nil; n-- {
+		if name := strings.Join(parts[:n], "/") + ".py"; s.Tree.Has(s.Tree.Resolve(s.Cwd, name)) {
+			f.File = s.Tree.Resolve(s.Cwd, name)
+			return
+		}
+	}
 }
 
 // addGoTest adds a report of a Go test, whose text is what the test printed.

@@ -109,14 +109,22 @@ func readGoogleTest(s *scan) {
 		f := proposal.Diagnostic{Tool: "googletest", Test: test}
 		s.setPlace(&f, place{name: m[1], row: number(m[2])})
 		body := s.lines[i+1 : end]
-		if len(body) > 0 && strings.HasPrefix(body[0], "Expected equality of these values:") {
-			said := ""
-			f.Actual, f.Expected, said = gtestValues(body[1:])
-			f.Message = strings.TrimPrefix(said+": expected "+f.Expected+", got "+f.Actual, ": ")
+		if len(body) > 0 && strings.HasPrefix(body[0], gtestEquals) {
+			s.readGTestValues(&f, body[1:])
 		}
 		s.fillReport(&f, body)
 		pending = append(pending, f)
 	}
+}
+
+// gtestEquals is before two values.
+const gtestEquals = "Expected equality of these values:"
+
+// readGTestValues sets the values and the message of an equality that does not hold.
+func (s *scan) readGTestValues(f *proposal.Diagnostic, lines []string) {
+	said := ""
+	f.Actual, f.Expected, said = gtestValues(lines)
+	f.Message = strings.TrimPrefix(said+": expected "+f.Expected+", got "+f.Actual, ": ")
 }
 
 // gtestValues reads two expressions, each with its value on the next line if that differs, and

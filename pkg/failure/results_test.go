@@ -166,3 +166,26 @@ func TestResultsHideNothing(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// The forms in which runners write one failure as JUnit XML: each has its line.
+func TestJUnitForms(t *testing.T) {
+	data, err := os.ReadFile("testdata/results/junit-forms.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Tree: NewTree(strings.Fields("a_test.ts cart.py cart/cart.go cart/cart_test.go cypress/e2e/a.cy.js e2e/home.spec.ts lib/cart.rb spec/cart_spec.rb spec/str_spec.lua "+
+		"src/a.js src/a.test.js src/a.test.ts src/lib.rs src/test/kotlin/com/example/CartTest.kt t.cpp test/a.js test/cart.js test/cart_test.rb tests/CartTest.php tests/test_cart.py Tests/CartTests.cs x.sh"), true)}
+	for _, form := range strings.Split(string(data), "\nwant ")[1:] {
+		line, content, _ := strings.Cut(form, "\n")
+		parts := strings.Split(line, " | ")
+		want := answer{parts[0], strings.Split(parts[1], ";;"), parts[2]}
+		for name, got := range map[string][]proposal.Diagnostic{"in a file": Of(resultOf("", "junit.xml", content), o), "printed": readOutput([]byte(content), nil, o)} {
+			if len(got) == 0 || !want.matches(got[0]) || len(got) > 1 && name == "in a file" {
+				t.Errorf("%s, %s:", want, name)
+				for _, d := range got {
+					t.Logf("%s | %s | %s", d.Test, Words(d), placeOf(d))
+				}
+			}
+		}
+	}
+}

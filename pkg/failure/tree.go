@@ -62,9 +62,15 @@ func isInstalled(name string) bool {
 	return false
 }
 
+// served are the addresses of files in browsers: of webpack, and of servers of tests.
+var served = pattern.New(`^(?:webpack://[^/]{0,100}/(?:\./)?|https?://(?:localhost|127\.0\.0\.1):\d{1,5}/(?:base/|@fs/workspace/)?)([^?]{1,400})(?:\?.{0,200})?$`)
+
 // Resolve returns the file that a tool run in cwd calls name, or "".
 func (t *Tree) Resolve(cwd, name string) string {
 	name = strings.TrimPrefix(name, "webpack-internal:///")
+	if m := match(served, "://", name); m != nil {
+		name = m[1]
+	}
 	if rest, isURL := strings.CutPrefix(name, "file://"); isURL {
 		name = strings.ReplaceAll(rest, "%20", " ")
 		name, _, _ = strings.Cut(name, "?")
