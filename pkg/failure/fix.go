@@ -14,8 +14,8 @@ const (
 	maxFixLines = 100 // that are replaced, or replace them
 )
 
-// A Fix is a change of some lines of one file that a formatter or a linter printed as a unified
-// difference. All text in it is untrusted.
+// A Fix is a change of some lines of one file that a formatter or a linter printed, as a unified
+// difference or as a range. All text in it is untrusted.
 type Fix struct {
 	File  string
 	Start int      // the number of the first line that is replaced, from 1
@@ -25,7 +25,8 @@ type Fix struct {
 
 // Fixes returns the changes in the output of a command. Both names of a difference must be those
 // of one known file, as gofmt -d, shfmt -d, black --diff, ruff --diff and git diff print them: the
-// difference of two files is not a fix of either. rustfmt --check prints one name. A stream with a
+// difference of two files is not a fix of either. rustfmt --check prints one name. ESLint prints
+// ranges of the source beside it, as JSON. A stream with a
 // secret has none. A caller that applies a Fix compares Old with the file first: output may lie.
 func Fixes(r *proposal.Result, o Options) []Fix {
 	if r == nil || o.Tree == nil {
@@ -39,6 +40,7 @@ func Fixes(r *proposal.Result, o Options) []Fix {
 		}
 		for _, piece := range pieces(s) {
 			list = append(list, o.fixes(strings.Split(string(piece), "\n"))...)
+			list = append(list, o.jsonFixes(piece)...)
 		}
 	}
 	return list[:min(len(list), maxFixes)]

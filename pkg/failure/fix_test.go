@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -38,5 +40,28 @@ func TestFixes(t *testing.T) {
 	}
 	if list := Fixes(&proposal.Result{}, Options{}); list != nil {
 		t.Errorf("without known files: %v", list)
+	}
+}
+
+// ESLint's ranges are of the source that it prints, in UTF-16.
+func TestFixesOfJSON(t *testing.T) {
+	o := Options{Tree: NewTree([]string{"a.js"}, false)}
+	const file = `[{"filePath":"/workspace/a.js","source":"let a = '😀', b = !!!a;;\nb();\n","messages":[%s]}]`
+	for fix, want := range map[string][]Fix{
+		`{"fix":{"range":[18,21],"text":"!"}}`: {{File: "a.js", Start: 1, Old: []string{"let a = '😀', b = !!!a;;"}, New: []string{"let a = '😀', b = !a;;"}}},
+		`{"fix":{"range":[24,29],"text":""}}`:  {{File: "a.js", Start: 1, Old: []string{"let a = '😀', b = !!!a;;", "b();"}, New: []string{"let a = '😀', b = !!!a;;"}}},
+		`{"fix":{"range":[29,24],"text":""}}`:  nil,
+		`{"fix":{"range":[24,99],"text":""}}`:  nil,
+		`{"fix":{"range":[1],"text":""}}`:      nil,
+		`{"fix":{"range":[1,2]}}`:              nil,
+		`{"message":"without a fix"}`:          nil,
+	} {
+		r := &proposal.Result{Stdout: proposal.Stream{Head: []byte(fmt.Sprintf(file, fix))}}
+		if diff := cmp.Diff(want, Fixes(r, o)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", fix, diff)
+		}
+	}
+	if got := Fixes(&proposal.Result{Stdout: proposal.Stream{Head: []byte(strings.ReplaceAll(fmt.Sprintf(file, `{"fix":{"range":[0,1],"text":""}}`), "a.js", "b.js"))}}, o); got != nil {
+		t.Errorf("of a file that is not known: %+v", got)
 	}
 }

@@ -68,6 +68,7 @@ func readAll(pieces [][]byte, results []report, o Options) []report {
 			r.read(s)
 		}
 	}
+	s.readJSON(pieces)
 	all := slices.Concat(results, s.found)
 	slices.SortStableFunc(all, func(a, b report) int { return cmp.Compare(a.rank, b.rank) })
 	return preferResults(dropRepeated(all, o))

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failure
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Limits of JSON that commands print.
+const (
+	maxJSONDepth  = 24
+	maxJSONValues = 50000 // of one piece of output
+)
+
+// A value is a JSON value: map[string]value, []value, string, float64, bool or nil.
+type value = any
+
+// readJSON reads what the reporters of test runners and linters print as JSON: documents that begin
+// a line. A document that is cut is read as far as it goes.
+func (s *scan) readJSON(pieces [][]byte) {
+	var docs []value
+	for _, piece := range pieces {
+		docs = append(docs, parseJSON(piece)...)
+	}
+	before := len(s.found)
+	for _, doc := range docs {
+		s.jsonTests(doc)
+	}
+	if !s.Every && len(s.found) > before {
+		s.dropKnown(before)
+	}
+	for _, doc := range docs {
+		s.jsonProblems(doc, "")
+	}
+}
+
+// dropKnown drops the reports from an index on of which the runner prints the test and the place for people, too.
+func (s *scan) dropKnown(before int) {
+	known := map[string]bool{}
+	key := func(r report) string { return fmt.Sprintf("%s\x00%s:%d", r.Test, r.File, r.Line) }
+	for _, r := range s.found[:before] {
+		known[key(r)] = known[key(r)] || r.rank == rankTest
+	}
+	s.found = append(s.found[:before], slices.DeleteFunc(s.found[before:], func(r report) bool { return known[key(r)] })...)
+}
+
+// parseJSON returns the objects and lists that begin a line of a piece of output.
+func parseJSON(piece []byte) (docs []value) {
+	piece = piece[:min(len(piece), maxBytes)]
+	left := maxJSONValues
+	for len(piece) > 0 && left > 0 {
+		if piece[0] == '{' || piece[0] == '[' {
+			decoder := json.NewDecoder(bytes.NewReader(piece))
+			doc, err := decodeJSON(decoder, 0, &left)
+			if doc != nil {
+				docs = append(docs, doc)
+			}
+			n := int(decoder.InputOffset())
+			if err != nil {
+				n = max(n, 1)
+			}
+			piece = piece[n:]
+		}
+		i := bytes.IndexByte(piece, '\n')
+		if i < 0 {
+			break
+		}
+		piece = bytes.TrimLeft(piece[i+1:], " \t\r\n")
+	}
+	return docs
+}
+
+var errDeepJSON = errors.New("JSON is too deep or too long")
+
+// decodeJSON returns the next value and, of one that is cut or wrong, what there is.
+func decodeJSON(decoder *json.Decoder, depth int, left *int) (value, error) {
+	token, err := decoder.Token()
+	if err != nil {
+		return nil, err
+	}
+	if *left--; *left < 0 || depth > maxJSONDepth {
+		return nil, errDeepJSON
+	}
+	switch token {
+	case json.Delim('{'):
+		object := map[string]value{}
+		for decoder.More() {
+			key, err := decoder.Token()
+			name, ok := key.(string)
+			if err != nil || !ok {
+				return object, cmp.Or(err, errDeepJSON)
+			}
+			v, err := decodeJSON(decoder, depth+1, left)
+			if v != nil {
+				object[name] = v
+			}
+			if err != nil {
+				return object, err
+			}
+		}
+		_, err = decoder.Token()
+		return object, err
+	case json.Delim('['):
+		list := []value{}
+		for decoder.More() {
+			v, err := decodeJSON(decoder, depth+1, left)
+			if v != nil {
+				list = append(list, v)
+			}
+			if err != nil {
+				return list, err
+			}
+		}
+		_, err = decoder.Token()
+		return list, err
+	}
+	return token, nil
+}
+
+// get returns the value at a path of keys, or nil.
+func get(v value, keys ...string) value {
+	for _, key := range keys {
+		object, _ := v.(map[string]value)
+		v = object[key]
+	}
+	return v
+}
+
+func list(v value, keys ...string) []value {
+	l, _ := get(v, keys...).([]value)
+	return l
+}
+
+// text returns a string without control characters, or "".
+func text(v value, keys ...string) string {
+	s, _ := get(v, keys...).(string)
+	return plainText([]byte(s), maxJUnitText)
+}
+
+func integer(v value, keys ...string) int {
+	n, _ := get(v, keys...).(float64)
+	if n < 0 || n > 9999999 {
+		return 0
+	}
+	return int(n)
+}
+
+// jsonTests reads the tests that failed in a document of Jest or Vitest, Mocha, or RSpec.
+func (s *scan) jsonTests(doc value) {
+	for _, file := range list(doc, "testResults") {
+		failed := false
+		for _, test := range list(file, "assertionResults") {
+			if text(test, "status") != "failed" {
+				continue
+			}
+			failed = true
+			var names []string
+			for _, title := range append(list(test, "ancestorTitles"), get(test, "title")) {
+				names = append(names, text(title))
+			}
+			said := ""
+			if messages := list(test, "failureMessages"); len(messages) > 0 {
+				said = text(messages[0])
+			}
+			s.addJSONTest("jest", strings.Join(names, " > "), said, place{name: text(file, "name"), row: integer(test, "location", "line")})
+		}
+		if text(file, "status") == "failed" && !failed {
+			f := proposal.Diagnostic{Tool: "jest", Suite: s.name(text(file, "name"))}
+			s.addBlock(rankRunner, f, strings.Split(text(file, "message"), "\n"))
+		}
+	}
+	if get(doc, "stats") != nil {
+		for _, test := range list(doc, "failures") {
+			said := text(test, "err", "stack")
+			if message := text(test, "err", "message"); !strings.Contains(said, message) {
+				said = message + "\n" + said
+			}
+			s.addJSONTest("mocha", text(test, "fullTitle"), said, place{name: text(test, "file")})
+		}
+	}
+	for _, test := range list(doc, "examples") {
+		if text(test, "status") != "failed" {
+			continue
+		}
+		said := text(test, "exception", "message")
+		for _, frame := range list(test, "exception", "backtrace") {
+			said += "\n" + text(frame)
+		}
+		s.addJSONTest("rspec", text(test, "full_description"), said, place{name: text(test, "file_path"), row: integer(test, "line_number")})
+	}
+}
+
+// addJSONTest adds a report of a test, which is at a place if its stack does not have another.
+func (s *scan) addJSONTest(tool, name, said string, at place) {
+	f := proposal.Diagnostic{Tool: tool, Test: name}
+	if s.setPlace(&f, place{name: at.name, row: max(1, at.row)}) {
+		f.Line, f.Suite = at.row, f.File
+	}
+	s.addBlock(rankTest, f, strings.Split(said, "\n"))
+}
+
+// fileKeys are the keys of the name of a file, of which the problems are in the same object or below;
+// ruleKeys are those of what makes an object with a file, a line and a text a problem of a linter.
+var (
+	fileKeys = []string{"filePath", "filename", "file", "path", "source", "Filename"}
+	ruleKeys = []string{"ruleId", "code", "rule", "cop_name", "FromLinter"}
+	textKeys = []string{"message", "text", "Text"}
+)
+
+// jsonProblems reads the problems of a linter in a document, whatever their keys are.
+func (s *scan) jsonProblems(v value, file string) {
+	if l, ok := v.([]value); ok {
+		for _, v := range l {
+			s.jsonProblems(v, file)
+		}
+		return
+	}
+	object, ok := v.(map[string]value)
+	if !ok {
+		return
+	}
+	file = cmp.Or(firstText(v, fileKeys), text(v, "Pos", "Filename"), file)
+	message, rule := firstText(v, textKeys), firstText(v, ruleKeys)
+	if code := integer(v, "code"); rule == "" && code > 0 {
+		rule = fmt.Sprintf("SC%d", code)
+	}
+	at := place{name: file, row: cmp.Or(integer(v, "line"), integer(v, "location", "row"), integer(v, "location", "line"), integer(v, "Pos", "Line")),
+		col: cmp.Or(integer(v, "column"), integer(v, "location", "column"), integer(v, "Pos", "Column"))}
+	if start := get(v, "range", "start"); at.row == 0 && get(start, "character") != nil { // as in the Language Server Protocol
+		at.row, at.col = integer(start, "line")+1, integer(start, "character")+1
+	}
+	isSyntax := get(v, "fatal") == true || strings.HasPrefix(message, "SyntaxError")
+	if file != "" && message != "" && (rule != "" || isSyntax) && at.row > 0 {
+		f := proposal.Diagnostic{Tool: "linter", Rule: rule, Message: message, Level: Error}
+		switch level := cmp.Or(text(v, "severity"), text(v, "level")); {
+		case level != "":
+			f.Level = cmp.Or(levelOf[level], Error)
+		case integer(v, "severity") == 1: // ESLint's
+			f.Level = Warning
+		}
+		if s.setPlace(&f, at) {
+			s.add(rankTool, f)
+		}
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		s.jsonProblems(object[key], file)
+	}
+}
+
+func firstText(v value, keys []string) string {
+	for _, key := range keys {
+		if t := text(v, key); t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+// jsonFixes returns the fixes that ESLint prints beside the source: ranges in UTF-16, as JavaScript has them.
+func (o Options) jsonFixes(piece []byte) (fixes []Fix) {
+	for _, doc := range parseJSON(piece) {
+		files, _ := doc.([]value)
+		for _, file := range files {
+			name := o.Tree.Resolve(o.Cwd, text(file, "filePath"))
+			source, _ := get(file, "source").(string)
+			if !o.Tree.Has(name) || source == "" {
+				continue
+			}
+			units := utf16.Encode([]rune(source))
+			for _, message := range list(file, "messages") {
+				limits := list(message, "fix", "range")
+				with, ok := get(message, "fix", "text").(string)
+				if !ok || len(limits) != 2 || len(fixes) == maxFixes {
+					continue
+				}
+				if f, ok := fixOfRange(name, units, integer(limits[0]), integer(limits[1]), with); ok {
+					fixes = append(fixes, f)
+				}
+			}
+		}
+	}
+	return fixes
+}
+
+// fixOfRange returns the change of the lines of a file that have a range.
+func fixOfRange(name string, units []uint16, from, to int, with string) (f Fix, ok bool) {
+	if from > to || to > len(units) {
+		return f, false
+	}
+	first, last := from, to
+	for first > 0 && units[first-1] != '\n' {
+		first--
+	}
+	for last < len(units) && units[last] != '\n' {
+		last++
+	}
+	decode := func(a, b int) string { return string(utf16.Decode(units[a:b])) }
+	f = Fix{File: name, Start: strings.Count(decode(0, first), "\n") + 1, Old: strings.Split(decode(first, last), "\n"),
+		New: strings.Split(decode(first, from)+with+decode(to, last), "\n")}
+	return f, len(f.Old) <= maxFixLines && len(f.New) <= maxFixLines
+}
