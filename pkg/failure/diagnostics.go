@@ -58,7 +58,13 @@ var tools = []struct {
 
 var (
 	listedProblem = pattern.New(`^\s{1,8}(\d{1,7}):(\d{1,5})\s{1,8}(error|warning|✖|⚠|×)\s+(.+?)(?:\s{2,}(\S{1,100}))?$`)
-	arrow         = pattern.New(`^\s{0,8}(?:-->|╭─\[|┌─) ?(.{1,400}?):(\d{1,7}):(\d{1,5})\]?$`)
+	arrow         = pattern.New(`^\s{0,8}(?:-->|╭─\[|┌─|,-\[) ?(.{1,400}?):(\d{1,7}):(\d{1,5})\]?$`)
+	oxSays        = pattern.New(`^ {1,3}([x×✖!⚠]) (.{1,900})$`)
+	oxRule        = pattern.New(`^[\w@-]{1,60}\(([\w@/-]{1,60})\): `)
+	rollupSays    = pattern.New(`^\[!\] (?:\(.{1,100}?\) )?(\w*Error: )?(?:([^\s:()]{1,300}) \((\d{1,7}):(\d{1,5})\): )?(.{1,900})$`)
+	rollupAt      = pattern.New(`^([^\s:()]{1,300}) \((\d{1,7}):(\d{1,5})\)$`)
+	fortranAt     = pattern.New(`^([^\s:]{1,300}\.[fF]\w{0,3}):(\d{1,7}):(\d{1,5}):$`)
+	fortranSays   = pattern.New(`^(?:Fatal )?(Error|Warning): (.{1,900})$`)
 	rustSays      = pattern.New(`^(error|warning)(?:\[([A-Z]\w{1,20}|clippy::\w{1,60})\])?: (.+)$`)
 	ruffSays      = pattern.New(`^([A-Z]{1,4}\d{3,4}) (?:\[\*\] )?(.+)$`)
 	ghCommand     = pattern.New(`^::(error|warning|notice) ([^:]{1,600})::(.{1,900})$`)
@@ -102,6 +108,36 @@ func readDiagnostics(s *scan) {
 		}
 		if m := match(rustSays, ": ", line); m != nil {
 			r = remark{"rustc", levelOf[m[1]], m[2], m[3]}
+			continue
+		}
+		if m := oxSays.FindStringSubmatch(line); m != nil {
+			r = remark{"oxlint", Error, "", m[2]}
+			if m[1] == "!" || m[1] == "⚠" {
+				r.level = Warning
+			}
+			if rule := oxRule.FindStringSubmatch(m[2]); rule != nil {
+				r.rule = rule[1]
+			}
+			continue
+		}
+		if m := match(rollupSays, "[!] ", line); m != nil {
+			f := proposal.Diagnostic{Tool: "rollup", Message: m[1] + m[5]}
+			s.setPlace(&f, place{name: m[2], row: number(m[3]), col: number(m[4])})
+			for j := i + 1; j < min(i+6, len(s.lines)) && f.File == ""; j++ {
+				if at := match(rollupAt, " (", s.lines[j]); at != nil {
+					s.setPlace(&f, place{name: at[1], row: number(at[2]), col: number(at[3])})
+				}
+			}
+			s.add(rankTool, f)
+			continue
+		}
+		if m := match(fortranAt, ":", line); m != nil {
+			end := s.findLine(i+1, 12, func(t, line string) bool { return fortranSays.MatchString(line) || fortranAt.MatchString(line) })
+			if end < len(s.lines) {
+				if said := fortranSays.FindStringSubmatch(s.lines[end]); said != nil {
+					s.addAt(rankTool, proposal.Diagnostic{Tool: "gfortran", Level: levelOf[said[1]], Message: said[2]}, place{name: m[1], row: number(m[2]), col: number(m[3])})
+				}
+			}
 			continue
 		}
 		if m := ruffSays.FindStringSubmatch(line); m != nil {

@@ -3,6 +3,7 @@
 package failure
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
@@ -253,5 +254,68 @@ func readHeaded(s *scan) {
 			}
 			i = end - 1
 		}
+	}
+}
+
+var (
+	bunVerdict = pattern.New(`^\((pass|fail|skip|todo)\) (.{1,600}?)(?: \[[\d.]{1,12}m?s\])?$`)
+	bunDiff    = pattern.New(`^([-+]) {3}(.{1,400})$`)
+	labFailed  = pattern.New(`^\s{2}\d{1,5}\) (.{1,600}):$`)
+)
+
+// readBun reads what Bun's runner prints before the name of a test that failed.
+func readBun(s *scan) {
+	start := 0
+	for i, line := range s.lines {
+		m := match(bunVerdict, ") ", line)
+		if m == nil {
+			continue
+		}
+		if m[1] == "fail" {
+			f := proposal.Diagnostic{Tool: "bun", Test: m[2]}
+			body := s.lines[max(start, i-maxBlock):i]
+			for j := len(body) - 1; j >= 0; j-- {
+				said, ok := strings.CutPrefix(body[j], "error: ")
+				if !ok {
+					continue
+				}
+				body, f.Message = body[j+1:], said
+				break
+			}
+			for _, line := range body {
+				if d := match(bunDiff, "   ", line); d != nil && d[1] == "-" && f.Expected == "" {
+					f.Expected = strings.TrimSuffix(d[2], ",")
+				} else if d != nil && d[1] == "+" && f.Actual == "" {
+					f.Actual = strings.TrimSuffix(d[2], ",")
+				}
+			}
+			if i+1 < len(s.lines) && strings.HasPrefix(strings.TrimSpace(s.lines[i+1]), "^ ") { // it timed out
+				f.Message = strings.TrimSpace(s.lines[i+1])[2:]
+			}
+			s.addBlock(rankTest, f, body)
+		}
+		start = i + 1
+	}
+}
+
+// readLab reads the list that lab prints at the end.
+func readLab(s *scan) {
+	start := s.findLast(func(t string) bool { return t == "Failed tests:" })
+	if start < 0 {
+		return
+	}
+	for i := start + 1; i < len(s.lines); i++ {
+		m := match(labFailed, ") ", s.lines[i])
+		if m == nil {
+			continue
+		}
+		isEnd := func(t, line string) bool { return labFailed.MatchString(line) || strings.HasSuffix(t, " tests failed") }
+		end := s.findLine(i+1, maxBlock, isEnd)
+		body := slices.DeleteFunc(slices.Clone(s.lines[i+1:end]), func(line string) bool { return strings.TrimSpace(line) == "" })
+		if len(body) > 2 && strings.TrimSpace(body[0]) == "actual expected" {
+			body = body[2:] // both values without a blank between them
+		}
+		s.addBlock(rankTest, proposal.Diagnostic{Tool: "lab", Test: m[1]}, body)
+		i = end - 1
 	}
 }

@@ -3,8 +3,11 @@
 package failure
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 )
 
 // splitLines divides a piece of output into lines as a terminal would show them, without
@@ -105,4 +108,39 @@ func isRule(trimmed string) bool {
 	}
 	first, _ := utf8.DecodeRuneInString(trimmed)
 	return strings.ContainsRune("-=_*─━⎯⎼~.", first) && strings.Trim(trimmed, string(first)+" ") == ""
+}
+
+// pnpmStarts is the line with which pnpm begins a script of one project of a workspace. What the script
+// prints has the same beginning, and lines of others between.
+var pnpmStarts = pattern.New(`^([\w@./-]{1,200}) ([\w:-]{1,60})\$ .`)
+
+// withoutPrefixes returns lines with those of each project of a pnpm workspace together and without
+// what pnpm puts before them, and the directories of the projects.
+func withoutPrefixes(lines []string) (rest, dirs []string) {
+	if !slices.ContainsFunc(lines, func(line string) bool {
+		return strings.HasPrefix(line, "Scope: ") && strings.HasSuffix(line, " workspace projects")
+	}) {
+		return lines, nil
+	}
+	var names []string
+	output := map[string][]string{}
+	for _, line := range lines {
+		if m := match(pnpmStarts, "$ ", line); m != nil && len(names) < maxDirs {
+			name := m[1] + " " + m[2]
+			if output[name] == nil {
+				names, dirs, output[name] = append(names, name), append(dirs, m[1]), []string{""}
+			}
+			continue
+		}
+		name, text, ok := strings.Cut(line, ":")
+		if ok && output[name] != nil {
+			output[name] = append(output[name], strings.TrimPrefix(text, " "))
+			continue
+		}
+		rest = append(rest, line)
+	}
+	for _, name := range names {
+		rest = append(append(rest, output[name]...), "")
+	}
+	return rest, dirs
 }

@@ -19,6 +19,9 @@ var (
 	gtestAt     = pattern.New(`^(?:unknown file|([^\s:][^:]{0,300}):(\d{1,7})): Failure$`)
 	gtestFailed = pattern.New(`^\[  FAILED  \] ([\w./]{1,300})(?:, where .{1,300})?(?: \(\d{1,9} ms\))?$`)
 	gtestRun    = pattern.New(`^\[ RUN      \] ([\w./]{1,300})$`)
+	boostAt     = pattern.New(`^([^\s(][^(]{0,300})\((\d{1,7})\): (?:fatal )?error: in "([^"]{1,300})": (.{1,900})$`)
+	boostValues = pattern.New(`\[(.{1,400}) [!=<>]{1,2} (.{1,400})\]$`)
+	catchAt     = pattern.New(`^([^\s:][^:]{0,300}):(\d{1,7}): FAILED:$`)
 	linkerAt    = pattern.New(`^(?:\S{0,200}ld(?:\.\w{1,10})?: )?([^\s:][^:]{0,300}\.\w{1,4}):(?:(\d{1,7})|\([^)]{1,100}\)): (undefined reference to .{1,300}|multiple definition of .{1,300})$`)
 	linkerError = pattern.New(`^\S{0,200}(?:ld(?:\.\w{1,10})?|collect2|ld64\.lld|rust-lld)(?:: error)?: (.{1,600})$`)
 	lldAt       = pattern.New(`^>>> (?:referenced by|defined at) ([^\s:]{1,300})(?::(\d{1,7}))?`)
@@ -203,4 +206,47 @@ func isLinker(line, message string) bool {
 func (s *scan) addAt(rank int, f proposal.Diagnostic, p place) {
 	s.setPlace(&f, p)
 	s.add(rank, f)
+}
+
+// readBoost reads the lines of Boost.Test.
+func readBoost(s *scan) {
+	for _, line := range s.lines {
+		m := match(boostAt, "error: in ", line)
+		if m == nil {
+			continue
+		}
+		suite, test := "", m[3]
+		if i := strings.LastIndexByte(test, '/'); i >= 0 {
+			suite, test = test[:i], test[i+1:]
+		}
+		f := proposal.Diagnostic{Tool: "boost test", Suite: suite, Test: test, Message: m[4]}
+		if values := match(boostValues, "[", m[4]); values != nil && strings.Contains(m[4], " == ") {
+			f.Actual, f.Expected = values[1], values[2]
+		}
+		s.addAt(rankTest, f, place{name: m[1], row: number(m[2])})
+	}
+}
+
+// readCatch2 reads the assertions that failed below the name of their test, which is between rules.
+func readCatch2(s *scan) {
+	test := ""
+	for i, line := range s.lines {
+		if i > 0 && strings.HasPrefix(s.lines[i-1], "-----") && isRule(s.lines[i-1]) && line != "" && indent(line) == 0 && !isRule(line) {
+			if _, isPlace := parsePlace(line); !isPlace {
+				test = line
+			}
+		}
+		m := match(catchAt, ": FAILED:", line)
+		if m == nil || test == "" {
+			continue
+		}
+		end := s.findLine(i+1, 60, func(t, line string) bool { return t == "" })
+		var said []string
+		for _, line := range s.lines[i+1 : end] {
+			if t := strings.TrimSpace(line); !strings.HasSuffix(t, ":") && len(said) < 3 {
+				said = append(said, t)
+			}
+		}
+		s.addAt(rankTest, proposal.Diagnostic{Tool: "catch2", Test: test, Message: strings.Join(said, ": ")}, place{name: m[1], row: number(m[2])})
+	}
 }

@@ -16,6 +16,9 @@ var runners = []reader{
 	{name: "node", marks: []string{"✖ failing tests:", "Failed tests:"}, read: readNodeSpec},
 	{name: "ava", marks: []string{"✘ [fail]", "Uncaught exception in"}, read: readAVA},
 	{name: "jasmine", marks: []string{"  Message:"}, read: readJasmine},
+	{name: "bun", marks: []string{"(fail) "}, read: readBun},
+	{name: "lab", marks: []string{"Failed tests:"}, read: readLab},
+	{name: "busted", marks: []string{" -> "}, read: readBusted},
 	{name: "headed", marks: []string{"─", "  FAIL  ", " => "}, read: readHeaded},
 	{name: "tap", marks: []string{"not ok", "Bail", "urther testing stopped"}, read: readTAP},
 	{name: "bats", marks: []string{" ✗ "}, read: readBatsPretty},
@@ -33,12 +36,16 @@ var runners = []reader{
 	{name: "cargo", marks: []string{" stdout ----", "failures:"}, read: readCargo},
 	{name: "nextest", marks: []string{"FAIL [", "TIMEOUT [", "SIGABRT ["}, read: readNextest},
 	{name: "go", marks: []string{"--- FAIL", "=== ", "FAIL\t", "# ", "\tTest", `"Action":`, "panic: "}, read: readGo},
+	{name: "ginkgo", marks: []string{"• ["}, read: readGinkgo},
 	{name: "ctest", marks: []string{"The following tests FAILED:"}, read: readCTest},
 }
 
 // nested are the readers that also read what a command of another runner prints.
 var nested = []reader{
 	{name: "googletest", marks: []string{"[  FAILED  ]"}, read: readGoogleTest},
+	{name: "boost test", marks: []string{"error: in "}, read: readBoost},
+	{name: "catch2", marks: []string{": FAILED:"}, read: readCatch2},
+	{name: "lua", marks: []string{".lua:"}, read: readLua},
 	{name: "diagnostics", marks: []string{":", "(", "[warn]", " line "}, read: readDiagnostics},
 	{name: "native", marks: []string{"Assertion ", "Sanitizer", "runtime error", "undefined ", "multiple definition", "ld: ", "CMake Error", " *** "}, read: readNative},
 	{name: "ruby", marks: []string{":in ", "syntax error"}, read: readRuby},

@@ -57,11 +57,14 @@ func readResult(r *proposal.Result, o Options) []report {
 // of files.
 func readAll(pieces [][]byte, results []report, o Options) []report {
 	s := &scan{Options: o.normalized()}
+	var prefixes []string
 	for _, piece := range pieces {
-		s.lines = append(append(s.lines, splitLines(piece)...), "", "")
+		lines, names := withoutPrefixes(splitLines(piece))
+		s.lines = append(append(s.lines, lines...), "", "")
+		prefixes = append(prefixes, names...)
 	}
 	s.work = 100*len(s.lines) + 10000
-	s.dirs = directories(s.lines)
+	s.dirs = append(directories(s.lines), prefixes...)
 	whole := strings.Join(s.lines, "\n")
 	for _, r := range readers {
 		if slices.ContainsFunc(r.marks, func(mark string) bool { return strings.Contains(whole, mark) }) {
