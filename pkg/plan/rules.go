@@ -61,7 +61,7 @@ func isSetup(p *node) bool {
 // which case readers disagree about it.
 func idsOf(p *node) (ids []string) {
 	for _, m := range p.Members {
-		if m.Name == "id" && m.Value.Kind == text && !slices.Contains(ids, m.Value.Value) {
+		if m.Name == "id" && m.Value.IsWord() && !slices.Contains(ids, m.Value.Value) {
 			ids = append(ids, m.Value.Value)
 		}
 	}
@@ -170,7 +170,7 @@ func warnMoved(items []*node, ps *problems) {
 // checkID refuses all items of the list that share an id: needs and the report could mean each.
 func (c *checker) checkID(i int, path, list string, ps *problems) {
 	for _, m := range c.items[i].Members {
-		if m.Name != "id" || m.Value.Kind != text {
+		if m.Name != "id" || !m.Value.IsWord() {
 			continue
 		}
 		for _, other := range c.with[m.Value.Value] {
@@ -188,7 +188,7 @@ func (c *checker) checkNeeds(i int, path string, ps *problems) {
 	path = document.JoinName(path, "needs")
 	switch {
 	case needs == nil || len(needs.Items) > document.MaxListed:
-	case needs.Kind == text && idPattern.MatchString(needs.Value):
+	case needs.IsWord() && idPattern.MatchString(needs.Value):
 		c.checkNeed(i, needs, path, ps)
 	case needs.Kind == list:
 		for k, need := range needs.Items {
@@ -198,7 +198,7 @@ func (c *checker) checkNeeds(i int, path string, ps *problems) {
 }
 
 func (c *checker) checkNeed(i int, need *node, path string, ps *problems) {
-	if need.Kind != text {
+	if !need.IsWord() {
 		return
 	}
 	if why := c.cannotNeed(i, need.Value); why != "" {

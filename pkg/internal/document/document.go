@@ -17,7 +17,7 @@
 // caller decides whether the rest is usable. In block style, so does invalid YAML inside an
 // item of the document's first list: see salvageItems.
 //
-// A document may be the only block of code in a Markdown text, as models answer.
+// A document may be the only block of code in a Markdown text, or follow sentences, as models answer.
 //
 // # Why
 //
@@ -46,7 +46,7 @@ const (
 // Read parses a document of at most limit bytes. A name that ends in .json, .yaml or .yml
 // determines the format; for any other name the content does: JSON begins with a brace.
 // A byte order mark at the begin is ignored, and so is what surrounds the only block of code
-// in a Markdown text. It returns nil if there is no tree to check; ps then has the reason.
+// in a Markdown text, and sentences before the first field. It returns nil if there is no tree to check; ps then has the reason.
 func Read(data []byte, name string, limit int, ps *Problems) *Node {
 	if len(data) > limit {
 		ps.Add(Position{1, 1}, "", "the %s is %d bytes long; at most %d are allowed", ps.document(), len(data), limit)
@@ -67,6 +67,9 @@ func Read(data []byte, name string, limit int, ps *Problems) *Node {
 		root = readJSON(data, ps)
 	} else if root = readYAML(data, ps); root != nil && root.Kind == Null {
 		ps.Add(root.At, "", "the %s is empty", ps.document())
+	} else if line := findStrayText(data); root == nil && line > 0 {
+		ps.List = nil
+		ps.Add(Position{line, 1}, "", "this line is not a part of the %s: indent it if a command has it; otherwise remove it, or put the %s between lines with ```", ps.document(), ps.document())
 	}
 	placeHidden(root, hidden, ps)
 	if len(ps.List) > 0 {

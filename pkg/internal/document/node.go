@@ -88,7 +88,7 @@ func (n *Node) Texts(name string) []string {
 	switch {
 	case v == nil:
 		return nil
-	case v.Kind == Text:
+	case v.IsWord():
 		return []string{v.Value}
 	}
 	words := make([]string, len(v.Items))

@@ -91,7 +91,7 @@ func Check(n *Node, s *Shape, path string, ps *Problems) {
 		ps.Add(f.at, path, "%s", f.message)
 	}
 	blank := s.Blank
-	if s.Or != nil && n.Kind == s.Or.Kind {
+	if s.Or != nil && (n.Kind == s.Or.Kind || s.Or.Scalar && n.isPlainValue()) {
 		s = s.Or
 	}
 	switch {
@@ -152,6 +152,9 @@ func Prune(n *Node, s *Shape) *Node {
 }
 
 var plainNumber = pattern.New(`^-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{0,14}[1-9])?$`)
+
+// IsWord reports whether n is a text, or a number or boolean that a Scalar shape takes for one.
+func (n *Node) IsWord() bool { return n.Kind == Text || n.isPlainValue() }
 
 // isPlainValue reports whether n is a boolean or a number that programs write as it is here.
 func (n *Node) isPlainValue() bool {
@@ -256,7 +259,7 @@ func checkList(n *Node, s *Shape, path string, ps *Problems) {
 			shape = s.First
 		}
 		Check(item, shape, JoinIndex(path, i), ps)
-		if s.Once && item.Kind == Text {
+		if s.Once && item.IsWord() {
 			if seen[item.Value] {
 				ps.Add(item.At, JoinIndex(path, i), "%s is listed twice", Quote(item.Value))
 			}

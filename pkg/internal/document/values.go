@@ -80,7 +80,7 @@ func Limits() *Shape {
 
 // ID returns the shape of a proposal's id.
 func ID(doc string) *Shape {
-	return &Shape{Kind: Text, Max: 64, Doc: doc, Pattern: pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`),
+	return &Shape{Kind: Text, Max: 64, Doc: doc, Scalar: true, Pattern: pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`),
 		Want: "at most 64 letters, digits, dots, _ and -, the first a letter or digit"}
 }
 
