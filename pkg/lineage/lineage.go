@@ -39,7 +39,8 @@
 // applies.
 //
 // In every other case fumehood.command decides the real argv and the variables that
-// differ, as if they had been proposed on their own: words known only at run time,
+// differ, as if they had been proposed on their own (of PATH only the directories that the
+// sandbox's own PATH lacks): words known only at run time,
 // programs that the text never names, programs under another name. An inner shell or
 // launcher that is allowed this way is analyzed as a separate text. What is not allowed
 // fails with EACCES. Arguments are bytes: those that are not UTF-8 are escaped for policy, one
@@ -97,7 +98,8 @@ type Gate struct {
 	// Confine returns the plain name of the program of x, which is decided under these names, and
 	// the tool whose list says what it may start, or "" if it starts freely.
 	Confine func(x proposal.Exec, names []string) (name, under string)
-	// Path are the directories in which the sandbox looks for programs.
+	// Path are the directories in which the sandbox looks for programs. The analysis of a text
+	// does not know them: they depend on the host, its version managers and the image.
 	Path []string
 
 	mu    sync.Mutex
@@ -420,7 +422,7 @@ func (g *Gate) proposed(p proposal.Proposal, t *text, name string, x proposal.Ex
 	}
 	if len(a.Commands) > 0 {
 		first := &a.Commands[0]
-		first.Assigns = append(first.Assigns[:len(first.Assigns):len(first.Assigns)], x.Changed...)
+		first.Assigns = append(first.Assigns[:len(first.Assigns):len(first.Assigns)], g.changedPath(x.Changed)...)
 		first.StdinFrom = t.stdin(x)
 	}
 	return p, a

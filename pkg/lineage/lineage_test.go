@@ -449,3 +449,37 @@ func TestFirstTool(t *testing.T) {
 		}
 	}
 }
+
+// Of PATH, policy sees what the sandbox's own one lacks, and what every command can write to.
+func TestChangedPath(t *testing.T) {
+	g := gated(t, command("npm", "test"))
+	g.Path = []string{"/opt/hostedtoolcache/node/bin", "/usr/bin", "/workspace/.venv/bin", "/tmp/tools", "bin"}
+	var seen []string
+	start := g.Start
+	g.Start = func(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
+		seen = nil
+		for _, as := range a.Commands[0].Assigns {
+			seen = append(seen, as.Name+"="+as.Value.Value)
+		}
+		return start(ctx, p, a)
+	}
+	for value, want := range map[string]string{
+		"/workspace/node_modules/.bin:/opt/hostedtoolcache/node/bin:/usr/bin": "PATH=/workspace/node_modules/.bin",
+		"/usr/bin:/opt/hostedtoolcache/node/bin":                              "",
+		"/opt/hostedtoolcache/node/bin/../x:/usr/bin":                         "PATH=/opt/hostedtoolcache/node/bin/../x",
+		"/tmp/tools:/usr/bin":                                                 "PATH=/tmp/tools",
+		"bin:/usr/bin":                                                        "PATH=bin",
+		"/usr/bin:":                                                           "PATH=",
+		"":                                                                    "PATH=",
+		"/workspace/.venv/bin:/usr/bin":                                       "PATH=/workspace/.venv/bin",
+	} {
+		x := started("npm", "test")
+		variable("PATH", value)(&x)
+		if _, err := g.Judge(t.Context(), x); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(seen, " "); got != want {
+			t.Errorf("PATH=%s: policy sees %q, want %q", value, got, want)
+		}
+	}
+}

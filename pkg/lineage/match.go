@@ -132,6 +132,35 @@ func (g *Gate) looksUp(name, file string) bool {
 	return path.Base(file) == name && slices.Contains(g.Path, path.Dir(file))
 }
 
+// changedPath returns changed with only the directories of PATH that the sandbox's own PATH lacks:
+// what is found in its own directories is not what the text chose. A directory in which every
+// command can write stays, wherever the sandbox looks. Without others, PATH is not changed.
+func (g *Gate) changedPath(changed []proposal.Assign) []proposal.Assign {
+	kept := make([]proposal.Assign, 0, len(changed))
+	for _, c := range changed {
+		if c.Name == "PATH" && c.Value.Static && c.Value.Value != "" {
+			added := slices.DeleteFunc(strings.Split(c.Value.Value, ":"), g.searches)
+			if len(added) == 0 {
+				continue
+			}
+			c.Value.Value = strings.Join(added, ":")
+		}
+		kept = append(kept, c)
+	}
+	return kept
+}
+
+// searches reports whether dir is one of the sandbox's own PATH, and not in a place that any command
+// can write to. A directory of the workspace, where a set-up installs tools, is policy's to judge.
+func (g *Gate) searches(dir string) bool {
+	return path.IsAbs(dir) && slices.Contains(g.Path, dir) && !slices.ContainsFunc(writablePlaces, func(place string) bool {
+		return dir == place || strings.HasPrefix(dir, place+"/")
+	})
+}
+
+// writablePlaces are the directories of the sandbox outside its read-only root file system.
+var writablePlaces = []string{"/workspace", "/tmp", "/var/tmp", "/dev", "/proc", "/run", "/home/fumehood"}
+
 // names returns the names under which x is decided: the one that its process uses, and if
 // that is a path, also the tool of the root file system whose file or copy is at that
 // path.

@@ -51,6 +51,10 @@ func TestHarmlessVariables(t *testing.T) {
 	e := shipped(t)
 	for _, text := range []string{
 		"CC=clang make", "CXX=g++ cmake -S . -B build", "CC=gcc-12 CXX=g++-12 make test", "LD_LIBRARY_PATH=build/lib ./t",
+		`CC='gcc -O2' make`, `CXX="g++ -O2 -std=c++20" make`, "LD_LIBRARY_PATH=$PWD/build/lib ./t", "export LD_LIBRARY_PATH=$PWD/build/lib; ./t && echo ok",
+		"LD_LIBRARY_PATH=$PWD/lib:$LD_LIBRARY_PATH ./t", `LD_LIBRARY_PATH="$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" ./t`, "env LD_LIBRARY_PATH=build/lib ./t",
+		"PATH=./node_modules/.bin:$PATH npm test", "export PATH=$PWD/bin:$PATH; npm test", `export PATH="${PWD}/a:$(pwd)/b:${PATH}" && npm test`,
+		"PATH=$PWD/bin:$PATH npm test",
 		"PATH=$PWD/node_modules/.bin:$PATH npm test", `PATH="$PWD/node_modules/.bin:$PATH" jest`, "export PATH=$PWD/.venv/bin:$PATH; pytest -q",
 		"GIT_TRACE=1 git status", "DATABASE_URL=sqlite:///t.db npm test", "VITE_API_MODE=mock npm run build", "FOO=bar npm test", "LC_ALL=C sort a",
 		"cat --frob a", "wc --frob a", "env -i HOME=/tmp PATH=/usr/bin:/bin go version",
@@ -64,7 +68,12 @@ func TestHarmlessVariables(t *testing.T) {
 	for _, text := range []string{
 		"GREP='id x;:' zgrep x a.gz", "ZIP='r -T -TT id' zip a b", "PYTHONPATH=dir yq . a.yaml", "CLASSPATH=lib javac A.java", "PERL5LIB=lib shasum a",
 		"HOME=/tmp npm test", "HOME=/tmp python3 -c 'print(1)'", "export HOME=/tmp; go test ./...", "env HOME=/tmp npm test",
-		"LD_LIBRARY_PATH=build/lib npm test", "LD_LIBRARY_PATH=/tmp/x ./t", "PATH=$PWD/bin:$PATH npm test", "PATH=$X/node_modules/.bin:$PATH npm test",
+		"LD_LIBRARY_PATH=build/lib npm test", "LD_LIBRARY_PATH=/tmp/x ./t", "PATH=$PWD/bin:$PATH sort a", "export PATH=$PWD/bin:$PATH; npm test; ls", "cd /tmp && PATH=./bin:$PATH npm test", "PATH=$PWD:$PATH npm test", "PATH=.:$PATH npm test", "PATH=:$PATH npm test",
+		"PATH=$PWD/../bin:$PATH npm test", "PATH=/tmp/bin:$PATH npm test", "PATH=$HOME/bin:$PATH npm test", "PATH=/opt/x:$PATH npm test", `PATH="$PWD/a b:$PATH" npm test`,
+		"PATH=$PWD/bin:$PATH; PATH=$X npm test", "PATH=$PWD/bin${X}:$PATH npm test", "PATH=~/bin:$PATH npm test",
+		"LD_LIBRARY_PATH=$PWD/lib ls", "export LD_LIBRARY_PATH=lib; ./t; ls", "export LD_LIBRARY_PATH=/tmp/x; ./t", "LD_LIBRARY_PATH=$PWD:. ./t", "LD_LIBRARY_PATH=: ./t",
+		"LD_LIBRARY_PATH=$PWD/lib bash -c ./t", "export LD_LIBRARY_PATH=$PWD/lib; timeout 9 ./t", "CC='gcc -fplugin=./x.so' make", "CC='gcc -O2;id' make",
+		"CC='gcc -B.' make", "CC='gcc -specs=x' make", "CC='gcc ./x' make", "CC=$'gcc\\n-O2' make", "PATH=$X/node_modules/.bin:$PATH npm test",
 		"PATH=$PWD/node_modules/.bin:$(id):$PATH npm test", "CC='sh -c id' make", "CC=./x make", "GIT_TRACE=/tmp/x git status", "VITE_BINARY=id npm test",
 		"DATABASE_URL=sqlite:////etc/x npm test", "sort --frob a",
 	} {

@@ -75,6 +75,8 @@ type commandInput struct {
 	Starts    string         `json:"starts"`     // what the program may start: any, listed (in options.txt) or none
 	Inert     bool           `json:"inert"`      // it starts none, and no option that options.txt lists runs a program or writes a file
 	HomeSet   bool           `json:"home_set"`   // the plan or the text sets HOME
+	Libraries bool           `json:"libraries"`  // the plan or the text sets LD_LIBRARY_PATH
+	Searched  []string       `json:"searched"`   // directories that the plan or the text puts in PATH, as written; $PWD/bin for one that begins with an expansion
 	Operands  []wordInput    `json:"operands"`   // without sub
 	Paths     []facts.Path   `json:"paths"`      // in words, at any position: absolute, in the home directory, or upward
 	URLs      []string       `json:"urls"`       // words that contain a URL
@@ -198,7 +200,7 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, env facts.Envir
 	read := e.grammars.Read(prog, args)
 	read.Hold(e.grammars, env)
 	in.Tool, in.Sub, in.Unknown, in.Loose = read.Tool, read.Sub, read.Unknown, read.Loose || appended(c)
-	in.Open, in.HomeSet = read.Unlisted, env.SetsHome()
+	in.Open, in.HomeSet, in.Libraries, in.Searched = read.Unlisted, env.SetsHome(), env.SetsLibraries(), env.Searched()
 	in.Starts, in.Inert = e.grammars.Starts(prog, args)
 	for _, o := range read.Options {
 		in.Options = append(in.Options, optionInput{o.Name, o.Value.Value, facts.ValuesOf(o.Value.Value), o.Value.Static, facts.Place(o.Value.Value, o.Value.Static, cwds, e.workspace), o.From})
@@ -211,9 +213,6 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, env facts.Envir
 	in.Script = facts.ScriptOf(prog.Name, read, appended(c))
 	in.Homes = facts.HomesIn(text, c.Span)
 	for _, as := range c.Assigns {
-		if as.Name == "PATH" && !as.Value.Static && as.Value.Value == "" {
-			as.Value.Value = facts.InstalledPath(text, c.Span)
-		}
 		in.Assigns = append(in.Assigns, assignInput{as.Name, as.Value.Value, as.Value.Static, as.Exported, facts.AssignedPlace(as.Value, cwds, e.workspace)})
 	}
 	in.Credentials = facts.CredentialsIn(text, c.Span)

@@ -11,20 +11,22 @@ import data.fumehood.lib
 #   match: [
 #     "LOCPATH=/tmp/x ls", "TMPDIR=/etc mktemp", "XDG_CONFIG_HOME=/tmp/x git log", "TAR_OPTIONS=--x tar cf a b", "ERL_FLAGS='-eval x' erl",
 #     "PYTHONPATH=/tmp/x pytest",
-#     "PATH=$PWD/bin:$PATH npm test", "LD_LIBRARY_PATH=build/lib go test ./...", "VITE_BINARY=x npm test",
+#     "PATH=/tmp/bin:$PATH npm test", "PATH=$PWD/../bin:$PATH npm test",
+#     "LD_LIBRARY_PATH=build/lib go test ./...", "LD_LIBRARY_PATH=/tmp/lib ./t", "VITE_BINARY=x npm test",
 #     "RUSTFLAGS='-Clinker=./x' cargo build", "CFLAGS=-fplugin=./x.so make",
 #     "NODE_OPTIONS='--max-old-space-size=1 --require=./x' node a", "SOME_TOOL_RC=x ls", "THING=/etc/x go test", "FC=./x go build",
 #     "GOWORK=/tmp/x/go.work go build", "LEX=./x make", "LD_PRELOAD=./x.so ls", "PATH=.:$PATH ls", "export GIT_PAGER=x",
 #     "NODE_OPTIONS=--require=./x.js npm test"
 #   ]
 #   not_match: [
-#     "CC=clang make", "CXX=g++-12 cmake -B build", "LD_LIBRARY_PATH=build/lib ./t", "PATH=$PWD/node_modules/.bin:$PATH npm test",
+#     "CC=clang make", "CXX=g++-12 cmake -B build", "LD_LIBRARY_PATH=build/lib ./t", "export LD_LIBRARY_PATH=$PWD/build/lib; ./t",
+#     "PATH=$PWD/node_modules/.bin:$PATH npm test", "PATH=./node_modules/.bin:$PATH npm test", "export PATH=$PWD/bin:$PATH; npm test", "CC='gcc -O2' make",
 #     "GIT_TRACE=1 git status", "DATABASE_URL=sqlite:///t.db npm test", "VITE_API_MODE=mock npm test",
 #     "CI=1 go test ./...", "FOO=bar ./run.sh", "PYTHONPATH=src pytest", "x=1", "GOOS=$os go vet ./...", "PYTHONPATH=\"$PWD/src\" pytest",
 #     "UPDATE_GOLDEN=1 go test ./...", "DB_URL=sqlite:////tmp/x.db pytest", "RUSTFLAGS='-D warnings' cargo check",
 #     "NODE_OPTIONS=--max-old-space-size=4096 npm test", "CFLAGS='-fsanitize=address -g' make", "env -i PATH=/usr/bin:/bin go version"
 #   ]
-deny contains lib.denial("env.steering", sprintf("%s %s", [a.name, lib.why_env(a.name)]), "remove the variable, or write the option on the command line") if {
+deny contains lib.denial("env.steering", lib.steering_message(a.name), lib.env_fix(a.name)) if {
 	some a in input.command.assigns
 	lib.steers(a.name)
 	not allowed_assign(a)
@@ -75,38 +77,74 @@ allowed_assign(a) if {
 	a.name in {"GO", "GOFILES", "GOPKGS", "PYTHON", "NODE_VERSION"}
 }
 
-# A program of the repository may load the libraries that were built with it.
+# Directories of the workspace may be in PATH. What is found there is one of the repository's
+# programs, and is decided as that when it starts. Of the PATH that a program gets, only the
+# directories that the sandbox's own PATH lacks are judged (see package lineage).
 allowed_assign(a) if {
-	a.name == "LD_LIBRARY_PATH"
+	a.name == "PATH"
 	a.static
-	input.command.place == "workspace"
-	every part in split(a.value, ":") { built_libraries(part) }
+	every part in split(a.value, ":") { path_part(part) }
 }
 
-built_libraries(part) if {
-	lib.code_path(part)
-	not part in {"", "."}
-}
-
-# Directories in which package managers install tools may come first in PATH. What is found
-# there is one of the repository's programs, and is decided as that. The value that a program gets
-# is checked when it starts.
 allowed_assign(a) if {
 	a.name == "PATH"
 	not a.static
-	startswith(a.value, "$PWD/")
-}
-
-allowed_assign(a) if {
-	a.name == "PATH"
-	a.static
-	input.proposal.form == "argv"
-	every part in split(a.value, ":") { path_part(part) }
+	every part in split(a.value, ":") { searched(part, "$PATH") }
 }
 
 path_part(part) if lib.env_ok("PATH", part)
 
-path_part(part) if regex.match(`^/workspace/([\w-][\w.-]*/)*(node_modules/\.bin|\.?venv/bin|vendor/bin)$`, part)
+path_part(part) if workspace_directory(part)
+
+# A program of the repository may load the libraries that were built with it. Which programs get
+# what a text exports is decided at each of them, by env.library.
+allowed_assign(a) if {
+	a.name == "LD_LIBRARY_PATH"
+	takes_libraries
+	a.static
+	every part in split(a.value, ":") { library_part(part) }
+}
+
+allowed_assign(a) if {
+	a.name == "LD_LIBRARY_PATH"
+	takes_libraries
+	not a.static
+	every part in split(a.value, ":") { searched(part, "$LD_LIBRARY_PATH") }
+}
+
+takes_libraries if input.command.place in {"workspace", "tmp"}
+
+takes_libraries if input.command.program in {"export", "env", ""}
+
+library_part(part) if workspace_directory(part)
+
+# An empty list at the end is what $LD_LIBRARY_PATH was, and means the working directory.
+library_part("") if input.proposal.form == "argv"
+
+# searched is true for a part of a list that the text shows: the value itself is judged when a
+# program starts.
+searched(part, own) if part == own
+
+searched(part, _) if workspace_directory(part)
+
+searched(part, _) if {
+	startswith(part, "$PWD/")
+	workspace_directory(substring(part, 5, -1))
+}
+
+# workspace_directory is true for a directory below the workspace. The working directory itself is
+# not one, and a relative path is one only where that is in the workspace.
+workspace_directory(part) if {
+	lib.code_path(part)
+	startswith(part, "/workspace/")
+}
+
+workspace_directory(part) if {
+	lib.code_path(part)
+	not startswith(part, "/")
+	not regex.match(`^(\./*)*\.?$`, part)
+	input.proposal.cwd.place == "workspace"
+}
 
 # Settings of test runners and bundlers that are words and not the name of a program.
 allowed_assign(a) if {
@@ -163,6 +201,74 @@ steered(a) if {
 harmless(a) if {
 	allowed_assign(a)
 	not a.name in lib.code_paths
+}
+
+# METADATA
+# title: Tools are not looked for in other directories of the repository
+# description: >-
+#   A command that runs the repository's code may find programs in any directory of the workspace. The name of another tool
+#   must mean the installed one, except for the directories in which package managers install tools.
+# custom:
+#   rule: env.search
+#   match: ["export PATH=$PWD/evil:$PATH; ls", "PATH=$PWD/bin:$PATH sort a", "PATH=bin:$PATH git log"]
+#   not_match: ["export PATH=$PWD/bin:$PATH; npm test", "PATH=$PWD/node_modules/.bin:$PATH sort a", "export PATH=$PWD/bin:$PATH; ./t && echo ok"]
+deny contains lib.denial(
+	"env.search",
+	sprintf("%s would be looked for in %q first, which is not a directory of installed tools", [input.command.program, dir]),
+	"set PATH only for the command that needs it, or start the program by its path, as in ./bin/x",
+) if {
+	input.command.starts != "any"
+	input.command.place == "lookup"
+	not input.command.program in lib.builtins
+	not shell_reads
+	some dir in input.command.searched
+	not lib.env_ok("PATH", dir)
+	not installed_tools(dir)
+	not path_denied
+}
+
+# path_denied is true if env.steering denies the command already.
+path_denied if {
+	some a in input.command.assigns
+	a.name == "PATH"
+	not allowed_assign(a)
+}
+
+installed_tools(dir) if regex.match(`^(\$PWD/|/workspace/|\./)?([\w-][\w.-]*/)*(node_modules/\.bin|\.?venv/bin|vendor/bin)$`, dir)
+
+# METADATA
+# title: Only the repository's own programs get LD_LIBRARY_PATH
+# description: Every program that starts with it may load code of the repository, and an installed program was allowed for what it does itself.
+# custom:
+#   rule: env.library
+#   match: ["export LD_LIBRARY_PATH=build/lib; ls", "env LD_LIBRARY_PATH=build/lib go test ./...", "export LD_LIBRARY_PATH=$PWD/lib; timeout 5 ./t"]
+#   not_match: ["export LD_LIBRARY_PATH=build/lib; ./t && echo ok", "env LD_LIBRARY_PATH=build/lib ./t", "LD_LIBRARY_PATH=$PWD/build/lib ./t; ls"]
+deny contains lib.denial(
+	"env.library",
+	sprintf("%s would load libraries from the directories of LD_LIBRARY_PATH", [input.command.program]),
+	lib.library_fix,
+) if {
+	input.command.libraries
+	input.command.place in {"lookup", "system"}
+	not takes_libraries
+	not input.command.program in lib.builtins
+	not shell_reads
+	not library_denied
+}
+
+# shell_reads is true for the commands of a text that its shell runs itself, without a program.
+shell_reads if {
+	input.proposal.form != "argv"
+	input.command.place == "lookup"
+	input.command.program in {"echo", "printf", "test", "[", "[[", "true", "false", "pwd", "type", "hash"}
+	count(input.command.via) == 0
+}
+
+# library_denied is true if env.steering denies the command already.
+library_denied if {
+	some a in input.command.assigns
+	a.name == "LD_LIBRARY_PATH"
+	not allowed_assign(a)
 }
 
 # METADATA

@@ -82,7 +82,7 @@ plain_flags := {
 	"GIT_PAGER": `^cat$`, "PAGER": `^cat$`, "GIT_TERMINAL_PROMPT": `^0$`, "GIT_OPTIONAL_LOCKS": `^0$`, "GIT_CONFIG_NOSYSTEM": `^1$`,
 	"GIT_CONFIG_GLOBAL": `^/dev/null$`, "GIT_CONFIG_SYSTEM": `^/dev/null$`, "GIT_AUTHOR_DATE": `^[\w:+. -]*$`, "GIT_COMMITTER_DATE": `^[\w:+. -]*$`,
 	"GIT_LITERAL_PATHSPECS": `^1$`, "GIT_TRACE": `^([012]|true|false)$`, "GIT_TRACE_PERFORMANCE": `^[012]$`, "GIT_TRACE_SETUP": `^[012]$`,
-	"CC": `^(gcc|clang|cc)(-\d+)?$`, "CXX": `^(g\+\+|clang\+\+|c\+\+)(-\d+)?$`,
+	"CC": compiler(`gcc|clang|cc`), "CXX": compiler(`g\+\+|clang\+\+|c\+\+`),
 	"ASAN_OPTIONS": sanitizer, "UBSAN_OPTIONS": sanitizer, "TSAN_OPTIONS": sanitizer, "LSAN_OPTIONS": sanitizer, "MSAN_OPTIONS": sanitizer,
 	"CHROME_BIN": browser_path, "CHROME_PATH": browser_path, "PUPPETEER_EXECUTABLE_PATH": browser_path, "PUPPETEER_SKIP_DOWNLOAD": `^(1|true)$`,
 	"PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": `^1$`,
@@ -105,12 +105,18 @@ rust_flags := concat("", [
 	`|$)|-g(\s+|$)|-O(\s+|$))*$`,
 ])
 
-c_flags := concat("", [
-	`^\s*((-fsanitize(-recover|-address-use-after-scope)?=[\w,-]+|-fno-[a-z-]+|-fprofile-arcs`,
+c_flags := concat("", [`^\s*(`, c_flag, `(\s+|$))*$`])
+
+# compiler matches the name of a compiler, with flags as CFLAGS may have them. Make gives the value to
+# a shell, for which the flags are plain words: c_flag has none of its special characters.
+compiler(names) := concat("", [`^(`, names, `)(-\d+)?( +`, c_flag, `)* *$`])
+
+c_flag := concat("", [
+	`(-fsanitize(-recover|-address-use-after-scope)?=[\w,-]+|-fno-[a-z-]+|-fprofile-arcs`,
 	`|-ftest-coverage|-fPIC|-fPIE|-fstack-[a-z-]+|-funroll-loops|-ffast-math|-fwrapv|-fanalyzer`,
 	`|--coverage|-g[0-9a-z-]*|-O[0-3sgz]?|-Ofast|-W(all|extra|error|pedantic|conversion|shadow`,
 	`|no-[\w-]+|error=[\w-]+|[a-km-oq-z][\w=-]+)|-pedantic|-std=[\w+]+|-march=[\w.-]+|-mtune=[\w.-]+`,
-	`|-D[A-Z_]\w*(=\w+)?|-pg|-pipe|-m64|-m32)(\s+|$))*$`,
+	`|-D[A-Z_]\w*(=\w+)?|-pg|-pipe|-m64|-m32)`,
 ])
 
 java_flags := concat("", [
@@ -208,6 +214,29 @@ why_env(name) := concat("; ", [s.why | some s in steering; regex.match(s.pattern
 	some s in steering
 	regex.match(s.pattern, name)
 } else := "is not allowed by the policy"
+
+steering_message(name) := sprintf("%s %s", [name, why_env(name)])
+
+# env_fix is what to write instead. What is between backquotes is a whole command, and is allowed.
+env_fix(name) := sprintf("remove the variable, or give it only a plain value, as in `%s`", [plain_example[name]]) if {
+	plain_example[name]
+} else := library_fix if {
+	name == "LD_LIBRARY_PATH"
+} else := "remove the variable"
+
+library_fix := "set it before a program of the repository alone, to directories of the workspace: `LD_LIBRARY_PATH=build/lib ./program`"
+
+plain_example := {
+	"PATH": "PATH=$PWD/node_modules/.bin:$PATH npm test", "CC": "CC='gcc -O2' make", "CXX": "CXX='g++ -O2' make", "CFLAGS": "CFLAGS='-O1 -g' make",
+	"CXXFLAGS": "CXXFLAGS='-O1 -g' make", "CPPFLAGS": "CPPFLAGS=-DDEBUG make", "LDFLAGS": "LDFLAGS=-fsanitize=address make",
+	"RUSTFLAGS": "RUSTFLAGS='-D warnings' cargo check", "GOFLAGS": "GOFLAGS=-race go test ./...",
+	"NODE_OPTIONS": "NODE_OPTIONS=--max-old-space-size=4096 npm test", "PYTHONPATH": "PYTHONPATH=src pytest", "NODE_PATH": "NODE_PATH=lib npm test",
+	"CLASSPATH": "CLASSPATH=lib mvn test", "PERL5LIB": "PERL5LIB=lib prove", "RUBYLIB": "RUBYLIB=lib rspec", "MAKEFLAGS": "MAKEFLAGS=-j4 make",
+	"PYTEST_ADDOPTS": "PYTEST_ADDOPTS=-q pytest", "JAVA_OPTS": "JAVA_OPTS=-Xmx1g mvn test", "MAVEN_OPTS": "MAVEN_OPTS=-Xmx1g mvn test",
+	"GRADLE_OPTS": "GRADLE_OPTS=-Xmx1g gradle test", "JAVA_TOOL_OPTIONS": "JAVA_TOOL_OPTIONS=-Xmx1g mvn test", "RUBYOPT": "RUBYOPT=-w rspec",
+	"GIT_PAGER": "GIT_PAGER=cat git log", "PAGER": "PAGER=cat git log", "TMPDIR": "TMPDIR=/tmp npm test", "GOCACHE": "GOCACHE=/tmp/cache go test ./...",
+	"GOWORK": "GOWORK=off go test ./...", "GIT_TRACE": "GIT_TRACE=1 git status",
+}
 
 # elsewhere is true for the value of any other variable if it is a path outside the
 # workspace and /tmp, an option, or a URL of another host.

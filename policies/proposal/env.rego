@@ -13,7 +13,7 @@ env contains {"rule": "env.allowed", "name": e.name} if {
 deny contains lib.denial(
 	"env.name",
 	sprintf("the variable %s with this value %s", [e.name, lib.why_env(e.name)]),
-	"remove it, or write the option on the command line",
+	lib.env_fix(e.name),
 ) if {
 	some e in input.proposal.env
 	not lib.env_ok(e.name, e.value)

@@ -4,6 +4,7 @@ package facts
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
@@ -53,23 +54,76 @@ func (env Environment) During(c proposal.Command) Environment {
 // SetsHome reports whether HOME is not the sandbox's own.
 func (env Environment) SetsHome() bool { return len(env["HOME"]) > 0 }
 
+// SetsLibraries reports whether the dynamic loader would look for libraries in other directories.
+func (env Environment) SetsLibraries() bool { return len(env["LD_LIBRARY_PATH"]) > 0 }
+
+// Searched returns the directories that are in PATH besides those of its own list.
+func (env Environment) Searched() []string {
+	dirs := []string{}
+	for _, value := range env["PATH"] {
+		for _, dir := range strings.Split(value.Value, ":") {
+			if dir != "$PATH" && !slices.Contains(dirs, dir) {
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	return dirs
+}
+
+// searchEntry is one directory of a list: it is literal, or in the working directory, or it is the
+// list that a variable had.
+const searchEntry = `"?(?:\$(?:PWD|\{PWD\}|\(pwd\))"?(?:/[\w.@+/-]*)?|[\w./@+-]*|\$(?:PATH|LD_LIBRARY_PATH|\{PATH\}|\{LD_LIBRARY_PATH\}))"?`
+
 var (
-	pathAssigned  = pattern.New(`(?:^|[\s;&|(])PATH=(?:"?\$(?:PWD|\{PWD\}|\(pwd\))"?/((?:[\w-][\w.-]*/)*(?:node_modules/\.bin|\.?venv/bin|vendor/bin)):"?\$(?:PATH|\{PATH\})"?)(?:[\s;&|)]|$)`)
-	pathAnyAssign = pattern.New(`(^|[^\w$])PATH\+?=`)
+	searchAssigned = pattern.New(`(?:^|[\s;&|(])(PATH|LD_LIBRARY_PATH)=(` + searchEntry + `(?::` + searchEntry +
+		`)*(?:\$\{(?:PATH:\+:\$\{?PATH|LD_LIBRARY_PATH:\+:\$\{?LD_LIBRARY_PATH)\}?\}"?)?)(?:[\s;&|)]|$)`)
+	searchNamed = pattern.New(`(?:^|[^\w$])(PATH|LD_LIBRARY_PATH)\+?=`)
+	searchPlain = strings.NewReplacer(`"`, "", "${PWD}", "$PWD", "$(pwd)", "$PWD", "${PATH:+:$PATH}", ":$PATH", "${PATH:+:${PATH}}", ":$PATH", "${PATH}", "$PATH",
+		"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}", ":$LD_LIBRARY_PATH", "${LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}}", ":$LD_LIBRARY_PATH",
+		"${LD_LIBRARY_PATH}", "$LD_LIBRARY_PATH")
 )
 
-// InstalledPath returns "$PWD/DIRECTORY:$PATH" if the text at span sets PATH to that, and to
-// nothing else, where DIRECTORY is one in which package managers install tools. The value of a
-// word does not show it, because it begins with an expansion.
-func InstalledPath(text string, span proposal.Span) string {
+// ShowSearch returns c, a command of text that may run in cwds, with the values that searchPath finds
+// as those of its variables PATH and LD_LIBRARY_PATH, which stay unknown until a program starts. A
+// relative directory must be in the workspace.
+func ShowSearch(c proposal.Command, text string, cwds []string, workspace string) proposal.Command {
+	assigns := slices.Clone(c.Assigns)
+	for i, as := range assigns {
+		if as.Name != "PATH" && as.Name != "LD_LIBRARY_PATH" || as.Value.Static {
+			continue
+		}
+		found := searchPath(text, c.Span, as.Name)
+		if slices.ContainsFunc(strings.Split(found, ":"), func(dir string) bool {
+			return dir != "" && !strings.ContainsAny(dir[:1], "/$") && Place(dir, true, cwds, workspace) != "workspace"
+		}) {
+			found = ""
+		}
+		assigns[i].Value.Value = found
+	}
+	c.Assigns = assigns
+	return c
+}
+
+// searchPath returns the list of directories that the text at span assigns to the variable name,
+// PATH or LD_LIBRARY_PATH, if it assigns it once and each directory is literal, in $PWD, or the list
+// that a variable had. The value of a word does not show it, because it has expansions. It is "" for
+// everything else. The value that a program gets is known only when it starts.
+func searchPath(text string, span proposal.Span, name string) string {
 	if span.Start >= 0 && span.Start < span.End && span.End <= len(text) {
 		text = text[span.Start:span.End]
 	}
-	found := pathAssigned.FindStringSubmatch(text)
-	if found == nil || len(pathAnyAssign.FindAllString(text, 2)) != 1 {
-		return ""
+	assigned := 0
+	for _, found := range searchNamed.FindAllStringSubmatch(text, -1) {
+		if found[1] == name {
+			assigned++
+		}
 	}
-	return "$PWD/" + found[1] + ":$PATH"
+	for _, found := range searchAssigned.FindAllStringSubmatch(text, -1) {
+		if found[1] == name && assigned == 1 && strings.Count(found[2], `"`)%2 == 0 {
+			return searchPlain.Replace(found[2])
+		}
+	}
+	return ""
 }
 
 // holders are the variables from which tools read options before those of their words.
