@@ -4,6 +4,7 @@ package report
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/fumehood/fumehood/pkg/internal/text"
@@ -143,14 +144,17 @@ func few(names []string, l level) string {
 	return several(names, func(s string) string { return code(s, l.short) })
 }
 
-// plainNetwork lists the refusals, for a terminal.
-func plainNetwork(r proposal.Record) []string {
+// plainNetwork lists the refusals, for a terminal, without the one that is explained already.
+func plainNetwork(r proposal.Record, explained *proposal.Reach) []string {
 	var lines []string
 	for _, group := range []struct {
 		words string
 		want  func(proposal.Reach) bool
 	}{{"network refused: ", isRefused}, {"network would be refused: ", isWatched}} {
 		for _, reach := range reaches(r, group.want) {
+			if explained != nil && reflect.DeepEqual(reach, *explained) {
+				continue
+			}
 			s := group.words + text.Inline(reach.Destination(), 120) + times(reach.Count) + by(text.Inline(reach.Rule, 60))
 			if reach.Program != "" {
 				s += " (" + text.Inline(base(reach.Program), 60) + ")"

@@ -181,6 +181,35 @@ func TestRefusalsAtTheTop(t *testing.T) {
 	}
 }
 
+// A command that did not succeed shows on the terminal why policy refused what it started, once, with
+// what to write instead; one that succeeded shows only that something was refused.
+func TestRefusalsOnTheTerminal(t *testing.T) {
+	r := watchedRun()
+	r.Records = r.Records[:1]
+	o := r.Records[0].Result.Observations
+	first := o.Execs[slices.IndexFunc(o.Execs, func(e proposal.Event) bool { return e.Kind == proposal.EventRefused })]
+	reason := first.Decision.Reason
+	reason.Suggestion = "use what is in the repository"
+	why := reason.Rule + ": " + reason.Message + "\n  instead: use what is in the repository\n"
+	if got := Text(r); strings.Contains(got, why) || !strings.Contains(got, "  program refused: curl ×2 by ") {
+		t.Errorf("a success:\n%s", got)
+	}
+	r.Records[0].Result.ExitCode = 1
+	if got := Text(r); strings.Count(got, why) != 1 || !strings.Contains(got, "  refused to start curl ") || strings.Contains(got, "program refused: curl") {
+		t.Errorf("a failure:\n%s", got)
+	}
+	o.Counts.Refused = 9
+	if got := Text(r); strings.Count(got, why) != 1 || !strings.Contains(got, "  program refused: curl ×2") {
+		t.Errorf("a failure with more refusals:\n%s", got)
+	}
+	reason.Message = "x\n::error::" + strings.Repeat("long ", 400)
+	for _, line := range strings.Split(Text(r), "\n") {
+		if strings.HasPrefix(line, "::") || len(line) > 600 {
+			t.Errorf("%d bytes: %.80s", len(line), line)
+		}
+	}
+}
+
 // Observations in an untrusted report are not shown as fumehood's own words.
 func TestForeignObservations(t *testing.T) {
 	r := watchedRun()

@@ -135,22 +135,59 @@ func plainReason(r proposal.Record) []string {
 	return append(lines, plainSeen(r)...)
 }
 
+// plainRefusals explains the first program, and the first destination, that policy refused to a
+// command that did not succeed: the rule, its reason, and what to write instead, as for a command that
+// was denied. more is how many further starts were refused, and reached the destination, or nil.
+func plainRefusals(r proposal.Record) (lines []string, more int, reached *proposal.Reach) {
+	o := seen(r)
+	if more = o.Counts.Refused; r.Result.Succeeded() {
+		return nil, more, nil
+	}
+	explain := func(what, rule, message, suggestion string) {
+		lines = append(lines, "refused to "+what+": "+text.Inline(rule+": "+message, 300))
+		if suggestion != "" {
+			lines = append(lines, "instead: "+text.Inline(suggestion, 300))
+		}
+	}
+	refused := objections(o.Execs, proposal.EventRefused)
+	if at := slices.IndexFunc(refused, func(e proposal.Event) bool { return e.Decision != nil && e.Decision.Reason != nil }); at >= 0 {
+		x, reason := refused[at].Exec, refused[at].Decision.Reason
+		what := "start " + text.Inline(strings.Join(quoteAll(x.Argv), " "), 120)
+		if x.Loaded {
+			what = "load " + text.Inline(x.Path, 120)
+		}
+		explain(what, reason.Rule, reason.Message, reason.Suggestion)
+		more -= refused[at].Times
+	}
+	barred := reaches(r, isRefused)
+	if at := slices.IndexFunc(barred, func(reach proposal.Reach) bool { return reach.Message != "" }); at >= 0 {
+		reached = &barred[at]
+		what := "reach " + text.Inline(reached.Destination(), 120) + times(reached.Count)
+		if reached.Program != "" {
+			what += by(text.Inline(base(reached.Program), 60))
+		}
+		explain(what, reached.Rule, reached.Message, reached.Suggestion)
+	}
+	return lines, more, reached
+}
+
 // plainSeen lists the unexpected observations.
 func plainSeen(r proposal.Record) []string {
 	o := seen(r)
 	if o == nil {
 		return nil
 	}
+	explained, more, reached := plainRefusals(r)
 	var lines []string
 	for _, p := range o.Programs {
-		if p.Refused > 0 {
+		if p.Refused > 0 && more > 0 {
 			lines = append(lines, "program refused: "+text.Inline(p.Name, 60)+times(p.Refused)+by(text.Inline(p.Rule, 60)))
 		}
 		if p.Watched > 0 {
 			lines = append(lines, "program would be refused: "+text.Inline(p.Name, 60)+times(p.Watched)+by(text.Inline(p.Rule, 60)))
 		}
 	}
-	lines = append(lines, plainNetwork(r)...)
+	lines = append(lines, plainNetwork(r, reached)...)
 	for _, f := range o.Findings {
 		if ofSecrets(f) {
 			continue // already reported
@@ -164,5 +201,5 @@ func plainSeen(r proposal.Record) []string {
 	if n := len(lines) - max; n > 0 {
 		lines = append(lines[:max], fmt.Sprintf("and %d more", n))
 	}
-	return lines
+	return append(explained, lines...)
 }
