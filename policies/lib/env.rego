@@ -215,7 +215,14 @@ why_env(name) := concat("; ", [s.why | some s in steering; regex.match(s.pattern
 	regex.match(s.pattern, name)
 } else := "is not allowed by the policy"
 
-steering_message(name) := sprintf("%s %s", [name, why_env(name)])
+steering_message(name) := listed_directories[name] if {
+	listed_directories[name]
+} else := sprintf("%s %s", [name, why_env(name)])
+
+listed_directories := {
+	"PATH": "PATH may name only directories below the workspace, before the sandbox's own",
+	"LD_LIBRARY_PATH": "LD_LIBRARY_PATH may name only directories below the workspace, and only for programs of the repository",
+}
 
 # env_fix is what to write instead. What is between backquotes is a whole command, and is allowed.
 env_fix(name) := sprintf("remove the variable, or give it only a plain value, as in `%s`", [plain_example[name]]) if {
