@@ -28,7 +28,7 @@ const ephemeral = `(?:(?:1[6-9]|[2-5]\d)\d{3}|6[0-5]\d{3})\b`
 
 // names are the parts of a line that a machine makes up in each run: they mean nothing anywhere.
 var names = []mask{
-	{"/", pattern.New(`/(?:tmp|var/tmp|dev/shm|var/folders)/[^\s:'",;)\]]{1,400}`), "<temporary>"},
+	{"/", pattern.New(`/(?:tmp|var/tmp|dev/shm)/[^\s:'",;)\]]{1,400}`), "<temporary>"},
 	{"pytest-of-", pattern.New(`\bpytest-of-[\w.-]{1,40}/pytest-\d{1,9}`), "<temporary>"},
 	{"go-build", pattern.New(`\bgo-build\d{1,12}`), "<temporary>"},
 	{"tmp", pattern.New(`\btmp\.[A-Za-z0-9]{6,12}\b|/tmp[a-z0-9_]{8}\b|_tmp_\d{1,12}(?:_[0-9a-f]{32})?`), "<temporary>"},
