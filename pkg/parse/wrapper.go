@@ -54,9 +54,11 @@ func followWrapper(w *walker, index int, args []arg, s scope, c call) {
 		w.unknown(kind, args[0].span)
 		return
 	}
-	if output, has := options["o"]; (name == "strace" || name == "ltrace") && has && strings.ContainsAny(output.Value[:min(1, len(output.Value))], "|!") {
-		w.unknown(unknownWrapped, output.span)
-		return
+	for _, option := range []string{"o", "output"} { // with | or ! it names a program
+		if output, has := options[option]; (name == "strace" || name == "ltrace") && has && strings.ContainsAny(output.Value[:min(1, len(output.Value))], "|!") {
+			w.unknown(unknownWrapped, output.span)
+			return
+		}
 	}
 	if variable, has := options["E"]; name == "strace" && has {
 		w.wrapperAssign(index, variable)
