@@ -30,6 +30,7 @@ func (s *Server) HTTP(ctx context.Context, l net.Listener, tokens localhttp.Toke
 	killed, kill := health.Grace(ctx, s.o.Drain)
 	defer kill()
 	s.begin(killed)
+	s.share = (s.o.MaxClients + len(tokens) - 1) / max(1, len(tokens))
 	server := &http.Server{Handler: s.handler(l.Addr().String(), tokens), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: localhttp.MaxHeader}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()

@@ -202,6 +202,27 @@ func TestHTTPClients(t *testing.T) {
 	}
 }
 
+// A token has its share of the clients, and another one finds room.
+func TestHTTPShares(t *testing.T) {
+	addr, _ := serve(t, newWorld(), Options{MaxClients: 3}) // of two tokens
+	begin := func(token string) *http.Response {
+		t.Helper()
+		as := map[string]string{"Authorization": "Bearer " + token}
+		as["Mcp-Session-Id"] = post(t, addr, initialize, as).Header.Get("Mcp-Session-Id")
+		post(t, addr, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, as)
+		return post(t, addr, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"check","arguments":{"command":"true"}}}`, as)
+	}
+	for i, tt := range []struct {
+		token string
+		busy  bool
+	}{{token, false}, {token, false}, {token, true}, {other, false}, {other, true}} {
+		body, err := io.ReadAll(begin(tt.token).Body)
+		if err != nil || strings.Contains(string(body), "mcp.busy") != tt.busy || !tt.busy && !strings.Contains(string(body), "allow") {
+			t.Errorf("client %d: %v %s", i+1, err, body)
+		}
+	}
+}
+
 func TestHTTPNeverElicits(t *testing.T) {
 	if err := serverOf(newWorld(), Options{Approver: Elicit}).HTTP(t.Context(), nil, nil); err == nil || proposal.FailureOf(err).Code != "mcp.approver" {
 		t.Errorf("got %v", err)

@@ -75,7 +75,8 @@ type Options struct {
 	Drain time.Duration
 	// Version is the server's version.
 	Version string
-	// MaxClients is how many clients may have a gate at the same time.
+	// MaxClients is how many clients may have a gate at the same time. Over HTTP, each token has an
+	// equal share of them, rounded up, so that none keeps another's clients out.
 	MaxClients int
 	// Every is the time between two progress notifications, 5 seconds if 0.
 	Every time.Duration
@@ -94,6 +95,7 @@ type Server struct {
 	mu      sync.Mutex
 	ctx     context.Context // ends all sessions
 	clients map[*mcp.ServerSession]*client
+	share   int // of MaxClients, of one token; set by HTTP
 	running sync.WaitGroup // one for each client
 }
 
@@ -130,6 +132,17 @@ func (s *Server) client(ss *mcp.ServerSession, user localhttp.User) (*client, er
 	}
 	if len(s.clients) >= s.o.MaxClients {
 		return nil, &proposal.StopError{Code: "mcp.busy", Message: fmt.Sprintf("the server has its maximum of %d clients", s.o.MaxClients), Hint: "end another client, or try again later"}
+	}
+	if s.share > 0 {
+		mine := 0
+		for _, c := range s.clients {
+			if c.user.Name == user.Name {
+				mine++
+			}
+		}
+		if mine >= s.share {
+			return nil, &proposal.StopError{Code: "mcp.busy", Message: fmt.Sprintf("the token has its share of %d of the server's %d clients", s.share, s.o.MaxClients), Hint: "end another client of this token, or try again later"}
+		}
 	}
 	c := newClient(s, user)
 	s.clients[ss] = c
