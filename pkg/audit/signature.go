@@ -153,7 +153,10 @@ func (v *verifier) knownSeen() error {
 	switch {
 	case err != nil:
 		return v.wrong(CodeForked, "the trusted checkpoint is malformed, so the log cannot hold it")
-	case point.bytes >= v.sum.SignedBytes && (v.key == nil || point.origin == v.header.Origin):
+	case v.key != nil && point.origin != v.header.Origin || point.bytes < v.sum.SignedBytes:
+	case point.size == v.sum.Entries && point.sealed:
+		return v.wrong(CodeTruncated, "log has all %d entries and ends at byte %d, without the seal that was signed up to byte %d: it was cut short", point.size, v.sum.SignedBytes, point.bytes)
+	case point.size > v.sum.Entries:
 		return v.wrong(CodeTruncated, "log ends with %d entries, but a checkpoint was signed for %d at byte %d: it was cut short", v.sum.Entries, point.size, point.bytes)
 	}
 	return v.wrong(CodeForked, "log does not hold the trusted checkpoint for %d entries: it is another log or has another history", point.size)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/fumehood/fumehood/pkg/internal/sample"
@@ -68,6 +69,8 @@ func TestCutAtEveryByte(t *testing.T) {
 			t.Errorf("cut %d: not found with the seal known", cut)
 		} else if ve := new(VerifyError); !errors.As(err, &ve) || ve.Code != CodeTruncated {
 			t.Errorf("cut %d: %v, want truncated", cut, err)
+		} else if got.Entries == sum.Entries != strings.Contains(ve.Message, "without the seal") {
+			t.Errorf("cut %d of %d: it does not say what is missing: %v", cut, len(whole), err)
 		}
 	}
 }

@@ -139,7 +139,11 @@ func (l *Ledger) Since(signed string) error {
 		return err
 	}
 	forked := func(err error) error {
-		return stop(CodeForked, fmt.Sprintf("the ledger of %d entries does not contain the earlier one of %d", now.Size, old.Size), "ask who has the key; keep both checkpoints", err)
+		message := fmt.Sprintf("the ledger of %d entries does not contain the earlier one of %d", now.Size, old.Size)
+		if now.Size == old.Size {
+			message = fmt.Sprintf("the ledger and the earlier one have %d entries each, but not the same", now.Size)
+		}
+		return stop(CodeForked, message, "ask who has the key; keep both checkpoints", err)
 	}
 	if old.Size > now.Size || old.Size == now.Size && old.Root != now.Root {
 		return forked(nil)

@@ -170,7 +170,11 @@ func TestForked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, h := range heads {
-		wants(t, fmt.Sprintf("since %d entries of another", i+1), l.Since(h.Signed), CodeForked)
+		err := l.Since(h.Signed)
+		wants(t, fmt.Sprintf("since %d entries of another", i+1), err, CodeForked)
+		if (i+1 == 4) != strings.Contains(err.Error(), "4 entries each, but not the same") {
+			t.Errorf("since %d entries of another, which has 4: %v", i+1, err)
+		}
 	}
 	stranger, err := Open(other, newSigner(t, "ledger.example").Key())
 	if err != nil {
