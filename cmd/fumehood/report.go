@@ -19,6 +19,7 @@ import (
 type reportFlags struct {
 	files              report.Files
 	log, source, shown string
+	format             cli.Format
 }
 
 func (c *invocation) reportCommand() *cobra.Command {
@@ -38,6 +39,7 @@ Exit codes: 0 shown or written, 1 the log was altered, cut off or is not sealed 
 are written and say so), 3 cannot be read or written`,
 		Example: `  fumehood report report.json
   fumehood report report.json --html report.html --log audit.jsonl
+  fumehood report report.json -o html > report.html
   fumehood report report.json --sarif fumehood.sarif --workspace .
   fumehood report report.json --junit fumehood.xml`,
 		Args:              cli.Args(1, "a report"),
@@ -53,11 +55,13 @@ are written and say so), 3 cannot be read or written`,
 	f.StringVar(&s.source, "workspace", "", "`DIR` directory of the pull request's code, for --sarif")
 	f.StringVar(&s.shown, "comment", "", "`SETTINGS` detail and length of --markdown, for example detail=quiet,length=20000")
 	cli.NoFiles(cmd, "comment")
+	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown, "html", "sarif", "junit")
 	return cmd
 }
 
 func (c *invocation) showReport(s *reportFlags, name string) int {
-	if s.log != "" && s.files.HTML == "" || s.source != "" && s.files.SARIF == "" || s.shown != "" && s.files.Markdown == "" {
+	lacks := func(setting, file, format string) bool { return setting != "" && file == "" && !s.format.Is(format) }
+	if lacks(s.log, s.files.HTML, "html") || lacks(s.source, s.files.SARIF, "sarif") || lacks(s.shown, s.files.Markdown, cli.Markdown) {
 		return c.Misuse("--log needs --html, --workspace needs --sarif, and --comment needs --markdown")
 	}
 	shown, err := config.Merge(config.Config{}, config.Override{Field: "comment", Value: s.shown, From: "--comment"})
@@ -68,7 +72,7 @@ func (c *invocation) showReport(s *reportFlags, name string) int {
 	if err != nil {
 		return c.Stop(err)
 	}
-	if s.files == (report.Files{}) {
+	if s.files == (report.Files{}) && s.format.Is(cli.Text) {
 		return c.Exit(exitOK, c.Print([]byte(report.View{Color: terminal.Colors(c.Stdout), Width: terminal.Columns(c.Stdout)}.Render(r)), nil))
 	}
 	forms, code := report.Forms{Comment: shown.Config.Comment}, exitOK
@@ -86,6 +90,10 @@ func (c *invocation) showReport(s *reportFlags, name string) int {
 	}
 	if err := s.files.Write(r, forms); err != nil {
 		return c.Stop(err)
+	}
+	if !s.format.Is(cli.Text) {
+		data, err := forms.Encode(s.format.String(), r)
+		return c.Exit(code, c.Print(data, err))
 	}
 	return code
 }

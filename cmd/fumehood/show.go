@@ -34,7 +34,7 @@ Without --all, show omits programs that ended well, files below the workspace, H
 entry, or one event of an entry. The last one is the result of the verification.
 
 Exit codes: 0 whole and sealed, also by a key that is not vouched for; 1 altered, cut off or not sealed;
-3 cannot be read`,
+3 cannot be read, or has no proposal with the --id`,
 		Example: `  fumehood show audit.jsonl
   fumehood show audit.jsonl --id unit --all
   fumehood show audit.jsonl --json | jq 'select(.kind == "refused")'`,

@@ -4,6 +4,7 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 
 	"github.com/fumehood/fumehood/pkg/config"
@@ -36,26 +37,37 @@ func (f Files) WriteStopped(r proposal.Report) error {
 	return Files{JSON: f.JSON}.Write(r, Forms{})
 }
 
+// Encode returns r in a form: "json", "markdown", "html", "sarif" or "junit".
+func (o Forms) Encode(form string, r proposal.Report) ([]byte, error) {
+	o.Web.Report = r
+	var b bytes.Buffer
+	var err error
+	switch form {
+	case "json":
+		return JSON(r)
+	case "markdown":
+		b.WriteString(Comment(r, o.Comment))
+	case "html":
+		err = o.Web.Write(&b)
+	case "sarif":
+		err = SARIF(&b, r, o.Sources)
+	case "junit":
+		err = JUnit(&b, r)
+	default:
+		err = fmt.Errorf("no form %q", form)
+	}
+	return b.Bytes(), err
+}
+
 // Write writes r to the files. Its error is a *proposal.StopError.
 func (f Files) Write(r proposal.Report, o Forms) error {
-	o.Web.Report = r
-	for _, form := range []struct {
-		path  string
-		write func(*bytes.Buffer) error
-	}{
-		{f.JSON, func(b *bytes.Buffer) error { data, err := JSON(r); b.Write(data); return err }},
-		{f.Markdown, func(b *bytes.Buffer) error { b.WriteString(Comment(r, o.Comment)); return nil }},
-		{f.HTML, func(b *bytes.Buffer) error { return o.Web.Write(b) }},
-		{f.SARIF, func(b *bytes.Buffer) error { return SARIF(b, r, o.Sources) }},
-		{f.JUnit, func(b *bytes.Buffer) error { return JUnit(b, r) }},
-	} {
-		if form.path == "" {
+	for _, file := range [][2]string{{"json", f.JSON}, {"markdown", f.Markdown}, {"html", f.HTML}, {"sarif", f.SARIF}, {"junit", f.JUnit}} {
+		if file[1] == "" {
 			continue
 		}
-		var b bytes.Buffer
-		err := form.write(&b)
+		data, err := o.Encode(file[0], r)
 		if err == nil {
-			err = os.WriteFile(form.path, b.Bytes(), 0o644)
+			err = os.WriteFile(file[1], data, 0o644)
 		}
 		if err != nil {
 			return &proposal.StopError{Code: "report.not-writable", Message: "cannot write the report", Hint: "name a file in an existing directory", Err: err}

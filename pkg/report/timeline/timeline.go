@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,11 +42,16 @@ type timeline struct {
 	w      *bufio.Writer
 	add    func(report.LogLine) // in place of w, unless nil
 	hidden int                  // number of events left out
+	ids    []string             // of proposals, at most maxIDs
+	hasID  bool                 // an entry is of Options.ID
 }
+
+// maxIDs is the maximum number of ids that an error lists.
+const maxIDs = 20
 
 // Write verifies log and writes its events to w. If the log does not verify, the entries
 // before its first fault are shown, and the Finding has the fault. The error is that of
-// reading log again, or of w.
+// reading log again, or of w, or that no entry is of Options.ID.
 func Write(w io.Writer, log io.ReadSeeker, trust audit.Trust, o Options) (audit.Finding, error) {
 	return (&timeline{Options: o, w: bufio.NewWriter(w)}).write(log, trust)
 }
@@ -66,7 +72,19 @@ func (t *timeline) write(log io.ReadSeeker, trust audit.Trust) (audit.Finding, e
 	if found.Fault == nil && (err != nil || again != found.Summary) {
 		found.Fault, found.State = errors.New("the log changed while it was read"), audit.Broken
 	}
-	return found, errors.Join(t.finding(found), t.w.Flush())
+	return found, errors.Join(t.finding(found), t.w.Flush(), t.checkID())
+}
+
+// checkID returns an error that lists the ids that the log has, if it does not have Options.ID.
+func (t *timeline) checkID() error {
+	if t.ID == "" || t.hasID {
+		return nil
+	}
+	hint := "the log has no proposals"
+	if len(t.ids) > 0 {
+		hint = "use one of " + terminal.Part(strings.Join(t.ids, ", "), 400)
+	}
+	return &proposal.StopError{Code: "audit.no-entry", Message: fmt.Sprintf("the log has no proposal with the id %q", t.ID), Hint: hint}
 }
 
 // maxLines is the maximum number of lines of a page.
@@ -129,9 +147,13 @@ func countEvents(n int) string {
 // entry writes one entry of the log.
 func (t *timeline) entry(e audit.Entry) error {
 	h, err := journal.Entry{Kind: e.Kind, Body: e.Body}.Decode()
+	if h.ID != "" && len(t.ids) < maxIDs && !slices.Contains(t.ids, h.ID) {
+		t.ids = append(t.ids, h.ID)
+	}
 	if t.ID != "" && h.ID != t.ID {
 		return nil
 	}
+	t.hasID = true
 	if err == nil && e.Kind == "events" {
 		return t.events(e, h)
 	}
