@@ -7,6 +7,7 @@ package gate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -19,6 +20,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/checkout"
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/internal/lease"
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox"
 )
@@ -123,6 +125,7 @@ func (b *base) Commit() string { return b.tree.Commit }
 
 // Open implements hood.Base.
 func (b *base) Open(ctx context.Context) (err error) {
+	defer func() { err = withoutBaseDir(err) }()
 	lease.Sweep(os.TempDir(), baseDir, (*lease.Dir).Remove) // of runs that were killed
 	if b.dir, err = lease.Make(os.TempDir(), baseDir); err != nil {
 		return err
@@ -148,6 +151,39 @@ func (b *base) Open(ctx context.Context) (err error) {
 		b.layers = &baseLayers{layering{run: &b.run}}
 	}
 	return nil
+}
+
+// basePath is the path of a file of a base, of which the beginning differs from run to run, and
+// baseTop that of all of them.
+var (
+	basePath = pattern.New(`[^\s"':]{0,400}/` + baseDir + `[^/\s"':]{1,100}/(?:workspace/)?([^/\s"':])`)
+	baseTop  = pattern.New(`[^\s"':]{0,400}/` + baseDir + `[^/\s"':]{1,100}(?:/workspace)?/?`)
+)
+
+// A namelessError is an error whose text does not have the path of a base.
+type namelessError struct {
+	error
+	text string
+}
+
+func (e namelessError) Error() string { return e.text }
+func (e namelessError) Unwrap() error { return e.error }
+
+// withoutBaseDir returns err with the paths of a base's files relative to it: a reader has no use for the rest.
+func withoutBaseDir(err error) error {
+	if err == nil {
+		return nil
+	}
+	hide := func(text string) string {
+		return baseTop.ReplaceAllString(basePath.ReplaceAllString(text, "$1"), "a temporary directory")
+	}
+	var stopped *proposal.StopError
+	if errors.As(err, &stopped) {
+		hidden := *stopped
+		hidden.Message, hidden.Hint, hidden.Err = hide(hidden.Message), hide(hidden.Hint), withoutBaseDir(hidden.Err)
+		return &hidden
+	}
+	return namelessError{err, hide(err.Error())}
 }
 
 // ownLike gives the files below top to the owner of workspace, whose user commands run as, and

@@ -7,9 +7,12 @@ package gate
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // The files of a base do not stay: neither those of a run that was killed nor those of one that cannot
@@ -23,9 +26,9 @@ func TestBaseLeavesNothing(t *testing.T) {
 	}
 	full := errors.New("no space left on device")
 	b := &base{tree: BaseTree{Write: func(_ context.Context, dir string) ([]string, error) {
-		return nil, errors.Join(os.MkdirAll(filepath.Join(dir, "part"), 0o755), full)
+		return nil, errors.Join(os.MkdirAll(filepath.Join(dir, "part"), 0o755), &fs.PathError{Op: "write", Path: filepath.Join(dir, "part/a.txt"), Err: full})
 	}}}
-	if err := b.Open(t.Context()); !errors.Is(err, full) {
+	if err := b.Open(t.Context()); !errors.Is(err, full) || err.Error() != "write part/a.txt: no space left on device" {
 		t.Errorf("opened: %v", err)
 	}
 	if err := b.Close(); err != nil {
@@ -33,5 +36,18 @@ func TestBaseLeavesNothing(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// The cause that a report has for a base is the same in each run.
+func TestBaseErrorsHaveNoTemporaryPath(t *testing.T) {
+	err := withoutBaseDir(&proposal.StopError{Code: "checkout.file", Message: `cannot write "/var/tmp/fumehood-base-123/workspace/src/a.go"`,
+		Hint: "free /tmp/fumehood-base-9f/x", Err: errors.New("mkdir /tmp/fumehood-base-123: no space left")})
+	f := proposal.FailureOf(err)
+	if f.Code != "checkout.file" || f.Hint != "free x" || f.Message != `cannot write "src/a.go": mkdir a temporary directory: no space left` {
+		t.Errorf("%+v", f)
+	}
+	if withoutBaseDir(nil) != nil {
+		t.Error("nothing is an error")
 	}
 }

@@ -56,6 +56,13 @@ func (s *Session) runBase(ctx context.Context) error {
 			err = s.onBase(ctx, plan, run)
 		}
 	}
+	if f := proposal.FailureOf(err); f != nil && ctx.Err() != nil && (f.Code == "run.cancelled" || f.Code == "run.timeout") {
+		err = &proposal.StopError{Code: f.Code, Message: "the run ended before the comparison with the base was done",
+			Hint: "the results are complete without it; run again to compare"}
+		if len(run.Records) == 0 {
+			run.Why = "the run ended before it was compared"
+		}
+	}
 	run.WallMS = s.h.p.Now().Sub(start).Milliseconds()
 	for i, r := range baseline.Records(known, run, s.report.Run.Unmet) {
 		s.records[i].Base = r.Base

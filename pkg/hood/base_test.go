@@ -246,7 +246,10 @@ func TestBaseStops(t *testing.T) {
 		}
 	}
 	report, err := h.Run(ctx, planOf("a"), proposal.Run{ID: "1"})
-	if err == nil || report.Error == nil || report.Error.Code != "run.cancelled" {
+	if err == nil || report.Error == nil || report.Error.Code != "run.cancelled" || !strings.Contains(report.Error.Message, "comparison with the base") {
 		t.Errorf("error %v, report %+v", err, report.Error)
+	}
+	if r := report.Records[0]; r.Result == nil || r.Result.Status != proposal.Exited || string(r.Result.Stdout.Head) != "old\n" || r.Base == nil {
+		t.Errorf("the result is %+v, compared: %+v", r.Result, r.Base)
 	}
 }

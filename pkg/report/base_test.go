@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/pkg/baseline"
+	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/failure"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -155,5 +156,20 @@ func TestFailedBeforeIsNeutral(t *testing.T) {
 	r.Withheld = &proposal.Reason{Rule: "output.withheld", Message: "no"}
 	if md := Markdown(r); strings.Contains(md, "TestNew") || !strings.Contains(md, "fails here and not on") {
 		t.Errorf("names of withheld output:\n%s", md)
+	}
+}
+
+// A run that is cancelled while the base runs has all results, and says what is missing.
+func TestCancelledComparison(t *testing.T) {
+	r := proposal.Report{Run: proposal.Run{ID: "1"}, Records: []proposal.Record{ran("old", "go test ./stats", proposal.Exited, 1, oldTest, "")},
+		Error: &proposal.Failure{Code: "run.cancelled", Message: "the run ended before the comparison with the base was done"},
+		Base:  &proposal.BaseRun{Commit: strings.Repeat("b", 40), Why: "the run ended before it was compared"}}
+	page := Comment(r, config.Comment{})
+	if !strings.Contains(page, "before the comparison with the base was done") || strings.Contains(page, "for the rest") || !strings.Contains(page, "go test ./stats") {
+		t.Error(page)
+	}
+	r.Base = nil
+	if page := Comment(r, config.Comment{}); !strings.Contains(page, "run it again for the rest") {
+		t.Error(page)
 	}
 }

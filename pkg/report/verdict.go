@@ -222,6 +222,12 @@ func stopReason(r proposal.Report, l level) []string {
 	switch endOf(r) {
 	case endWhole:
 		return nil
+	case endCancelled, endTimeUp:
+		if r.Base != nil { // which is last
+			return []string{"🚫 <b>The run ended before the comparison with the base was done.</b> The results below are complete without it; run it again to compare."}
+		}
+	}
+	switch endOf(r) {
 	case endCancelled:
 		return []string{"🚫 <b>The run was cancelled.</b> Commands that had finished are below; run it again for the rest."}
 	case endTimeUp:
