@@ -11,7 +11,8 @@
 // Two failures are the same only if nothing speaks against it. Both runs were allowed, ended by
 // themselves with the same exit code or signal, were not run a second time, and have their
 // complete output. If both name failures, such as tests or the reports of a compiler, the base names
-// each that the pull request's code names, and has its last lines, too, except for numbers. If
+// each that the pull request's code names, and has its last lines, too, except for numbers and for
+// what else a line of JSON says. If
 // neither does, or a Go test is named without anything that it says, the pull request's code printed
 // no line that the base did not print, and ended with the base's last line.
 // What differs from run to run does not count: names of temporary files and of logs, times,

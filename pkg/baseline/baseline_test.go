@@ -295,3 +295,24 @@ func TestRecords(t *testing.T) {
 		t.Errorf("it needs a new failure, too (-want +got):\n%s", diff)
 	}
 }
+
+// A reporter that prints one line of JSON names failures in it, and tests that pass.
+func TestReporterOfJSON(t *testing.T) {
+	const passes = `{"ancestorTitles":["cart"],"title":"is empty","status":"passed","duration":%d,"failureMessages":[]},`
+	const fails = `{"ancestorTitles":["cart"],"title":"%s","status":"failed","duration":%d,"failureMessages":["Error: expected 4, got 3\n    at Object.<anonymous> (/workspace/a.test.js:4:3)"]},`
+	report := func(tests string) string {
+		return `{"numFailedTests":1,"startTime":1795800699012,"testResults":[{"assertionResults":[` + strings.TrimSuffix(tests, ",") + `],"name":"/workspace/a.test.js","status":"failed"}]}` + "\n"
+	}
+	old := report(fmt.Sprintf(passes, 5) + fmt.Sprintf(fails, "adds", 24))
+	for name, test := range map[string]struct{ head, want string }{
+		"the same":              {report(fmt.Sprintf(passes, 12) + fmt.Sprintf(fails, "adds", 3)), proposal.BaseSame},
+		"one more passes":       {report(fmt.Sprintf(passes, 12) + fmt.Sprintf(passes, 1) + fmt.Sprintf(fails, "adds", 3)), proposal.BaseSame},
+		"another fails":         {report(fmt.Sprintf(passes, 5) + fmt.Sprintf(fails, "adds", 24) + fmt.Sprintf(fails, "removes", 2)), proposal.BaseNew},
+		"another fails instead": {report(fmt.Sprintf(passes, 5) + fmt.Sprintf(fails, "removes", 2)), proposal.BaseNew},
+		"without a report":      {"Killed\n", proposal.BaseDifferent},
+	} {
+		if got := Compare(ran(1, test.head), ran(1, old)); got.Verdict != test.want {
+			t.Errorf("%s: %+v, want %s", name, got, test.want)
+		}
+	}
+}

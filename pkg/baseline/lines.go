@@ -5,6 +5,7 @@ package baseline
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -42,7 +43,9 @@ var names = []mask{
 	{"@", pattern.New(`((?:^|[\s.<(\[,:=$"'])[A-Z][\w$]{0,100}@)[0-9a-f]{5,8}\b`), "${1}<address>"}, // a Java object
 	{"/deps/", pattern.New(`(/deps/[\w-]{1,100}-)[0-9a-f]{16}\b`), "${1}<hash>"},
 	{"", pattern.New(`((?:(?:\b|_)[Pp][Ii][Dd][ =:]{0,2}|\b[Pp]rocess |\b[Gg]oroutine |\b[Tt][Ii][Dd][ =:]{1,2}|\(node:))\d{1,10}\b`), "${1}<n>"},
-	{"==", pattern.New(`^==\d{1,10}==`), "==<n>=="}, // a sanitizer, or Valgrind
+	{"\"", pattern.New(`("(?i:duration(?:_?ms)?|start(?:_?time)?|end(?:_?time)?|run_?time|load_time|elapsed|timestamp|startedat)" ?: ?)[\d.]{1,24}`), "${1}<time>"}, // JSON
+	{"duration_ms", pattern.New(`(\bduration_ms:? )[\d.]{1,24}`), "${1}<time>"},                                                                                     // TAP
+	{"==", pattern.New(`^==\d{1,10}==`), "==<n>=="},                                                                                                                 // a sanitizer, or Valgrind
 	{"thread '", pattern.New(`(\bthread '[^']{1,100}' \()\d{1,10}\)`), "${1}<n>)"},
 	{"", pattern.New(`((?:\d{1,3}(?:\.\d{1,3}){3}|localhost|\]|::|\b[Pp]ort):|\b[Pp]ort[ =:]{1,3})` + ephemeral), "${1}<port>"},
 	// The place of a line moves with the lines above it.
@@ -134,9 +137,10 @@ const maxEnding = 3
 var digits = pattern.New(`\d+`)
 
 // endsWithin reports whether the last lines of head follow each other in base, too. Numbers do not
-// count: a runner's totals count tests that the pull request adds.
+// count: a runner's totals count tests that the pull request adds. Nor does what a line of JSON says
+// besides the names: a reporter lists the tests that pass in it, too.
 func endsWithin(base, head proposal.Stream) bool {
-	all, last := maskDigits(linesOf(base)), maskDigits(linesOf(head))
+	all, last := maskDocuments(maskDigits(linesOf(base))), maskDocuments(maskDigits(linesOf(head)))
 	last = last[max(0, len(last)-maxEnding):]
 	if len(last) == 0 {
 		return len(all) == 0
@@ -147,6 +151,18 @@ func endsWithin(base, head proposal.Stream) bool {
 		}
 	}
 	return false
+}
+
+// minDocument is the length from which on a line of JSON is a document, not a message.
+const minDocument = 300
+
+func maskDocuments(lines []string) []string {
+	for i, line := range lines {
+		if len(line) >= minDocument && (strings.HasPrefix(line, `{"`) || strings.HasPrefix(line, `[{"`)) {
+			lines[i] = "<document>"
+		}
+	}
+	return lines
 }
 
 func maskDigits(lines []string) []string {

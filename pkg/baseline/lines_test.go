@@ -60,6 +60,8 @@ var (
 		"overwritten":         {"10%\rdone", "20%\r30%\rdone"},
 		"colors":              {"\x1b[31mno config\x1b[0m", "no config"},
 		"a line that moved":   {"src/a.ts(3,1): not found", "src/a.ts(14,9): not found"},
+		"a duration in JSON":  {`{"level":"error","duration":3.2545,"message":"expected 4"}`, `{"level":"error","duration":17,"message":"expected 4"}`},
+		"TAP's duration":      {"# duration_ms 776.166988", "# duration_ms 81"},
 		"a duration in a run": {"FAIL example (12 ms)", "FAIL example (7 ms)"},
 	}
 	otherLines = map[string][2]string{

@@ -153,3 +153,21 @@ func checkDiagnostic(t *testing.T, d proposal.Diagnostic, o Options) {
 		}
 	}
 }
+
+// What a tool prints that found nothing is not the line that is shown for a failure.
+func TestLastLineOfNothing(t *testing.T) {
+	for _, row := range []struct{ stdout, stderr, want string }{
+		{"[]\n", "", ""},
+		{"{}\n\n", "--\n", ""},
+		{"building\n[]\n", "", "building"},
+		{"[]\n", "a.sh: a.sh: openBinaryFile: does not exist (No such file or directory)\n", "a.sh: a.sh: openBinaryFile: does not exist (No such file or directory)"},
+		{"All checks passed!\nSuccess: no issues found in 3 source files\nFound 0 warnings and 0 errors.\n", "", ""},
+		{"lint: 3 files\n0 problems\n", "", "lint: 3 files"},
+		{"0 problems in a.js, 3 in b.js\n", "", "0 problems in a.js, 3 in b.js"},
+		{"npm error x\n", "", "npm error x"},
+	} {
+		if got := LastLineOf(&proposal.Result{Stdout: proposal.Stream{Head: []byte(row.stdout)}, Stderr: proposal.Stream{Head: []byte(row.stderr)}}); got != row.want {
+			t.Errorf("%q, %q: %q, want %q", row.stdout, row.stderr, got, row.want)
+		}
+	}
+}

@@ -22,6 +22,10 @@ var noise = []*pattern.Pattern{
 	pattern.New(`^[-=_*~─━.\s^|+<>{}()\[\]]+$`),
 }
 
+// nothing is what a tool prints that found nothing: an empty list, or a line that says so. It is never
+// why a command failed.
+var nothing = pattern.New(`^(?:[^\pL\pN]+|(?i:all checks passed!?|success: no issues found.{0,100}|no (?:errors?|issues|problems|warnings|findings)(?: found)?[.!]?|(?:found )?0 (?:errors|issues|problems|warnings)(?: and 0 (?:errors|warnings))?[.!]?))$`)
+
 // lastLine returns the line to show if no reader recognizes anything: the last of standard
 // error, or else of standard output, that says more than that a command failed.
 func lastLine(stdout, stderr []byte) string {
@@ -30,7 +34,7 @@ func lastLine(stdout, stderr []byte) string {
 		lines := splitLines(piece)
 		for i := len(lines) - 1; i >= 0 && i > len(lines)-2000; i-- {
 			t := strings.TrimSpace(lines[i])
-			if t == "" {
+			if t == "" || nothing.MatchString(t) {
 				continue
 			}
 			if fallback == "" {
