@@ -26,7 +26,7 @@ import (
 
 // hidden is the command that no text may start. curl is installed and reads its
 // options, so that a start would be noticed; no policy allows it without a host.
-const hidden = "curl --version"
+const hidden = "curl --help"
 
 // specials are variables that control shells or libraries.
 var specials = strings.Fields(`BASH_ENV ENV PS0 PS1 PS2 PS4 PROMPT_COMMAND RANDOM SRANDOM SECONDS LINENO OPTIND OPTARG HISTCMD EPOCHSECONDS
@@ -186,7 +186,7 @@ func runTexts(t *testing.T, texts []string) (proposal.Report, []proposal.Event) 
 	if err != nil || len(texts) > plan.MaxProposals {
 		t.Fatal(err, len(texts))
 	}
-	for name, text := range map[string]string{"plan.json": string(data), "ws/f": hidden + "\n", "ws/o": "-x --exec=curl --version -exec=curl -c curl\n", "ws/x/x.go": "package x\n", "ws/go.mod": "module x\n"} {
+	for name, text := range map[string]string{"plan.json": string(data), "ws/f": hidden + "\n", "ws/o": "-x --exec=curl --help -exec=curl -c curl\n", "ws/x/x.go": "package x\n", "ws/go.mod": "module x\n"} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)

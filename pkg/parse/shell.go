@@ -44,7 +44,11 @@ func (w *walker) shellOptions(args []arg) (rest []arg, command, ok bool) {
 			if i == 1 && args[0].Value == "-n" && !a.split {
 				return nil, true, true // only checks the syntax of a file
 			}
-			w.unknown(unknownScript, a.span)
+			if command {
+				w.unknown(unknownScript, a.span)
+			} else {
+				w.unknown(unknownScriptFile, a.span)
+			}
 			return nil, false, false
 		case a.Value == "--" || a.Value == "-":
 			return args[i+1:], command, true
@@ -100,7 +104,7 @@ func bashLike(name string) bool { return name == "bash" || name == "rbash" || is
 // text wrote it.
 func (w *walker) shellFile(file arg) {
 	if !file.Static {
-		w.unknown(unknownScript, file.span)
+		w.unknown(unknownScriptFile, file.span)
 		return
 	}
 	name := path.Clean(file.Value)

@@ -49,6 +49,7 @@ var (
 	unknownEval          = unknownKind{"eval", "eval runs text as a command", "write the command itself"}
 	unknownSource        = unknownKind{"source", "source runs the text of a file in this shell", "run the file as a program, or write its commands"}
 	unknownScript        = unknownKind{"dynamic-script", "the script given to a shell is known only when it runs", "write the script literally, in single quotes"}
+	unknownScriptFile    = unknownKind{"dynamic-script", "which script the shell runs is known only when it runs", "name the script: `bash scripts/test.sh`"}
 	unknownShellStdin    = unknownKind{"shell-stdin", "a shell reads its commands from standard input", "write the commands themselves"}
 	unknownShellFile     = unknownKind{"shell-option", "this shell option makes the shell read another file or stay interactive", "leave the option out"}
 	unknownWritten       = unknownKind{"written-script", "the text writes a file and then runs it", "propose the file's commands themselves"}

@@ -91,13 +91,17 @@ func TestMeasureHostile(t *testing.T) {
 	if len(entries) < minHostile {
 		t.Fatalf("only %d hostile entries, want at least %d", len(entries), minHostile)
 	}
-	allowed := 0
+	allowed, advised := 0, map[string]string{}
 	measure(t, entries, func(c entry, d proposal.Decision) {
+		for command, rule := range advisedIn(d) {
+			advised[command] = rule
+		}
 		if d.Effect == proposal.Allow {
 			allowed++
 			t.Errorf("%s: allowed by %s: %q", c.file, strings.Join(d.Rules, " "), c.text)
 		}
 	})
+	checkAdvised(t, advised, 20)
 	t.Logf("%d of %d hostile entries let through", allowed, len(entries))
 }
 

@@ -55,7 +55,7 @@ mode_word(w) if {
 #   rule: files.mode
 #   match: ["chmod u+s x", "chmod 4755 x", "install -m 4755 a b"]
 #   not_match: ["chmod +x gradlew", "chmod 755 x"]
-deny contains lib.denial("files.mode", "set-user-ID, set-group-ID and sticky modes are not allowed", "use chmod +x") if {
+deny contains lib.denial("files.mode", "set-user-ID, set-group-ID and sticky modes are not allowed", "make it executable only: `chmod +x FILE`") if {
 	input.command.program in {"chmod", "install"}
 	some word in input.command.argv
 	regex.match(`^(=)?0?[2467][0-7]{3}$|[ugoa]*[+=][rwxX]*[st]`, word)

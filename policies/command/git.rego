@@ -59,7 +59,7 @@ allow contains {"rule": "git.read"} if {
 deny contains lib.denial(
 	"git.verb",
 	sprintf("git %s %s", [input.command.sub, git_why]),
-	"use git log, diff, show, status, grep, ls-files, blame, cat-file or rev-parse",
+	"use a verb that reads, such as `git log`, `git diff`, `git show`, `git status`, `git ls-files` or `git cat-file -p HEAD`",
 ) if {
 	input.command.program == "git"
 	git_bad_verb
@@ -139,7 +139,7 @@ git_worktree if {
 #     "git revert --no-commit HEAD", "git revert -n HEAD~2..HEAD", "git revert --no-edit HEAD", "git revert --abort", "git cherry-pick abc123",
 #     "git cherry-pick -x abc123", "git merge --no-commit --no-ff origin/main"
 #   ]
-deny contains lib.denial("git.editor", "git revert opens an editor for the message", "add --no-edit or --no-commit") if {
+deny contains lib.denial("git.editor", "git revert opens an editor for the message", "write no message: `git revert --no-edit HEAD`") if {
 	input.command.program == "git"
 	input.command.sub == "revert"
 	not git_without_editor

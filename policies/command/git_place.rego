@@ -46,7 +46,7 @@ deny contains lib.denial("git.place", sprintf("git must not change the control f
 	w.value != "conftest.py"
 }
 
-deny contains lib.denial("git.place", "git's configuration may contain credentials", "read a single key, such as git config --get user.name") if {
+deny contains lib.denial("git.place", "git's configuration may contain credentials", "read a single key: `git config --get user.name`") if {
 	input.command.program == "git"
 	input.command.sub == "config"
 	some word in input.command.argv
@@ -58,7 +58,7 @@ git_config_secret := concat("", [
 	`|^includeif|^include\.`,
 ])
 
-deny contains lib.denial("git.place", "git help must not start a browser or a viewer", "use git VERB -h") if {
+deny contains lib.denial("git.place", "git help must not start a browser or a viewer", "print it: `git log -h`") if {
 	input.command.program == "git"
 	input.command.sub == "help"
 	some word in input.command.argv

@@ -33,7 +33,11 @@ deny contains lib.denial("go.option", "-C leaves the workspace", "name a directo
 #   rule: go.toolflags
 #   match: ["go build -ldflags '-extld=./x'", "go build -ldflags=\"-X a=b -extldflags -fplugin=x\"", "go build -gcflags=-d=x"]
 #   not_match: ["go build -ldflags '-s -w -X main.version=1'", "go build -gcflags='-m -l'", "go build -gcflags='all=-N -l'"]
-deny contains lib.denial("go.toolflags", sprintf("%s may run another program or load code", [o.name]), "use only -s -w -X name=value, and -m -N -l") if {
+deny contains lib.denial(
+	"go.toolflags",
+	sprintf("%s may run another program or load code", [o.name]),
+	"use only -s -w -X name=value, and -m -N -l: `go build -ldflags='-s -w -X main.v=1' ./...`",
+) if {
 	input.command.program == "go"
 	some o in input.command.options
 	o.name in {"-ldflags", "-gcflags", "-asmflags"}
@@ -60,9 +64,15 @@ plain_tool_flag := concat("", [
 #     "go telemetry on", "go run /etc/x.go"
 #   ]
 #   not_match: ["go env", "go run ./cmd/x", "go mod tidy", "go generate ./...", "go tool cover -func=c.out"]
-deny contains lib.denial("go.verb", sprintf("go %s %s", [input.command.sub, why]), "use go build, test, vet, run, list, doc, fmt, mod, env or version") if {
+deny contains lib.denial("go.verb", sprintf("go %s %s", [input.command.sub, why]), go_instead) if {
 	input.command.program == "go"
 	why := go_verb
+}
+
+default go_instead := "build, test or read the repository: `go build ./...`, `go test ./...`, `go vet ./...`, `go list ./...` or `go env`"
+
+go_instead := "name a package of the repository or of a module that it requires, without a version: `go run ./cmd/x`" if {
+	input.command.sub in {"run", "build", "list"}
 }
 
 go_verb := "does not build or test the repository" if {
@@ -71,7 +81,7 @@ go_verb := "does not build or test the repository" if {
 	input.command.sub == "env"
 	some o in input.command.options
 	o.name in {"-w", "-u"}
-} else := "needs the network" if {
+} else := sprintf("%s fetches a module, and there is no network", [w.value]) if {
 	some w in input.command.operands
 	contains(w.value, "@")
 	input.command.sub in {"run", "build", "list", "mod", "tool"}

@@ -37,7 +37,7 @@ inline if {
 deny contains lib.denial(
 	"code.stdin",
 	sprintf("%s reads its program from a pipe or a file that the text does not show", [input.command.program]),
-	"write the code in the command: -c, -e or a here-document",
+	"write the code in the command, as in `python3 -c 'print(1)'`, or in a here-document",
 ) if {
 	input.command.program in (interpreters - {"java"})
 	input.command.stdin_from in {"pipe", "file"}

@@ -14,14 +14,15 @@ loopback_host := `^(localhost|127(\.\d{1,3}){3}|::1)$`
 #   match: [
 #     "curl -s http://localhost:3000/", "curl -fsS -o /dev/null -w '%{http_code}' http://127.0.0.1:8080/metrics",
 #     "curl -X POST -H 'Content-Type: application/json' -d @body.json localhost:8080/api", "wget -qO- http://127.0.0.1:8080/",
-#     "redis-cli -p 6380 ping", "nc -z localhost 8080", "curl -sI 'http://[::1]:8080/?a=1'"
+#     "redis-cli -p 6380 ping", "nc -z localhost 8080", "curl --version", "curl -sI 'http://[::1]:8080/?a=1'"
 #   ]
 #   not_match: [
 #     "curl https://x.example", "curl http://localhost@x.example/", "curl http://localhost.x.example/", "curl -o /etc/x http://localhost/",
 #     "curl -o .git/hooks/pre-commit http://localhost/", "curl -K x http://localhost/", "curl -d @/etc/passwd http://localhost/",
 #     "curl -F f=@../x http://localhost/", "curl -w '%output{/etc/x}' http://localhost/", "curl -x http://x.example http://localhost/",
 #     "curl -O http://localhost/x", "curl http://localhost/ https://x.example", "curl \"$X\" http://localhost/", "wget http://localhost/x",
-#     "wget -i x http://localhost/", "nc -e sh localhost 1", "nc -l localhost 80", "redis-cli -h x.example ping", "redis-cli --eval x.lua",
+#     "curl --version x.example", "wget -i x http://localhost/",
+#     "nc -e sh localhost 1", "nc -l localhost 80", "redis-cli -h x.example ping", "redis-cli --eval x.lua",
 #     "curl file:///etc/passwd", "curl --unix-socket /var/run/docker.sock http://localhost/", "curl -A -X -K localhost/x", "redis-cli -n -p --eval x"
 #   ]
 allow contains {"rule": "network.localhost"} if {
@@ -68,6 +69,14 @@ local_client if {
 	some host in input.command.argv
 	regex.match(loopback_host, host)
 	every w in input.command.argv { regex.match(concat("|", [loopback_host, `^(-[vnz46]+|-w ?\d*|\d+(-\d+)?)$`]), w) }
+}
+
+# A version is printed without a connection.
+local_client if {
+	not networked
+	input.command.program in {"curl", "wget"}
+	input.command.static
+	input.command.argv in [["--version"], ["-V"]]
 }
 
 # wget without -O writes a file that the server names.

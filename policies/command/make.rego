@@ -64,7 +64,11 @@ plain_variable(w) if {
 	regex.match(`^[A-Za-z_][A-Za-z0-9_-]*[:+?]?=[A-Za-z0-9_.,/:=+ -]*$`, w.value)
 }
 
-deny contains lib.denial("code.target", "make install would write outside the workspace", "use make, make test or make check") if {
+deny contains lib.denial(
+	"code.target",
+	"make install would write outside the workspace",
+	"build and test in the workspace: `make`, `make test` or `make check`",
+) if {
 	input.command.program in {"make", "gmake", "ninja", "meson"}
 	some word in input.command.argv
 	regex.match(`^(install|install-\w+|uninstall|DESTDIR=/?)$`, word)

@@ -4,7 +4,7 @@ package fumehood.command
 
 import data.fumehood.lib
 
-deny contains lib.denial("code.publish", "npm may install only what the repository names", "use npm ci") if {
+deny contains lib.denial("code.publish", "npm may install only what the repository names", "install from the lock file: `npm ci`") if {
 	input.command.program in {"npm", "pnpm", "yarn", "npx", "bun"}
 	some word in input.command.argv
 	not regex.match(local_server, word)
@@ -44,7 +44,7 @@ npx_tool_name := concat("", [
 	`|linkinator|lockfile-lint|autocannon|wait-on)([-.]\w+)*(@[\w.-]+)?$`,
 ])
 
-deny contains lib.denial("code.verb", "playwright install would fetch browsers", "use npx playwright test with the installed browsers") if {
+deny contains lib.denial("code.verb", "playwright install would fetch browsers", "use the installed browsers: `npx playwright test`") if {
 	input.command.program == "npx"
 	input.command.sub in {"playwright", "cypress", "puppeteer", "husky"}
 	input.command.operands[0].value in {"install", "install-deps", "open", "codegen", "init"}

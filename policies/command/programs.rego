@@ -31,6 +31,7 @@ deny contains lib.denial(
 	not input.command.program == "go"
 	some e in input.command.effects
 	e.kind == "run"
+	not e.name in refused_modules # which code.module denies
 }
 
 deny contains lib.denial(
@@ -40,6 +41,7 @@ deny contains lib.denial(
 ) if {
 	input.command.program in lib.runners
 	some word in program_option
+	not word in refused_modules
 }
 
 # METADATA

@@ -51,13 +51,28 @@ local_http_server := concat("", [
 #   ]
 deny contains lib.denial(
 	"code.module",
-	sprintf("%s %s fetches, publishes, serves or hides code", [input.command.program, word]),
-	"build, test and check the repository",
-) if {
+	module_reason(word),
+	module_instead(word),
+) if some word in refused_modules
+
+refused_modules contains word if {
 	input.command.program in lib.runners
 	some word in modules
 	regex.match(python_refused_module, word)
 	not word == "venv"
+}
+
+module_reason(word) := "http.server listens on every address, or serves other files than those of the workspace and /tmp" if {
+	serves_files(word)
+} else := sprintf("%s %s fetches, publishes, serves or hides code", [input.command.program, word])
+
+module_instead(word) := "serve the workspace on the loopback address: `python3 -m http.server 8000 --bind 127.0.0.1`" if {
+	serves_files(word)
+} else := "build, test and check the repository"
+
+serves_files(word) if {
+	word == "http.server"
+	input.command.program == "python3"
 }
 
 python_refused_module := concat("", [
@@ -77,7 +92,7 @@ deny contains lib.denial("code.module", "a virtual environment must be in the wo
 deny contains lib.denial(
 	"code.module",
 	sprintf("setup.py %s publishes or installs", [word]),
-	"use python3 setup.py build_ext --inplace, or pip install -e .",
+	"build it in place: `python3 setup.py build_ext --inplace`, or `pip install -e .`",
 ) if {
 	input.command.program == "python3"
 	some i, word in input.command.argv
@@ -87,7 +102,7 @@ deny contains lib.denial(
 	endswith(script, "setup.py")
 }
 
-deny contains lib.denial("code.publish", "pip may install only what the repository names", "use pip install -e . or pip install -r requirements.txt") if {
+deny contains lib.denial("code.publish", "pip may install only what the repository names", "use `pip install -e .` or `pip install -r requirements.txt`") if {
 	input.command.program in {"pip", "pip3", "uv"}
 	some word in input.command.argv
 	regex.match(pip_foreign_word, word)
@@ -98,7 +113,7 @@ pip_foreign_word := concat("", [
 	`|global-option|build-option|config-settings|proxy|python)(=|$)|^-(i|t)$`,
 ])
 
-deny contains lib.denial("code.package", "pip fetches from a URL, and there is no network", "use pip install -e .") if {
+deny contains lib.denial("code.package", "pip fetches from a URL, and there is no network", "install the repository: `pip install -e .`") if {
 	input.command.program == "python3"
 	"pip" in input.command.argv
 	some word in input.command.argv
@@ -110,7 +125,7 @@ deny contains lib.denial("code.package", "pip fetches from a URL, and there is n
 deny contains lib.denial(
 	"code.package",
 	"pip fetches a package by name, and there is no network",
-	"use pip install -e . or pip install -r requirements.txt",
+	"install what the repository names: `pip install -e .` or `pip install -r requirements.txt`",
 ) if {
 	input.command.program == "python3"
 	some i, word in input.command.argv
@@ -129,7 +144,7 @@ pip_fetches(verb) if {
 	input.command.argv[verb] in {"install", "download", "wheel"}
 }
 
-deny contains lib.denial("code.package", "uv pip installs by name, and there is no network", "use uv sync --frozen") if {
+deny contains lib.denial("code.package", "uv pip installs by name, and there is no network", "install from the lock file: `uv sync --frozen`") if {
 	input.command.program == "uv"
 	input.command.argv[0] == "pip"
 	input.command.argv[1] in {"install", "compile", "download"}

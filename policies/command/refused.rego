@@ -64,7 +64,7 @@ deny contains lib.denial(
 deny contains lib.denial(
 	"launcher.preload",
 	"stdbuf sets LD_PRELOAD, and no program may start with it",
-	"remove it: all output is recorded; to see lines early, use the tool's own option: grep --line-buffered, sed -u, python3 -u, jq --unbuffered",
+	"remove it: all output is recorded; to see lines early, use the tool's own option, as in `grep --line-buffered x FILE`, `sed -u p FILE` or `python3 -u x.py`",
 ) if input.command.program == "stdbuf"
 
 # METADATA
@@ -78,7 +78,7 @@ deny contains lib.denial(
 deny contains lib.denial(
 	"loader.program",
 	sprintf("%s starts the loader, which can run any program", [input.command.program]),
-	"use readelf -d or objdump -p",
+	"read what the file needs: `readelf -d FILE` or `objdump -p FILE`",
 ) if {
 	input.command.program == "ldd"
 	input.command.argv != ["--version"]

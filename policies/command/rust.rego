@@ -32,7 +32,7 @@ program_option contains word if {
 deny contains lib.denial(
 	"cargo.subcommand",
 	sprintf("cargo %s is a separate program", [word]),
-	"use cargo's own subcommands, clippy, fmt, nextest, llvm-cov, deny or audit",
+	"use cargo's own subcommands, `cargo clippy`, `cargo fmt`, `cargo nextest run`, `cargo llvm-cov`, `cargo deny check` or `cargo audit`",
 ) if {
 	input.command.program == "cargo"
 	word := input.command.sub

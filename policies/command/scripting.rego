@@ -96,7 +96,7 @@ known_required_module := concat("", [
 	`|[\w./-]+\.(rb|js|ts|mjs|cjs))$`,
 ])
 
-deny contains lib.denial("code.package", "bundle update fetches packages, and there is no network", "use bundle exec with the installed packages") if {
+deny contains lib.denial("code.package", "bundle update fetches packages, and there is no network", "use the installed packages: `bundle exec rspec`") if {
 	input.command.program == "bundle"
 	input.command.argv[0] == "update"
 	not networked

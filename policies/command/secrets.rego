@@ -24,6 +24,7 @@ deny contains lib.denial(
 ) if {
 	some w in input.command.operands
 	w.place in {"secret", "home"}
+	not listed_home(w)
 }
 
 deny contains lib.denial(
@@ -51,6 +52,7 @@ deny contains lib.denial(
 ) if {
 	some o in input.command.options
 	o.place in {"secret", "home"}
+	not listed_home(o)
 }
 
 deny contains lib.denial(
@@ -67,22 +69,72 @@ deny contains lib.denial(
 # custom:
 #   rule: home.write
 #   match: [
-#     "cat ~/.npmrc", "ls ~", "for f in ~/*; do cat $f; done", "cat \"$HOME/.x\"", "rm -rf ~", "cp x ~/.profile", "echo x >> ~/.bashrc",
+#     "cat ~/.npmrc", "ls ~root", "ls ~ > ~/x", "jq -n --rawfile x ~/x '$x'",
+#     "for f in ~/*; do cat $f; done", "cat \"$HOME/.x\"", "rm -rf ~", "cp x ~/.profile", "echo x >> ~/.bashrc",
 #     "go build -o ~/bin/x .", "cd ~ && ls", "tar xf x -C $HOME"
 #   ]
-#   not_match: ["echo $HOME", "echo ~", "test -d ~/x", "bundle exec rspec --tag ~slow", "git show HEAD~1"]
+#   not_match: ["echo $HOME", "echo ~", "ls -la ~", "jq -n --arg home \"$HOME\" '$home'", "test -d ~/x", "bundle exec rspec --tag ~slow", "git show HEAD~1"]
 deny contains lib.denial(
 	"home.write",
-	sprintf("%q is in the home directory, which is empty and discarded", [h.value]),
+	sprintf("%q is in a home directory; the sandbox's own one has only settings, and is discarded", [h.value]),
 	"use a path in the workspace or under /tmp",
 ) if {
 	some h in input.command.homes
-	not home_reader
+	not home_reader(h)
 }
 
-home_reader if {
+home_reader(_) if {
 	input.command.program in {"echo", "printf", "test", "[", "[["}
-	count([r | some r in input.command.redirects; r.kind in {"read", "write", "readwrite"}; r.place != "null"]) == 0
+	unredirected
+}
+
+home_reader(h) if {
+	input.command.program == "ls"
+	own_home(h)
+	unredirected
+}
+
+# A value of jq is data. Every word that begins with an expansion must be one.
+home_reader(h) if {
+	input.command.program == "jq"
+	own_home(h)
+	unredirected
+	every i, word in input.command.argv { jq_word(i, word) }
+}
+
+unredirected if count([r | some r in input.command.redirects; r.kind in {"read", "write", "readwrite"}; r.place != "null"]) == 0
+
+own_home(h) if {
+	h.place == "home"
+	regex.match(`^~(/[\w.@+-]+)*/?$`, h.value)
+	not contains(h.value, "..")
+}
+
+jq_word(_, word) if word != ""
+
+jq_word(i, _) if input.command.argv[i - 2] == "--arg"
+
+# listed_home is true for a word of a command that lists the sandbox's home directory, or gives its
+# name to jq as a value.
+listed_home(w) if {
+	own_home_path(w)
+	input.command.program == "ls"
+}
+
+listed_home(w) if {
+	own_home_path(w)
+	input.command.program == "jq"
+	every i, word in input.command.argv { jq_other(i, word, w.value) }
+}
+
+jq_other(_, word, value) if word != value
+
+jq_other(i, _, _) if input.command.argv[i - 2] == "--arg"
+
+own_home_path(w) if {
+	w.place == "home"
+	regex.match(`^/home/fumehood(/[\w.@+-]+)*/?$`, w.value)
+	not contains(w.value, "..")
 }
 
 # METADATA
@@ -126,7 +178,7 @@ credential_name := concat("", [
 #   retry: never
 #   match: ["ps auxe", "ps eww 1", "ps axeww", "getent shadow", "getent gshadow x"]
 #   not_match: ["ps aux", "ps -ef", "ps -o pid,etime", "getent passwd root", "ps -C node"]
-deny contains lib.denial("read.process", "this shows the environment of other processes", "use ps aux or ps -ef") if {
+deny contains lib.denial("read.process", "this shows the environment of other processes", "list processes without it: `ps aux` or `ps -ef`") if {
 	input.command.program == "ps"
 	some i, word in input.command.argv
 	regex.match(`^[a-zA-Z]*e[a-zA-Z]*$`, word)

@@ -28,9 +28,17 @@ deny contains lib.denial(
 	"run a script in the workspace, or write its commands",
 ) if {
 	input.command.program in {"bash", "sh", "dash"}
+	input.command.operands[0].value != ""
 	not "-c" in input.command.argv
 	not "-n" in input.command.argv
 	not input.command.operands[0].place in {"workspace", "control"}
+}
+
+deny contains lib.denial("shell.script", "which script the shell runs is known only when it runs", "name the script: `bash scripts/test.sh`") if {
+	input.command.program in {"bash", "sh", "dash"}
+	not "-c" in input.command.argv
+	not "-n" in input.command.argv
+	input.command.operands[0].value == ""
 }
 
 deny contains lib.denial("shell.script", "a shell must not read its commands from standard input", "write the commands literally") if {
@@ -44,7 +52,7 @@ deny contains lib.denial("shell.script", "a shell must not read its commands fro
 #   rule: shell.login
 #   match: ["bash -lc ls", "bash -l -c 'go test'", "bash --login -c ls"]
 #   not_match: ["bash -c ls", "bash -euo pipefail -c ls"]
-deny contains lib.denial("shell.login", "a login shell reads profiles first", "use bash -c") if {
+deny contains lib.denial("shell.login", "a login shell reads profiles first", "start one that is not: `bash -c 'go test ./...'`") if {
 	input.command.program in {"bash", "sh", "dash"}
 	some i, word in input.command.argv
 	regex.match(`^-[a-zA-Z]*l[a-zA-Z]*$|^--login$`, word)

@@ -95,4 +95,8 @@ deny contains lib.denial("sort.program", "--compress-program runs a program", "r
 # custom:
 #   rule: dc.program
 #   match: ["echo '!id' | dc", "yes '!id' | dc"]
-deny contains lib.denial("dc.program", "dc runs the command after an exclamation mark", "use bc or awk") if input.command.program == "dc"
+deny contains lib.denial(
+	"dc.program",
+	"dc runs the command after an exclamation mark",
+	"use bc or awk, as in `awk 'BEGIN { print 6 * 7 }'`",
+) if input.command.program == "dc"

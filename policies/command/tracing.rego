@@ -22,7 +22,7 @@ tracers := {"strace", "ltrace", "perf", "hyperfine"}
 deny contains lib.denial(
 	"trace.option",
 	sprintf("%s must run a command, and must not attach to a process or change system calls", [input.command.program]),
-	"use strace COMMAND or perf stat COMMAND",
+	"trace or count a command: `strace ls` or `perf stat ls`",
 ) if {
 	input.command.program in {"strace", "ltrace", "perf"}
 	not traced
@@ -38,7 +38,11 @@ deny contains lib.denial(
 	e.kind == "run"
 }
 
-deny contains lib.denial("trace.option", sprintf("%s's -e %s changes the results of system calls", [input.command.program, o.value]), "use -e trace=NAMES") if {
+deny contains lib.denial(
+	"trace.option",
+	sprintf("%s's -e %s changes the results of system calls", [input.command.program, o.value]),
+	"select system calls only: `strace -e trace=openat ls`",
+) if {
 	input.command.program in {"strace", "ltrace"}
 	some o in input.command.options
 	o.name == "-e"

@@ -37,7 +37,7 @@ var rewritings = []rewriting{
 	{[]string{"shell-stdin", "file-driven"}, "write the commands in the proposal, or as code with language bash", nil, ""},
 	{[]string{"source"}, "run the file as a program, if later commands do not need its settings, or set them in env",
 		pattern.New(`^(?:source|\.) (?:\./)?([\w./-]+)$`), "bash $1"},
-	{[]string{"dynamic-script"}, "write the script literally, in single quotes", nil, ""},
+	{[]string{"dynamic-script"}, "write the script after -c literally, in single quotes, or name its file", nil, ""},
 	{[]string{"hidden-evaluation"}, "compute with plain numbers, or in python3 as code with language python", nil, ""},
 	{[]string{"too-long", "too-deep", "too-many"}, "propose its parts separately, with needs between them", nil, ""},
 	{[]string{"control-character", "invisible-character", "invalid-utf8"}, "pass bytes that are not text to printf or python3 as escapes", nil, ""},

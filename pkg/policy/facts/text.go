@@ -18,7 +18,7 @@ type Placed struct {
 
 // homePath does not match ~name without a slash, which tools use for "not" and for an
 // ancestor, except for root and runner.
-var homePath = pattern.New(`(?:^|[\s:<>("']|\S=)(?:~(?:root|runner)?|~[\w.+-]+/|"?\$\{?HOME(?:[:%#/,^@][^}]*)?\}?"?)((?:/[^\s;|&<>()'"]*)?)(?:[\s;|&<>()'"/.*?\[]|$)`)
+var homePath = pattern.New(`(?:^|[\s:<>("']|\S=)(?:~(root|runner|[\w.+-]+/)?|"?\$\{?HOME([:%#/,^@][^}]*)?\}?"?)((?:/[^\s;|&<>()'"]*)?)(?:[\s;|&<>()'"/.*?\[]|$)`)
 
 // HomesIn finds the paths in the home directory that the text at span names. A word does
 // not show them: it has only the text before the tilde.
@@ -32,7 +32,21 @@ func HomesIn(text string, span proposal.Span) []Placed {
 	text = unquoted(text)
 	var homes []Placed
 	for _, m := range homePath.FindAllStringSubmatch(text, -1) {
-		homes = append(homes, Placed{"~" + m[1], placeOf(path.Clean("/home/fumehood"+m[1]), "")})
+		home, name := "/home/fumehood", strings.TrimSuffix(m[1], "/")
+		if name == "root" {
+			home = "/root"
+		} else if name != "" {
+			home = "/home/" + name
+		}
+		rest := m[3]
+		if rest == "" && strings.HasSuffix(m[1], "/") {
+			rest = "/"
+		}
+		written := "~" + name
+		if m[2] != "" {
+			written = "${HOME" + m[2] + "}" // whatever that makes of it
+		}
+		homes = append(homes, Placed{written + rest, placeOf(path.Clean(home+rest), "")})
 	}
 	return homes
 }
