@@ -198,8 +198,8 @@ func TestRefusalsOnTheTerminal(t *testing.T) {
 	if got := Text(r); strings.Count(got, why) != 1 || !strings.Contains(got, "  refused to start curl ") || strings.Contains(got, "program refused: curl") {
 		t.Errorf("a failure:\n%s", got)
 	}
-	o.Counts.Refused = 9
-	if got := Text(r); strings.Count(got, why) != 1 || !strings.Contains(got, "  program refused: curl ×2") {
+	o.Counts.Refused, o.Programs[5].Refused = 9, 9
+	if got := Text(r); strings.Count(got, why) != 1 || !strings.Contains(got, "  program refused: curl ×9 by ") {
 		t.Errorf("a failure with more refusals:\n%s", got)
 	}
 	reason.Message = "x\n::error::" + strings.Repeat("long ", 400)

@@ -137,11 +137,10 @@ func plainReason(r proposal.Record) []string {
 
 // plainRefusals explains the first program, and the first destination, that policy refused to a
 // command that did not succeed: the rule, its reason, and what to write instead, as for a command that
-// was denied. more is how many further starts were refused, and reached the destination, or nil.
-func plainRefusals(r proposal.Record) (lines []string, more int, reached *proposal.Reach) {
-	o := seen(r)
-	if more = o.Counts.Refused; r.Result.Succeeded() {
-		return nil, more, nil
+// was denied. started and reached are what it explains, or nil.
+func plainRefusals(r proposal.Record) (lines []string, started *proposal.Event, reached *proposal.Reach) {
+	if r.Result.Succeeded() {
+		return nil, nil, nil
 	}
 	explain := func(what, rule, message, suggestion string) {
 		lines = append(lines, "refused to "+what+": "+text.Inline(rule+": "+message, 300))
@@ -149,15 +148,15 @@ func plainRefusals(r proposal.Record) (lines []string, more int, reached *propos
 			lines = append(lines, "instead: "+text.Inline(suggestion, 300))
 		}
 	}
-	refused := objections(o.Execs, proposal.EventRefused)
+	refused := objections(seen(r).Execs, proposal.EventRefused)
 	if at := slices.IndexFunc(refused, func(e proposal.Event) bool { return e.Decision != nil && e.Decision.Reason != nil }); at >= 0 {
-		x, reason := refused[at].Exec, refused[at].Decision.Reason
+		started = &refused[at]
+		x, reason := started.Exec, started.Decision.Reason
 		what := "start " + text.Inline(strings.Join(quoteAll(x.Argv), " "), 120)
 		if x.Loaded {
 			what = "load " + text.Inline(x.Path, 120)
 		}
 		explain(what, reason.Rule, reason.Message, reason.Suggestion)
-		more -= refused[at].Times
 	}
 	barred := reaches(r, isRefused)
 	if at := slices.IndexFunc(barred, func(reach proposal.Reach) bool { return reach.Message != "" }); at >= 0 {
@@ -168,7 +167,7 @@ func plainRefusals(r proposal.Record) (lines []string, more int, reached *propos
 		}
 		explain(what, reached.Rule, reached.Message, reached.Suggestion)
 	}
-	return lines, more, reached
+	return lines, started, reached
 }
 
 // plainSeen lists the unexpected observations.
@@ -177,10 +176,10 @@ func plainSeen(r proposal.Record) []string {
 	if o == nil {
 		return nil
 	}
-	explained, more, reached := plainRefusals(r)
+	explained, started, reached := plainRefusals(r)
 	var lines []string
 	for _, p := range o.Programs {
-		if p.Refused > 0 && more > 0 {
+		if p.Refused > 0 && (started == nil || p.Path != started.Exec.Path || p.Refused > started.Times) {
 			lines = append(lines, "program refused: "+text.Inline(p.Name, 60)+times(p.Refused)+by(text.Inline(p.Rule, 60)))
 		}
 		if p.Watched > 0 {
