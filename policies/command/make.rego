@@ -12,7 +12,7 @@ import data.fumehood.lib
 #     "make SHELL=./x", "make -f /tmp/Makefile", "make --eval='x:;id'", "make -C / x", "make CC=./evil", "make .SHELLFLAGS=x", "make --ev=x",
 #     "make -f - x", "make MAKEFLAGS=x"
 #   ]
-#   not_match: ["make -j4 test", "make VERBOSE=1 build", "make -C sub test", "make -f build/Makefile"]
+#   not_match: ["make CC='gcc -O2'", "make CXX=clang++-15", "make -j4 test", "make VERBOSE=1 build", "make -C sub test", "make -f build/Makefile"]
 deny contains lib.denial("make.option", sprintf("make's %s adds recipes from elsewhere", [o.name]), "use the repository's makefile") if {
 	input.command.program in {"make", "gmake"}
 	some o in input.command.options
@@ -30,11 +30,23 @@ deny contains lib.denial(
 	not plain_variable(w)
 }
 
-deny contains lib.denial("make.option", sprintf("the variable %q names a program or flags", [w.value]), "use the programs that the makefile names") if {
+deny contains lib.denial(
+	"make.option",
+	sprintf("the variable %q names a program or flags", [w.value]),
+	"use the programs that the makefile names, or a compiler with plain flags: `make CC='gcc -O2'`",
+) if {
 	input.command.program in {"make", "gmake"}
 	some w in input.command.operands
 	regex.match(make_running_variable, w.value)
-	not regex.match(make_usual_value, w.value)
+	not usual_variable(w)
+}
+
+usual_variable(w) if regex.match(make_usual_value, w.value)
+
+usual_variable(w) if {
+	some name in ["CC", "CXX"]
+	startswith(w.value, concat("", [name, "="]))
+	lib.env_ok(name, substring(w.value, count(name) + 1, -1))
 }
 
 make_running_variable := concat("", [
@@ -44,7 +56,7 @@ make_running_variable := concat("", [
 ])
 
 make_usual_value := concat("", [
-	`^(CC|CXX)=(gcc|g\+\+|clang|clang\+\+|cc|c\+\+)(-\d+)?$|^GOFLAGS=-(race|v|mod=\w+)$|^(GO=go`,
+	`^GOFLAGS=-(race|v|mod=\w+)$|^(GO=go`,
 	`|PYTHON=python3?|NODE=node|NPM=npm)$`,
 ])
 

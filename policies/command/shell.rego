@@ -28,7 +28,7 @@ deny contains lib.denial(
 	"run a script in the workspace, or write its commands",
 ) if {
 	input.command.program in {"bash", "sh", "dash"}
-	input.command.operands[0].value != ""
+	not input.command.operands[0].value == ""
 	not "-c" in input.command.argv
 	not "-n" in input.command.argv
 	not input.command.operands[0].place in {"workspace", "control"}

@@ -40,7 +40,7 @@ func TestShadows(t *testing.T) {
 	l := layer(
 		"allow.rego", "package fumehood.command\n\n# METADATA\n# title: A\n# custom: {rule: a.docker}\nallow contains {\"rule\": \"a.docker\"} if input.command.program == \"docker\"\n",
 		"both.rego", deny("command", "a.one", program("acmetool"))+strings.TrimPrefix(deny("command", "a.two", program("acmetool")), "package fumehood.command\n"),
-		"curl.rego", deny("command", "a.curl", program("curl")),
+		"rsync.rego", deny("command", "a.rsync", program("rsync")),
 		"exec.rego", deny("exec", "a.exec", `	input.path == "/opt/acme"`),
 		"flag.rego", deny("command", "a.flag", "\tsome word in input.command.argv\n\tword in wiping")+"\nwiping := {\"--wipe\", \"-W\"}\n",
 		"never.rego", deny("command", "a.never", program("ls")+"\tcount(input.command.argv) == 77\n"),
@@ -51,7 +51,7 @@ func TestShadows(t *testing.T) {
 	want := map[string]string{
 		"a.docker": "not seen to have an effect in N inputs: it held in N all of them denied",
 		"a.one":    "not seen to decide in N inputs: it held in N and each time a.two denied, too",
-		"a.curl":   "not seen to decide in N inputs: it held in N and each time network.client denied, too",
+		"a.rsync":  "not seen to decide in N inputs: it held in N and each time network.client denied, too",
 		"a.never":  "not seen to hold in N inputs", "a.never-exec": "not seen to hold in N inputs",
 	}
 	r := try(t, trial.Options{Tried: []policy.Layer{l}})
