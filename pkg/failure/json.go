@@ -210,11 +210,13 @@ func (s *scan) addJSONTest(tool, name, said string, at place) {
 }
 
 // fileKeys are the keys of the name of a file, of which the problems are in the same object or below;
-// ruleKeys are those of what makes an object with a file, a line and a text a problem of a linter.
+// ruleKeys are those of what makes an object with a file, a line and a text a problem of a linter,
+// and name it where no other has them.
 var (
-	fileKeys = []string{"filePath", "filename", "file", "path", "source", "Filename"}
-	ruleKeys = []string{"ruleId", "code", "rule", "cop_name", "FromLinter"}
-	textKeys = []string{"message", "text", "Text"}
+	fileKeys  = []string{"filePath", "filename", "file", "path", "source", "Filename"}
+	ruleKeys  = []string{"ruleId", "code", "rule", "cop_name", "FromLinter"}
+	textKeys  = []string{"message", "text", "Text"}
+	toolOfKey = map[string]string{"ruleId": "eslint", "cop_name": "rubocop", "FromLinter": "golangci-lint"}
 )
 
 // jsonProblems reads the problems of a linter in a document, whatever their keys are.
@@ -230,9 +232,15 @@ func (s *scan) jsonProblems(v value, file string) {
 		return
 	}
 	file = cmp.Or(firstText(v, fileKeys), text(v, "Pos", "Filename"), file)
-	message, rule := firstText(v, textKeys), firstText(v, ruleKeys)
+	message, rule, tool := firstText(v, textKeys), "", "linter"
+	for _, key := range ruleKeys {
+		if rule = text(v, key); rule != "" {
+			tool = cmp.Or(toolOfKey[key], tool)
+			break
+		}
+	}
 	if code := integer(v, "code"); rule == "" && code > 0 {
-		rule = fmt.Sprintf("SC%d", code)
+		rule, tool = fmt.Sprintf("SC%d", code), "shellcheck"
 	}
 	at := place{name: file, row: cmp.Or(integer(v, "line"), integer(v, "location", "row"), integer(v, "location", "line"), integer(v, "Pos", "Line")),
 		col: cmp.Or(integer(v, "column"), integer(v, "location", "column"), integer(v, "Pos", "Column"))}
@@ -241,7 +249,7 @@ func (s *scan) jsonProblems(v value, file string) {
 	}
 	isSyntax := get(v, "fatal") == true || strings.HasPrefix(message, "SyntaxError")
 	if file != "" && message != "" && (rule != "" || isSyntax) && at.row > 0 {
-		f := proposal.Diagnostic{Tool: "linter", Rule: rule, Message: message, Level: Error}
+		f := proposal.Diagnostic{Tool: tool, Rule: rule, Message: message, Level: Error}
 		switch level := cmp.Or(text(v, "severity"), text(v, "level")); {
 		case level != "":
 			f.Level = cmp.Or(levelOf[level], Error)

@@ -38,6 +38,23 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// A problem has the name of its linter where its keys are no other's.
+func TestJSONTools(t *testing.T) {
+	for problem, want := range map[string]string{
+		`"ruleId":"no-undef","message":"x","line":3`:                                "eslint no-undef",
+		`"code":2086,"message":"x","line":3`:                                        "shellcheck SC2086",
+		`"cop_name":"Style/If","message":"x","location":{"line":3}`:                 "rubocop Style/If",
+		`"FromLinter":"errcheck","Text":"x","Pos":{"Line":3}`:                       "golangci-lint errcheck",
+		`"code":"F401","message":"x","location":{"row":3}`:                          "linter F401",
+		`"rule":"reportX","message":"x","range":{"start":{"line":2,"character":0}}`: "linter reportX",
+	} {
+		got := readOutput([]byte(`[{"file":"a.js",`+problem+`}]`), nil, Options{Tree: NewTree([]string{"a.js"}, true)})
+		if len(got) != 1 || got[0].Tool+" "+got[0].Rule != want || got[0].Line != 3 {
+			t.Errorf("%s: %+v", problem, got)
+		}
+	}
+}
+
 // Hostile documents are read up to a number of values, whatever their form.
 func TestHostileJSON(t *testing.T) {
 	for name, unit := range map[string]string{"lists": "[", "objects": `{"a":`, "lines": "[\n", "list of lists": "[[],", "documents": "{}\n", "strings": `["` + strings.Repeat("\\u0000", 100) + "\",\n"} {
