@@ -317,8 +317,14 @@ func (s *Shape) demands() bool {
 func (s *Shape) checkMember(m Member, path string, ps *Problems) {
 	path = JoinName(path, m.Name)
 	if s.Fields == nil {
+		value := *m.Value
+		if s.Names.complain(&Node{Kind: Text, At: m.At, Value: m.Name}) != "" { // quotes do not help a name that is invalid
+			value.problems = slices.DeleteFunc(slices.Clone(value.problems), func(f flaw) bool {
+				return f.at == m.At && strings.HasPrefix(f.message, "YAML readers disagree")
+			})
+		}
 		checkText(&Node{Kind: Text, At: m.At, Value: m.Name}, s.Names, path, ps)
-		Check(m.Value, s.Values, path, ps)
+		Check(&value, s.Values, path, ps)
 		return
 	}
 	for _, f := range s.Fields {
