@@ -14,6 +14,7 @@ var (
 	rustPanic    = pattern.New(`^\s{0,8}thread '(.{0,300})' (?:\(\d{1,10}\) )?panicked at (.{1,400}?):(\d{1,7}):(\d{1,5}):$`)
 	rustPanicOld = pattern.New(`^\s{0,8}thread '(.{0,300})' panicked at '(.{0,900})', (.{1,400}?):(\d{1,7}):(\d{1,5})$`)
 	docTest      = pattern.New(`^(\S{1,300}) - .{0,300}\(line (\d{1,7})\)`)
+	rustExpects  = pattern.New(`^\s{0,8}(panic message|expected substring): (".{1,900}"),?$`)
 	rustListed   = pattern.New(`^    (\S.{0,600})$`)
 	nextestFail  = pattern.New(`^\s{0,20}(?:FAIL|TIMEOUT|SIGABRT|SIGSEGV) \[\s{0,10}[\d.]{1,12}s\] (?:\(\s{0,5}\d+/\d+\) )?(\S{1,200})(?: (\S.{0,600}))?$`)
 )
@@ -40,7 +41,7 @@ func readCargo(s *scan) {
 		}
 		return len(listed) == 0 || s.Every
 	}
-	reported := map[string]bool{}
+	reported, panics := map[string]bool{}, s.panicLines()
 	for i := 0; i < len(s.lines); i++ {
 		m := match(rustTest, " stdout ----", s.lines[i])
 		if m == nil || !isListed(m[1]) {
@@ -51,10 +52,12 @@ func readCargo(s *scan) {
 		})
 		f := proposal.Diagnostic{Tool: "cargo test", Test: m[1]}
 		s.rustBlock(&f, s.lines[i+1:end])
-		if at := match(docTest, " (line ", m[1]); at != nil { // the panic is in generated code
-			s.setPlace(&f, place{name: at[1], row: number(at[2])})
-			f.Frames = nil
+		if n, known := panics[m[1]]; known && f.File == "" { // --no-capture prints it elsewhere
+			elsewhere := proposal.Diagnostic{}
+			s.panicAt(&elsewhere, s.lines[n:min(len(s.lines), n+60)])
+			f.File, f.Line, f.Column, f.Frames = elsewhere.File, elsewhere.Line, elsewhere.Column, elsewhere.Frames
 		}
+		s.placeDocTest(&f)
 		s.add(rankTest, f)
 		reported[m[1]] = true
 		i = end - 1
@@ -65,13 +68,10 @@ func readCargo(s *scan) {
 // uncaptured reads the panics of the listed tests that have no block, as with --nocapture: a
 // test runs in a thread of its name.
 func (s *scan) uncaptured(listed []string, reported map[string]bool) {
-	at := map[string]int{}
-	for i, line := range s.lines {
+	at := s.panicLines()
+	for _, line := range s.lines {
 		if m := match(nextestFail, " [", line); m != nil {
 			reported[m[2]] = true
-		}
-		if m := match(rustPanic, " panicked at ", line); m != nil {
-			at[m[1]] = i
 		}
 	}
 	for _, name := range listed {
@@ -86,8 +86,29 @@ func (s *scan) uncaptured(listed []string, reported map[string]bool) {
 		if known {
 			s.panicAt(&f, s.lines[i:min(len(s.lines), i+60)])
 		}
+		s.placeDocTest(&f)
 		s.add(rankTest, f)
 		reported[name] = true
+	}
+}
+
+// panicLines returns the index of the last panic of each thread.
+func (s *scan) panicLines() map[string]int {
+	at := map[string]int{}
+	for i, line := range s.lines {
+		if m := match(rustPanic, " panicked at ", line); m != nil {
+			at[m[1]] = i
+		}
+	}
+	return at
+}
+
+// placeDocTest sets the place of a test in documentation, which is in its name: its panic is in
+// generated code.
+func (s *scan) placeDocTest(f *proposal.Diagnostic) {
+	if at := match(docTest, " (line ", f.Test); at != nil {
+		s.setPlace(f, place{name: at[1], row: number(at[2])})
+		f.Frames = nil
 	}
 }
 
@@ -102,6 +123,13 @@ func (s *scan) rustBlock(f *proposal.Diagnostic, lines []string) {
 	}
 	if at < 0 {
 		b := s.readBody(lines)
+		for _, line := range lines {
+			if m := match(rustExpects, ": \"", line); m != nil && m[1] == "panic message" {
+				f.Actual = m[2]
+			} else if m != nil {
+				f.Expected = m[2]
+			}
+		}
 		for _, line := range b.messages {
 			if strings.HasPrefix(line, "Error: ") || strings.HasPrefix(line, "note: test did not panic") {
 				f.Message = line
