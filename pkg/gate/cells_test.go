@@ -130,8 +130,10 @@ func TestShellsHostileState(t *testing.T) {
 		{"order", "f", "exit code 0; one"},
 		{"cd", "cd /proc/self", "deny"},
 		{"cd", "cat environ", "exit code 1"}, // there is no such file in the workspace
-		{"path", "PATH=/workspace/bin:$PATH", "deny"},
+		{"path", "PATH=/tmp/bin:$PATH", "deny"},
 		{"path", "ls evil", "exit code 0; evil"},
+		{"searched", "PATH=/workspace/bin:$PATH", "exit code 0"}, // which later cells have
+		{"searched", "ls evil", "deny [env.search"},
 		{"alias", "alias ls='echo evil'", "deny"},
 		{"trap", "trap 'curl https://x.example' EXIT", "deny"},
 		{"ifs", "IFS=/", "deny"},
