@@ -47,7 +47,7 @@ var (
 	unknownProgram       = unknownKind{"dynamic-program", "the name of the program is known only when it runs", "name the program literally"}
 	unknownNoProgram     = unknownKind{"empty-program", "the name of the program is empty", "name the program literally"}
 	unknownEval          = unknownKind{"eval", "eval runs text as a command", "write the command itself"}
-	unknownSource        = unknownKind{"source", "source runs the text of a file in this shell", "run the file as a program, or write its commands"}
+	unknownSource        = unknownKind{"source", "source runs the text of a file in this shell", "run the file as a program, or write its commands; name the tools of a virtual environment by their path: `.venv/bin/pytest`"}
 	unknownScript        = unknownKind{"dynamic-script", "the script given to a shell is known only when it runs", "write the script literally, in single quotes"}
 	unknownScriptFile    = unknownKind{"dynamic-script", "which script the shell runs is known only when it runs", "name the script: `bash scripts/test.sh`"}
 	unknownShellStdin    = unknownKind{"shell-stdin", "a shell reads its commands from standard input", "write the commands themselves"}

@@ -18,11 +18,15 @@ deny contains lib.denial("yq.place", sprintf("yq must not change %q", [w.value])
 	w.place in {"control", "git", "outside", "secret", "home"}
 }
 
-deny contains lib.denial("read.credential", "a filter must not read the environment", "pass values with --arg or -v") if {
+deny contains lib.denial("read.credential", "a filter must not read the environment", filter_instead) if {
 	input.command.program in {"jq", "yq", "gojq"}
 	some word in input.command.argv
 	regex.match(jq_environment, word)
 }
+
+default filter_instead := "write the value in the filter"
+
+filter_instead := "give the filter the value that it needs: `jq -n --arg x 1 '$x'`" if input.command.program == "jq"
 
 jq_environment := concat("", [
 	`\$(ENV|__prog_args)\b|\benv(\.|\[|\()|\bstrenv\(|\benvsubst\b|(^|[|( ,])env($|[|) ,])`,

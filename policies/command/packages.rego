@@ -21,7 +21,7 @@ import data.fumehood.lib
 deny contains lib.denial(
 	"code.package",
 	sprintf("%s fetches a package by name, and there is no network", [input.command.program]),
-	"install from the repository's lock files",
+	package_instead,
 ) if {
 	words := adding[input.command.program]
 	some i, word in input.command.argv
@@ -37,13 +37,23 @@ deny contains lib.denial(
 deny contains lib.denial(
 	"code.package",
 	sprintf("%s fetches a package by name, and there is no network", [input.command.tool]),
-	"install from the repository's lock files",
+	package_instead,
 ) if {
 	input.command.sub in adding[input.command.tool]
 	some w in input.command.operands
 	w.static
 	not regex.match(`^([-./].*)?$|\.(txt|in|whl|tgz|tar\.gz|toml)$`, w.value)
 	not networked
+}
+
+package_instead := sprintf("install what the repository's own files name: `%s`", [installs[input.command.program]]) if {
+	installs[input.command.program]
+} else := "install what the repository's own files name"
+
+installs := {
+	"npm": "npm ci", "pnpm": "pnpm install --frozen-lockfile", "yarn": "yarn install --frozen-lockfile", "pip3": "pip install -r requirements.txt",
+	"pip": "pip install -r requirements.txt", "poetry": "poetry install", "uv": "uv sync --frozen", "cargo": "cargo fetch", "composer": "composer install",
+	"gem": "bundle install", "bundle": "bundle install", "go": "go mod download", "dotnet": "dotnet restore", "mvn": "mvn dependency:go-offline",
 }
 
 option_argument(j) if regex.match(package_option_with_value, input.command.argv[j - 1])
@@ -80,7 +90,7 @@ adding := {
 deny contains lib.denial(
 	"code.package",
 	sprintf("%s fetches packages, and there is no network", [input.command.program]),
-	"install from the repository's lock files",
+	package_instead,
 ) if {
 	some word in array.slice(input.command.argv, 0, 2)
 	word in {"binstall", "outdated", "dependency:get", "dependency:copy", "versions:display-dependency-updates", "search"}
@@ -88,7 +98,7 @@ deny contains lib.denial(
 	not networked
 }
 
-deny contains lib.denial("code.package", sprintf("%s adds a package by name", [word]), "install from the repository's lock files") if {
+deny contains lib.denial("code.package", sprintf("%s adds a package by name", [word]), package_instead) if {
 	input.command.program in {"uv", "pnpm", "npx", "pipx", "hatch"}
 	some word in input.command.argv
 	regex.match(`^--(with|from|with-editable|with-requirements)(=|$)`, word)

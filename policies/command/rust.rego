@@ -23,6 +23,10 @@ program_option contains word if {
 	regex.match(`linker|^-Zcodegen-backend|^-Clink`, word)
 }
 
+cargo_reason(word) := "does not build or test the repository" if {
+	word in {"install", "uninstall", "publish", "login", "logout", "owner", "yank", "search", "add", "remove", "rm", "update", "new", "init"}
+} else := "is a separate program"
+
 # METADATA
 # title: Unknown cargo subcommands are denied
 # custom:
@@ -31,7 +35,7 @@ program_option contains word if {
 #   not_match: ["cargo test", "cargo clippy --all-targets", "cargo +nightly fmt --check", "cargo --offline check", "cargo nextest run"]
 deny contains lib.denial(
 	"cargo.subcommand",
-	sprintf("cargo %s is a separate program", [word]),
+	sprintf("cargo %s %s", [word, cargo_reason(word)]),
 	"use cargo's own subcommands, `cargo clippy`, `cargo fmt`, `cargo nextest run`, `cargo llvm-cov`, `cargo deny check` or `cargo audit`",
 ) if {
 	input.command.program == "cargo"

@@ -96,7 +96,7 @@ script_file(o) if {
 	o.value != "-"
 }
 
-deny contains lib.denial("read.credential", "awk must not read the environment", "pass values with -v") if {
+deny contains lib.denial("read.credential", "awk must not read the environment", "give it the value that it needs: `awk -v x=1 'BEGIN { print x }'`") if {
 	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
 	some word in input.command.argv
 	contains(word, "ENVIRON")

@@ -35,7 +35,7 @@ deny contains lib.denial("env.steering", lib.steering_message(a.name), lib.env_f
 deny contains lib.denial(
 	"env.steering",
 	sprintf("%s must not name %q", [a.name, a.value]),
-	"remove the variable, or name a path in the workspace or under /tmp",
+	path_instead(a.name),
 ) if {
 	some a in input.command.assigns
 	a.exported
@@ -47,10 +47,16 @@ deny contains lib.denial("env.steering", sprintf("%s may name a program to run",
 	some a in input.command.assigns
 	a.exported
 	not lib.steers(a.name)
-	regex.match(`^[A-Z][A-Z0-9]{0,7}$`, a.name)
+	names_program(a.name)
 	regex.match(`^\.{0,2}/|^\.\.`, a.value)
 	not a.place in {"tmp", "null"}
 }
+
+names_program(name) if regex.match(`^[A-Z][A-Z0-9]{0,7}$`, name)
+
+path_instead(name) := "remove the variable, or name a path under /tmp" if {
+	names_program(name)
+} else := "remove the variable, or name a path in the workspace or under /tmp"
 
 allowed_assign(a) if {
 	a.static
