@@ -18,7 +18,7 @@ import (
 // UsualLimits are what the shipped policy grants a command that requests no limits. They only
 // predict a decision.
 var UsualLimits = proposal.Limits{Wall: proposal.Duration(2 * time.Hour), CPUs: 4, Memory: 4 * proposal.GiB, Pids: 1024,
-	Disk: 8 * proposal.GiB, Files: 4096, Output: 4 * proposal.GiB}
+	Disk: 8 * proposal.GiB, Files: 4096, Output: 64 * proposal.MiB}
 
 // mostOfLimit is more than any machine has. As milliseconds it still is a time.Duration.
 const mostOfLimit = 1 << 43

@@ -4,7 +4,7 @@ import data.fumehood.lib
 
 usual := {
 	"wall_ms": 7200000, "cpus": 4, "memory_bytes": 4294967296, "pids": 1024,
-	"disk_bytes": 8589934592, "files": 4096, "output_bytes": 4294967296,
+	"disk_bytes": 8589934592, "files": 4096, "output_bytes": 67108864,
 }
 
 maximums := {
