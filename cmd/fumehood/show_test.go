@@ -38,7 +38,7 @@ func (s *scene) Decide(_ context.Context, p proposal.Proposal, _ proposal.Analys
 		return proposal.Denied("net.fetch", "no network", ""), nil
 	}
 	// The same as the default policy grants, which decides it again in policy_replay.
-	l := proposal.Limits{Wall: proposal.Duration(2 * time.Hour), CPUs: 4, Memory: 4 * proposal.GiB, Pids: 1024, Disk: 8 * proposal.GiB, Files: 4096, Output: 4 * proposal.GiB}
+	l := proposal.Limits{Wall: proposal.Duration(2 * time.Hour), CPUs: 4, Memory: 4 * proposal.GiB, Pids: 1024, Disk: 8 * proposal.GiB, Files: 4096, Output: 64 * proposal.MiB}
 	return proposal.Decision{Effect: proposal.Allow, Rules: []string{"tools.go"}, Reasons: []proposal.Reason{}, Grant: &proposal.Grant{Limits: l, Exec: []string{"built"}}}, nil
 }
 

@@ -65,6 +65,7 @@ const onlySeen = judgeThis + `package fumehood.command
 # title: Only commands that were seen are allowed
 # custom:
 #   rule: seen.only
+#   text_only: true
 #   match: ["no-such-program --was-ever-seen"]
 deny contains {"rule": "seen.only", "message": "no rule that was made from past runs allows this command", "suggestion": "propose what the policy's examples show, or have a person add a rule"} if count(allow) == 0
 `

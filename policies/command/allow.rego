@@ -1,6 +1,11 @@
 # What may run: tools that are known by name, shell builtins, and programs in the
 # workspace. An allow here is not enough: every other file in this directory denies what
 # a single tool could do beyond its purpose.
+
+# METADATA
+# scope: package
+# description: What the repository's own programs start is judged in fumehood.exec, whatever a text may name.
+# custom: {text_only: true}
 package fumehood.command
 
 import data.fumehood.lib

@@ -79,7 +79,31 @@ func (v *Adviser) Evaluate(ctx context.Context, p proposal.Proposal, a proposal.
 		return Explanation{}, err
 	}
 	x := Explanation{Schema: ExplanationSchema, ID: p.ID, Source: facts.OwnText(p, a), Text: strings.TrimRight(a.Canonical, "\n"), Decision: d, Notes: v.privateNotes(ctx, p)}
-	return x, v.complete(ctx, v.engine.Inputs(p, a), &x)
+	err = v.complete(ctx, v.engine.Inputs(p, a), &x)
+	x.Notes = append(x.Notes, v.startNotes(x.Held)...)
+	return x, err
+}
+
+// startNotes says of each denial in a policy of one's own that it is about texts, unless the policy also
+// denies the start.
+func (v *Adviser) startNotes(held []HeldRule) (notes []string) {
+	for _, h := range held {
+		if h.Point != module.PointCommand || h.Set != "deny" || h.Layer == policy.DefaultLayer {
+			continue
+		}
+		starts, names := false, false
+		for _, b := range v.indexes {
+			for _, d := range b.about(allFiles) {
+				if d.set == "deny" && d.id == h.Rule {
+					starts, names = starts || d.point == module.PointExec, names || d.point == module.PointCommand && module.NamesProgram(d.rule)
+				}
+			}
+		}
+		if note := h.Rule + " is about texts: fumehood.exec decides what make or npm test start, and has no rule with this id"; names && !starts && !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
+	}
+	return notes
 }
 
 // Explain is Evaluate, and also returns the rules that nearly matched and alternatives that

@@ -26,6 +26,8 @@ type said struct {
 	examples bool
 	untitled *ast.Rule // the first without a title of its own
 	bare     *ast.Rule // the first about commands without examples of its own
+	program  *ast.Rule // the first that denies a program by name, unless it is only about texts
+	starts   bool      // one denies programs when they start
 }
 
 // heads checks ids, titles, suggestions and examples of rules.
@@ -52,6 +54,10 @@ func (x *linter) family(id string, s *said) {
 	}
 	if len(titles) > 1 {
 		x.say(s.titles[titles[1]], Wrong, lintID, fmt.Sprintf("the id %q has two titles: %q and %q", id, titles[0], titles[1]), "give each rule its own id, or use one title")
+	}
+	if s.program != nil && !s.starts {
+		x.say(s.program.Location, Doubtful, lintStart, fmt.Sprintf("the rule %q denies a program in a text, and not one that the repository's own code starts, as make and npm test do", id),
+			`deny it in fumehood.exec, too: deny contains {"rule": "`+id+`", …} if input.tool == "name"; or write text_only: true in its METADATA's custom`)
 	}
 	if s.bare != nil && !s.examples {
 		x.say(s.bare.Location, Doubtful, lintExamples, fmt.Sprintf("the rule %q about commands has no examples", id),
@@ -87,6 +93,9 @@ func (x *linter) head(m *ast.Module, r *ast.Rule, ids map[string]*said) {
 		ids[id] = s
 	}
 	s.hear(module.PackageOf(m), r, about)
+	if set == "deny" {
+		x.hearStart(s, m, r, about)
+	}
 	x.suggestion(r)
 }
 
@@ -153,6 +162,51 @@ func (s *said) hear(pkg string, r *ast.Rule, about *ast.Annotations) {
 	} else if s.bare == nil && pkg == module.PointCommand {
 		s.bare = r
 	}
+}
+
+// hearStart records whether r denies a program by name in a command, or when it starts.
+func (x *linter) hearStart(s *said, m *ast.Module, r *ast.Rule, about *ast.Annotations) {
+	switch module.PackageOf(m) {
+	case module.PointExec:
+		s.starts = true
+	case module.PointCommand:
+		if s.program == nil && !x.textOnly(about) && x.namesProgram(m, r, map[string]bool{}) {
+			s.program = r
+		}
+	}
+}
+
+// textOnly reports whether a rule's METADATA, or that of the package fumehood.command, says that what is
+// denied in a text may be started by other programs.
+func (x *linter) textOnly(about *ast.Annotations) bool {
+	if about != nil && about.Custom["text_only"] == true {
+		return true
+	}
+	for _, m := range x.Modules {
+		for _, a := range m.Annotations {
+			if a.Scope == "package" && module.PackageOf(m) == module.PointCommand && a.Custom["text_only"] == true {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// namesProgram reports whether r, or a rule that it uses, is about the name of a command's program.
+func (x *linter) namesProgram(m *ast.Module, r *ast.Rule, seen map[string]bool) (names bool) {
+	names = module.NamesProgram(r)
+	for _, e := range r.Body {
+		x.graph.Walk(m, e, func(t module.Target) {
+			if seen[t.Rule] {
+				return
+			}
+			seen[t.Rule] = true
+			for _, in := range x.graph.Rules[t.Rule] {
+				names = names || x.namesProgram(in.Module, in.Rule, seen)
+			}
+		})
+	}
+	return names
 }
 
 // writtenID is the literal id in r's answer: in an object, or the first argument of a

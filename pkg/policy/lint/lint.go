@@ -25,6 +25,7 @@ const (
 	lintShape      = "lint.shape"      // a member that is not a valid answer
 	lintSuggestion = "lint.suggestion" // a denial without a message or a suggestion
 	lintExamples   = "lint.examples"   // a rule about commands without examples
+	lintStart      = "lint.start"      // a denial of a program without one of its starts
 	lintUnused     = "lint.unused"     // a rule that nothing uses
 	lintIteration  = "lint.iteration"  // a loop that OPA's index could avoid
 	lintPrint      = "lint.print"      // print left in

@@ -62,6 +62,8 @@ func TestLints(t *testing.T) {
 		"limits of nothing":  {"lint.shape", `limits contains {"rule": "a.l"} if ` + about + ` == "x"`, `limits contains {"wall_ms": 5} if ` + about + ` == "x"`},
 		"text as number":     {"lint.shape", strings.Replace(deny, `"message": "m"`, `"message": 5`, 1) + "true", deny + "true"},
 		"no examples":        {"lint.examples", strings.Replace(deny, ", match: [x]", "", 1) + "true", deny + "true"},
+		"a denied program":   {"lint.start", deny + about + ` == "x"`, strings.Replace(deny, "match:", "text_only: true, match:", 1) + about + ` == "x"`},
+		"through a helper":   {"lint.start", deny + "f\n\nf if " + about + ` == "x"`, deny + "f\n\nf if input.command.static"},
 		"unused":             {"lint.unused", deny + "true\n\nhelper := 1", deny + "helper == 1\n\nhelper := 1"},
 		"iteration":          {"lint.iteration", deny + `{ some x in {"a", "b"}; ` + about + ` == x }`, deny + `{ some x in {"a", "b"}; x in input.command.argv }`},
 		"print":              {"lint.print", deny + `print("x")`, deny + "true"},
@@ -83,6 +85,20 @@ func TestLints(t *testing.T) {
 				t.Errorf("found %q", found)
 			}
 		})
+	}
+}
+
+// A denial of a program in commands is not doubtful beside one of its starts.
+func TestDeniedStart(t *testing.T) {
+	const about = "# METADATA\n# title: T\n# custom: {rule: a.d, match: [x], not_match: [y]}\n"
+	const member = "deny contains {\"rule\": \"a.d\", \"message\": \"m\", \"suggestion\": \"s\"} if "
+	command := "package fumehood.command\n\n" + about + member + "input.command.program == \"x\"\n"
+	if found := reviewed(t, command); !slices.Contains(found, "lint.start") {
+		t.Errorf("alone: %q", found)
+	}
+	exec := "package fumehood.exec\n\n" + strings.Replace(about, ", match: [x], not_match: [y]", "", 1) + member + "input.tool == \"x\"\n"
+	if found := reviewed(t, command, exec); len(found) > 0 {
+		t.Errorf("with its start: %q", found)
 	}
 }
 

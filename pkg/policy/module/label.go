@@ -16,6 +16,18 @@ const (
 	KeyCategory = "category" // a proposal.ValidCategory
 )
 
+// programNames are the fields with the name of a command's program.
+var programNames = []ast.Ref{ast.MustParseRef("input.command.program"), ast.MustParseRef("input.command.tool")}
+
+// NamesProgram reports whether r itself reads the name of a command's program.
+func NamesProgram(r *ast.Rule) (names bool) {
+	ast.WalkRefs(r, func(ref ast.Ref) bool {
+		names = names || slices.ContainsFunc(programNames, ref.HasPrefix)
+		return names
+	})
+	return names
+}
+
 // Label is the value of KeySeverity or KeyCategory in a, or "" if it is absent or not valid.
 func Label(a *ast.Annotations, key string) string {
 	text, _ := a.Custom[key].(string)

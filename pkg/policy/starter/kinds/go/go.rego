@@ -5,6 +5,7 @@ package fumehood.command
 # title: The integration tests need services that the sandbox does not have
 # custom:
 #   rule: repo.go-integration
+#   text_only: true
 #   match: ["go test -tags integration ./...", "go test -tags=integration,slow ./...", "GOFLAGS=-tags=integration go test ./..."]
 #   not_match: ["go test ./...", "go test integration"]
 deny contains {

@@ -5,6 +5,7 @@ package fumehood.command
 # title: The integration tests need services that the sandbox does not have
 # custom:
 #   rule: repo.java-integration
+#   text_only: true
 #   match: ["./gradlew integrationTest", "mvn verify -P a,integration"]
 #   not_match: ["./gradlew test", "mvn test"]
 deny contains {

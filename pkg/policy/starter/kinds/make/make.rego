@@ -5,6 +5,7 @@ package fumehood.command
 # title: Targets that release are for maintainers
 # custom:
 #   rule: repo.make-release
+#   text_only: true
 #   match: ["make release", "make -j2 all deploy"]
 #   not_match: ["make test", "make -C release test"]
 deny contains {"rule": "repo.make-release", "message": "targets that release are for maintainers", "suggestion": "make the target that builds or tests"} if {

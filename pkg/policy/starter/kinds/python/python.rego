@@ -5,6 +5,7 @@ package fumehood.command
 # title: The integration tests need services that the sandbox does not have
 # custom:
 #   rule: repo.python-integration
+#   text_only: true
 #   match: ["pytest -m integration", "python3 -m pytest -m 'integration and slow'"]
 #   not_match: ["pytest -q tests", "pytest -m 'not integration'"]
 deny contains {

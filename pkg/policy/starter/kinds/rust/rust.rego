@@ -5,6 +5,7 @@ package fumehood.command
 # title: Benchmarks say nothing in a sandbox, and take long
 # custom:
 #   rule: repo.rust-bench
+#   text_only: true
 #   match: ["cargo bench", "cargo +nightly bench"]
 #   not_match: ["cargo test", "cargo clippy -- -D warnings"]
 deny contains {"rule": "repo.rust-bench", "message": "benchmarks say nothing in a sandbox, and take long", "suggestion": "run cargo test"} if {
