@@ -3,6 +3,7 @@
 package observe
 
 import (
+	"cmp"
 	"path"
 	"strings"
 	"syscall"
@@ -28,6 +29,7 @@ type processTree struct {
 	nodes map[nodeKey]int
 	last  map[string]int // by path: the newest node
 	procs map[int]int    // by process: its node
+	texts map[int]int    // by process that the text's own shell made: the node of the program that it started first
 }
 
 type nodeKey struct {
@@ -36,7 +38,7 @@ type nodeKey struct {
 }
 
 func newProcessTree() *processTree {
-	return &processTree{list: []proposal.Program{}, nodes: map[nodeKey]int{}, last: map[string]int{}, procs: map[int]int{}}
+	return &processTree{list: []proposal.Program{}, nodes: map[nodeKey]int{}, last: map[string]int{}, procs: map[int]int{}, texts: map[int]int{}}
 }
 
 // began adds a start, or a refused one.
@@ -70,6 +72,9 @@ func (pt *processTree) began(e proposal.Event) {
 		}
 	}
 	pt.follow(e, n)
+	if _, known := pt.texts[e.Pid]; x.Text && !x.First && !known && len(pt.texts) < maxProcesses {
+		pt.texts[e.Pid] = n
+	}
 }
 
 // follow records which program a process runs now.
@@ -119,19 +124,31 @@ func (pt *processTree) ended(e proposal.Event) {
 		return
 	}
 	delete(pt.procs, e.Pid)
-	p, status := &pt.list[n], syscall.WaitStatus(e.Status)
-	if status.Exited() && status.ExitStatus() != 0 {
-		p.Failed++
-		if p.ExitCode == 0 {
-			p.ExitCode = status.ExitStatus()
+	status := syscall.WaitStatus(e.Status)
+	if n, started := pt.texts[e.Pid]; started {
+		delete(pt.texts, e.Pid)
+		if code := exitCode(status); code != 0 {
+			p := &pt.list[n]
+			p.Failed++
+			p.ExitCode = cmp.Or(p.ExitCode, code)
 		}
 	}
+	p := &pt.list[n]
 	if signal := crashed(status); signal != "" {
 		p.Crashed++
 		if p.Signal == "" {
 			p.Signal = signal
 		}
 	}
+}
+
+// exitCode is the exit code of a process as a shell has it: 128 and the number of the signal that ended
+// it.
+func exitCode(s syscall.WaitStatus) int {
+	if s.Signaled() {
+		return 128 + int(s.Signal())
+	}
+	return s.ExitStatus()
 }
 
 // crashes are the signals that end a program because of its own fault, not because another

@@ -88,8 +88,8 @@ type Program struct {
 	Runs     int    `json:"runs"` // successful starts
 	Refused  int    `json:"refused,omitempty"`
 	Watched  int    `json:"watched,omitempty"`   // of Runs, those that would have been refused
-	Failed   int    `json:"failed,omitempty"`    // of Runs, those that ended with an exit code other than 0
-	ExitCode int    `json:"exit_code,omitempty"` // the exit code of the first of Failed
+	Failed   int    `json:"failed,omitempty"`    // of Runs, those that the text's own shell started and whose process failed
+	ExitCode int    `json:"exit_code,omitempty"` // of the first of Failed, as a shell has it: 128 and a signal's number
 	Crashed  int    `json:"crashed,omitempty"`   // of Runs, those ended by SIGSEGV or similar
 	Signal   string `json:"signal,omitempty"`    // of the first crash: "SIGSEGV"
 	Rule     string `json:"rule,omitempty"`      // of the first refusal

@@ -74,7 +74,7 @@ func (p *prober) programs(o proposal.Observations, path string) {
 		at := fmt.Sprintf("%s.programs[%d]", path, i)
 		p.require(node.Parent >= -1 && node.Parent < i && (node.Parent >= 0 || i == 0), at+".parent", "is not the index of an earlier program")
 		p.count(at, int64(node.Runs), int64(node.Refused), int64(node.Watched), int64(node.Failed), int64(node.ExitCode), int64(node.Crashed), int64(node.Omitted))
-		p.require(node.Watched <= node.Runs && node.Failed+node.Crashed <= node.Runs+node.Omitted, at+".runs", "are fewer than their outcomes")
+		p.require(node.Watched <= node.Runs && max(node.Failed, node.Crashed) <= node.Runs+node.Omitted, at+".runs", "are fewer than their outcomes")
 		p.match(signalGrammar, node.Signal, at+".signal", true)
 		p.require((node.ExitCode > 0) == (node.Failed > 0) && node.ExitCode <= 255, at+".exit_code", "is not that of a failure")
 		p.require(node.Signal == "" || node.Crashed > 0, at+".signal", "is set although nothing crashed")

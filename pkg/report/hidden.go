@@ -3,95 +3,96 @@
 package report
 
 import (
+	"bytes"
 	"fmt"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/fumehood/fumehood/pkg/failure"
+	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// answering are programs whose exit code is an answer: that nothing was found, or that two files
-// differ.
-var answering = map[string]bool{
-	"grep": true, "egrep": true, "fgrep": true, "zgrep": true, "rg": true, "ag": true, "diff": true, "cmp": true, "git": true,
-	"test": true, "[": true, "expr": true, "which": true, "pgrep": true, "kill": true,
+// answers has the programs whose exit code may be an answer, such as that nothing was found or that two
+// files differ, with the highest such code.
+var answers = map[string]int{
+	"grep": 1, "egrep": 1, "fgrep": 1, "zgrep": 1, "rg": 1, "ag": 1, "git": 1, "diff": 1, "cmp": 1, "comm": 1, "test": 1, "[": 1, "expr": 1,
+	"which": 2, "type": 1, "pgrep": 1, "pkill": 1, "kill": 1, "jq": 1, "awk": 1, "gawk": 1, "mawk": 1, "sort": 1, "make": 1, "getent": 2, "id": 1,
+	"ls": 2, "cat": 1, "head": 1, "tail": 1, "wc": 1, "stat": 1, "file": 1, "find": 1, "fd": 1, "du": 1, "readlink": 1, "realpath": 1, "nm": 1, "tree": 2, "ps": 1,
+	"rm": 1, "mkdir": 1, "rmdir": 1, "xargs": 123,
 }
 
-// hiddenFailure returns the first program that failed although r succeeded, because the shell hides
-// its exit code: gVisor's kernel saw it end with another code than 0, and it wrote into a pipe, or
-// the output of r names what failed. A shell has the exit code of the last program in a pipe.
-func hiddenFailure(r proposal.Record) (program proposal.Program, hidden bool) {
+// brokenPipe is what a program prints that writes into a pipe whose reader has ended, as head does.
+var brokenPipe = [][]byte{[]byte("BrokenPipeError"), []byte("Broken pipe"), []byte("EPIPE"), []byte("write error")}
+
+// pipeSignal is the exit code of a program that was ended by SIGPIPE.
+const pipeSignal = 128 + 13
+
+// A hiddenFailure is a program that failed although its command has exit code 0.
+type hiddenFailure struct {
+	program proposal.Program
+	piped   bool // into another program, whose exit code the pipe has
+}
+
+// findHidden returns the first program that failed although r succeeded, because its text ignores the exit
+// code: gVisor's kernel saw the text's own shell start it and saw it fail, and the code is no answer. If
+// the text mentions the failure, as in || echo failed, the output must name what failed, too.
+func findHidden(r proposal.Record) (h hiddenFailure, found bool) {
 	o := seen(r)
 	if o == nil || kindOf(r) != succeeded || !r.Result.Succeeded() {
-		return program, false
+		return h, false
 	}
-	var failing []proposal.Program
+	var failed []proposal.Program
 	for _, p := range o.Programs {
-		if p.Failed > 0 && !answering[p.Name] && !answering[path.Base(p.Path)] {
-			failing = append(failing, p)
+		if p.Failed > 0 && p.ExitCode != pipeSignal && p.ExitCode > answers[p.Name] {
+			failed = append(failed, p)
 		}
 	}
-	if len(failing) == 0 {
-		return program, false
+	if len(failed) == 0 {
+		return h, false
 	}
-	for _, name := range pipeWriters(r.Analysis) {
-		if i := slices.IndexFunc(failing, func(p proposal.Program) bool { return p.Name == name || path.Base(p.Path) == name }); i >= 0 {
-			return failing[i], true
+	uses := parse.ExitUses(r.Analysis.Own())
+	mentioned := false
+	for _, p := range failed {
+		switch use, known := uses[p.Name]; {
+		case !known, use == parse.Tested:
+		case use == parse.Mentioned:
+			mentioned = true
+		case use == parse.Piped && endsEarly(r):
+		default:
+			return hiddenFailure{p, use == parse.Piped}, true
 		}
 	}
-	if list := failure.Of(r.Result, failure.Options{}); len(list) > 0 && list[0].Level == failure.Error {
-		return failing[0], true
+	if list := failure.Of(r.Result, failure.Options{}); mentioned && len(list) > 0 && list[0].Level == failure.Error {
+		i := slices.IndexFunc(failed, func(p proposal.Program) bool { return uses[p.Name] == parse.Mentioned })
+		return hiddenFailure{failed[i], false}, true
 	}
-	return program, false
+	return h, false
 }
 
-// hidesFailure reports whether hiddenFailure finds one.
+// endsEarly reports whether a program of r says that the reader of its pipe has ended.
+func endsEarly(r proposal.Record) bool {
+	return slices.ContainsFunc(brokenPipe, func(words []byte) bool {
+		return bytes.Contains(r.Result.Stderr.Head, words) || bytes.Contains(r.Result.Stderr.Tail, words)
+	})
+}
+
+// hidesFailure reports whether findHidden finds one.
 func hidesFailure(r proposal.Record) bool {
-	_, hidden := hiddenFailure(r)
-	return hidden
+	_, found := findHidden(r)
+	return found
 }
 
 // hiding is what the title says of a command that hides a failure.
 const hiding = "hides a failure"
 
-// pipeWriters names the programs whose output the text gives to another one.
-func pipeWriters(a proposal.Analysis) (names []string) {
-	for _, c := range a.Commands {
-		if !slices.Contains(c.Inside, "pipeline") || c.Program == "" || c.Builtin || c.Function {
-			continue
-		}
-		if len(c.Via) == 0 && followedByPipe(a, c) {
-			names = append(names, path.Base(c.Program))
-		}
-	}
-	return names
-}
+// pipefail is the command that we advise.
+const pipefail = "set -o pipefail"
 
-// followedByPipe reports whether a pipe is all that is between c and the next command.
-func followedByPipe(a proposal.Analysis, c proposal.Command) bool {
-	next := len(a.Canonical)
-	for _, other := range a.Commands {
-		if start := other.Span.Start; start >= c.Span.End && start < next {
-			next = start
-		}
-	}
-	if c.Span.End > next {
-		return false
-	}
-	between := a.Canonical[c.Span.End:next]
-	return strings.Contains(between, "|") && !strings.Contains(between, "||")
-}
-
-// hiddenWords says whose exit code is hidden, and how it is shown. quote quotes a name or a command.
-func hiddenWords(r proposal.Record, p proposal.Program, quote func(string) string) string {
-	s := fmt.Sprintf("%s ended with exit code %d, but the command with 0", quote(p.Name), p.ExitCode)
-	if slices.Contains(pipeWriters(r.Analysis), p.Name) {
+// words says whose exit code is hidden, and how it is shown. quote quotes a name or a command.
+func (h hiddenFailure) words(quote func(string) string) string {
+	s := fmt.Sprintf("%s ended with exit code %d, but the command with 0", quote(h.program.Name), h.program.ExitCode)
+	if h.piped {
 		return s + ", the exit code of the last program in its pipe; begin it with " + quote(pipefail) + " to have the failure counted"
 	}
 	return s + ", because its text ignores that"
 }
-
-// pipefail is the command that we advise.
-const pipefail = "set -o pipefail"

@@ -16,7 +16,7 @@ const maxJUnit = 64 << 10
 
 // JUnit writes r as JUnit XML: one test case for each command, and one for a run that stopped, which
 // is an error. A command that was denied or cancelled is an error, one that failed is a failure, and one
-// that did not run for another reason is skipped, unless it is an error because nothing else shows that
+// that did not run for another reason, or hides a failure, is skipped, unless it is an error because nothing else shows that
 // the run was no success.
 func JUnit(w io.Writer, r proposal.Report) error {
 	suite := junit.Suite{Name: "fumehood"}
@@ -50,6 +50,9 @@ func testCase(r proposal.Report, rec proposal.Record) junit.Case {
 		Text: text.Inline(shortCommand(rec), 1000) + "\n" + strings.Join(append(plainReason(rec), basePlain(r, rec)...), "\n") + "\n"}
 	switch kindOf(rec) {
 	case succeeded:
+		if hidesFailure(rec) {
+			c.Skipped = &junit.Skipped{Message: message.Message + ": " + strings.Join(plainReason(rec), "; ")}
+		}
 	case failed:
 		c.Failure = message
 	case asked, unable, before, notRun:

@@ -29,8 +29,8 @@ func (p Page) matters(it item, l level) []string {
 	if unexpectedSuccess(r) {
 		lines = append(lines, "expected: "+code(r.Proposal.Expect, l.long))
 	}
-	if program, hidden := hiddenFailure(r); hidden {
-		lines = append(lines, "⚠️ <b>hidden failure:</b> "+hiddenWords(r, program, func(s string) string { return code(s, 60) }))
+	if h, found := findHidden(r); found {
+		lines = append(lines, "⚠️ <b>hidden failure:</b> "+h.words(func(s string) string { return code(s, 60) }))
 		lines = append(lines, p.shownFailures(it, l)...)
 	}
 	if r.Result != nil && kindOf(r) != succeeded {

@@ -119,8 +119,8 @@ func plainReason(r proposal.Record) []string {
 	if r.Result != nil && r.Result.FromLayer() {
 		lines = append(lines, text.Inline(r.Result.Outcome(), 120))
 	}
-	if program, hidden := hiddenFailure(r); hidden {
-		lines = append(lines, hiddenWords(r, program, func(s string) string { return text.Inline(s, 60) }))
+	if h, found := findHidden(r); found {
+		lines = append(lines, h.words(func(s string) string { return text.Inline(s, 60) }))
 	}
 	if words := advice(r); words != "" {
 		lines = append(lines, words)

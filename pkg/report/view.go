@@ -89,7 +89,7 @@ func (b *screen) mark(r proposal.Record) string {
 	if k == denied || k == asked { // which are two columns wide
 		return b.paint(viewColors[k], viewMarks[k])
 	}
-	if hidesFailure(r) {
+	if k == succeeded && notable(r) {
 		return b.paint(yellow, "!") + " "
 	}
 	return b.paint(viewColors[k], viewMarks[k]) + " "
