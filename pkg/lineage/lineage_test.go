@@ -483,3 +483,35 @@ func TestChangedPath(t *testing.T) {
 		}
 	}
 }
+
+// A start that may be a command with words that only run time knows is decided again, with the worst
+// input: the input of a command with the same words, which was decided with the text, is another.
+func TestStartOfTwin(t *testing.T) {
+	fixed := command("sqlite3", "a.db")
+	fixed.StdinFrom = "heredoc"
+	for name, c := range map[string]struct {
+		twin  proposal.Command
+		start string
+		stdin string
+	}{
+		"none":            {command("ls"), proposal.StartPredicted, ""},
+		"other words":     {proposal.Command{Program: "sqlite3", Args: []proposal.Word{{Value: "sqlite3", Static: true}, {}, {}}}, proposal.StartPredicted, ""},
+		"a word":          {proposal.Command{Program: "sqlite3", Args: []proposal.Word{{Value: "sqlite3", Static: true}, {}}, StdinFrom: "pipe"}, proposal.StartDecided, "pipe"},
+		"without input":   {proposal.Command{Program: "sqlite3", Args: []proposal.Word{{Value: "sqlite3", Static: true}, {}}}, proposal.StartDecided, "pipe"},
+		"any program":     {proposal.Command{Args: []proposal.Word{{Split: true}}}, proposal.StartDecided, "pipe"},
+		"a part of it":    {proposal.Command{Program: "sqlite3", Args: []proposal.Word{{Value: "sqlite3", Static: true}, {Split: true}}}, proposal.StartDecided, "pipe"},
+		"another program": {proposal.Command{Program: "cat", Args: []proposal.Word{{Value: "cat", Static: true}, {Split: true}}}, proposal.StartPredicted, ""},
+	} {
+		g := gated(t, c.twin, fixed)
+		stdin := ""
+		start := g.Start
+		g.Start = func(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
+			stdin = a.Commands[0].StdinFrom
+			return start(ctx, p, a)
+		}
+		d, err := g.Judge(t.Context(), started("sqlite3", "a.db"))
+		if err != nil || d.Start != c.start || stdin != c.stdin {
+			t.Errorf("%s: %s, standard input %q, want %s, %q; %v", name, d.Start, stdin, c.start, c.stdin, err)
+		}
+	}
+}

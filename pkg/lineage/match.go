@@ -12,14 +12,21 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// predicts returns the index of a Command that has exactly the words of x, or -1.
+// predicts returns the index of a Command that has exactly the words of x, or -1. It is -1, too, if x may
+// be a Command with words that only run time knows: that one was decided without them, and its
+// standard input is another.
 func (t *text) predicts(x proposal.Exec) int {
-	if x.Partial {
+	if x.Partial || slices.ContainsFunc(t.commands, func(c proposal.Command) bool { return !isStatic(c) && mayStart(c, x) }) {
 		return -1
 	}
 	return slices.IndexFunc(t.commands, func(c proposal.Command) bool {
 		return starts(c) && len(c.Args) == len(x.Whole) && isStatic(c) && slices.Equal(c.Argv(), x.Whole)
 	})
+}
+
+// mayStart reports whether c, whatever its program, may have the words of x.
+func mayStart(c proposal.Command, x proposal.Exec) bool {
+	return !c.Function && len(c.Args) > 0 && fits(c.Args, x.Whole)
 }
 
 // original returns the argv that a script was called with, as far as it matters: the
@@ -52,10 +59,17 @@ func (t *text) expects(x proposal.Exec) int {
 // or else the worst case, a pipe with a program in it. For a shell it is always the worst
 // case: the input that was analyzed with the text may not be the input that this shell
 // reads.
+//
+// It is also the worst case if several commands match, unless none of them has an input.
 func (t *text) stdin(x proposal.Exec) string {
 	at := t.expects(x)
 	if at < 0 || strings.HasSuffix(path.Base(t.commands[at].Program), "sh") {
 		return "pipe"
+	}
+	for i, c := range t.commands {
+		if i != at && (c.StdinFrom != "" || t.commands[at].StdinFrom != "") && mayStart(c, x) {
+			return "pipe"
+		}
 	}
 	return t.commands[at].StdinFrom
 }

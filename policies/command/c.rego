@@ -44,14 +44,28 @@ deny contains lib.denial("code.target", "cmake must not install", "build and tes
 # title: valgrind may only run programs in the workspace and known tools
 # custom:
 #   rule: valgrind.program
-#   match: ["valgrind --trace-children=yes sh -c nc", "valgrind bash -c id", "valgrind --db-attach=yes ./x", "valgrind --log-file='|sh' ./x"]
-#   not_match: ["valgrind --leak-check=full ./build/test", "valgrind ./x"]
+#   match: [
+#     "valgrind --trace-children=yes sh -c nc", "valgrind bash -c id", "valgrind --db-attach=yes ./x", "valgrind --log-file='|sh' ./x",
+#     "valgrind factor 6"
+#   ]
+#   not_match: ["valgrind --leak-check=full ./build/test", "valgrind ./x", "valgrind --version"]
 deny contains lib.denial("valgrind.program", "valgrind must not start a program outside the workspace", "name a program in the workspace") if {
 	input.command.program == "valgrind"
 	some word in input.command.argv
 	regex.match(cppcheck_unsafe_word, word)
 	not startswith(word, "/tmp/")
 	not startswith(word, "/workspace/")
+}
+
+# valgrind loads the program itself, so that no start of it is seen.
+deny contains lib.denial(
+	"valgrind.program",
+	"valgrind would look for the program outside the workspace",
+	"name a program in the workspace by its path: `valgrind ./x`",
+) if {
+	input.command.program == "valgrind"
+	input.command.operands[0].static
+	not contains(input.command.operands[0].value, "/")
 }
 
 cppcheck_unsafe_word := concat("", [
