@@ -153,7 +153,7 @@ func TestAlternativesAreAllowed(t *testing.T) {
 	e := shipped(t)
 	v := explain.NewAdviser(e, parse.Analyze)
 	found := 0
-	texts := sample.Of(t, append(sample.Corpus(t, corpora+"hostile.txt"), sample.Corpus(t, corpora+"benign.txt")...), 2, 20)
+	texts := sample.Of(t, append(sample.Corpus(t, corpora+"hostile.txt"), sample.Corpus(t, corpora+"benign.txt")...), 2, 7)
 	for _, text := range texts {
 		p := running(text)
 		a := parse.Analyze(p)
