@@ -4,6 +4,8 @@ package baseline
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,7 +13,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// maxLine is the maximum length of a line that is compared, in bytes.
+// maxLine is how much of a line is searched for what is volatile, in bytes.
 const maxLine = 4 << 10
 
 // A mask is a class of what differs from run to run of the same code, and what takes its place. Only a
@@ -43,9 +45,8 @@ var names = []mask{
 	{"@", pattern.New(`((?:^|[\s.<(\[,:=$"'])[A-Z][\w$]{0,100}@)[0-9a-f]{5,8}\b`), "${1}<address>"}, // a Java object
 	{"/deps/", pattern.New(`(/deps/[\w-]{1,100}-)[0-9a-f]{16}\b`), "${1}<hash>"},
 	{"", pattern.New(`((?:(?:\b|_)[Pp][Ii][Dd][ =:]{0,2}|\b[Pp]rocess |\b[Gg]oroutine |\b[Tt][Ii][Dd][ =:]{1,2}|\(node:))\d{1,10}\b`), "${1}<n>"},
-	{"\"", pattern.New(`("(?i:duration(?:_?ms)?|start(?:_?time)?|end(?:_?time)?|run_?time|load_time|elapsed|timestamp|startedat)" ?: ?)[\d.]{1,24}`), "${1}<time>"}, // JSON
-	{"duration_ms", pattern.New(`(\bduration_ms:? )[\d.]{1,24}`), "${1}<time>"},                                                                                     // TAP
-	{"==", pattern.New(`^==\d{1,10}==`), "==<n>=="},                                                                                                                 // a sanitizer, or Valgrind
+	{"duration_ms", pattern.New(`(\bduration_ms:? )[\d.]{1,24}`), "${1}<time>"}, // TAP
+	{"==", pattern.New(`^==\d{1,10}==`), "==<n>=="},                             // a sanitizer, or Valgrind
 	{"thread '", pattern.New(`(\bthread '[^']{1,100}' \()\d{1,10}\)`), "${1}<n>)"},
 	{"", pattern.New(`((?:\d{1,3}(?:\.\d{1,3}){3}|localhost|\]|::|\b[Pp]ort):|\b[Pp]ort[ =:]{1,3})` + ephemeral), "${1}<port>"},
 	// The place of a line moves with the lines above it.
@@ -82,23 +83,46 @@ var progress, bar, bad = pattern.New(`\d{1,3}(?:\.\d{1,2})?%|\d ?/ ?\d`),
 	pattern.New(`(?i)error|fail|denied|cannot|exceed|threshold|coverage`)
 
 // linesOf returns the lines of a stream that are not empty and do not show progress, without what is
-// volatile in them.
+// volatile in them. A JSON document is one line, which isDocument, whatever its lines were; behind one
+// that cannot be read, each line is a document.
 func linesOf(s proposal.Stream) []string {
 	var lines []string
-	for line := range bytes.Lines(slices.Concat(s.Head, s.Tail)) {
-		if i := bytes.LastIndexByte(bytes.TrimRight(line, "\r\n"), '\r'); i >= 0 {
+	isBroken := false
+	for rest := slices.Concat(s.Head, s.Tail); len(rest) > 0; {
+		if !isBroken && beginsDocument(rest) {
+			line, length := readDocument(rest)
+			if line != "" {
+				lines = append(lines, line)
+			}
+			rest, isBroken = rest[length:], length == 0
+			continue
+		}
+		var line []byte
+		line, rest, _ = bytes.Cut(rest, []byte("\n"))
+		if i := bytes.LastIndexByte(bytes.TrimRight(line, "\r"), '\r'); i >= 0 {
 			line = line[i+1:] // what a progress line was overwritten with
 		}
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
-		line = line[:min(len(line), maxLine)]
 		if progress.Match(line) && bar.Match(line) && !bad.Match(line) {
 			continue
 		}
-		lines = append(lines, removeVolatile(string(line)))
+		text := clipLine(line)
+		if isBroken {
+			text = documentMark + text
+		}
+		lines = append(lines, text)
 	}
 	return lines
+}
+
+// clipLine returns a line without what is volatile in it. Behind maxLine bytes, everything counts.
+func clipLine(line []byte) string {
+	if len(line) <= maxLine {
+		return removeVolatile(string(line))
+	}
+	return fmt.Sprintf("%s… and %x", removeVolatile(string(line[:maxLine])), sha256.Sum256(line[maxLine:]))
 }
 
 // removeVolatile returns a line without what is volatile in it.
@@ -137,11 +161,9 @@ const maxEnding = 3
 var digits = pattern.New(`\d+`)
 
 // endsWithin reports whether the last lines of head follow each other in base, too. Numbers do not
-// count: a runner's totals count tests that the pull request adds. Nor does what a line of JSON says
-// besides the names: a reporter lists the tests that pass in it, too.
-func endsWithin(base, head proposal.Stream) bool {
-	all, last := maskDocuments(maskDigits(linesOf(base))), maskDocuments(maskDigits(linesOf(head)))
-	last = last[max(0, len(last)-maxEnding):]
+// count: a runner's totals count tests that the pull request adds. Documents do not: see documentsOf.
+func endsWithin(base, head []string) bool {
+	all, last := maskDigits(base), maskDigits(head[max(0, len(head)-maxEnding):])
 	if len(last) == 0 {
 		return len(all) == 0
 	}
@@ -153,21 +175,21 @@ func endsWithin(base, head proposal.Stream) bool {
 	return false
 }
 
-// minDocument is the length from which on a line of JSON is a document, not a message.
-const minDocument = 300
+func isDocument(line string) bool { return strings.HasPrefix(line, documentMark) }
 
-func maskDocuments(lines []string) []string {
-	for i, line := range lines {
-		if len(line) >= minDocument && (strings.HasPrefix(line, `{"`) || strings.HasPrefix(line, `[{"`)) {
-			lines[i] = "<document>"
-		}
-	}
-	return lines
+// documentsOf returns the lines that are documents.
+func documentsOf(lines []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return !isDocument(line) })
 }
 
 func maskDigits(lines []string) []string {
-	for i, line := range lines {
-		lines[i] = string(digits.ReplaceAll([]byte(line), []byte("<n>")))
+	masked := slices.Clone(lines)
+	for i, line := range masked {
+		if isDocument(line) {
+			masked[i] = documentMark
+			continue
+		}
+		masked[i] = string(digits.ReplaceAll([]byte(line), []byte("<n>")))
 	}
-	return lines
+	return masked
 }

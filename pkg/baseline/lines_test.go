@@ -65,6 +65,7 @@ var (
 		"a duration in a run": {"FAIL example (12 ms)", "FAIL example (7 ms)"},
 	}
 	otherLines = map[string][2]string{
+		"behind 4 KiB":                {strings.Repeat("x", maxLine) + " A", strings.Repeat("x", maxLine) + " B"},
 		"a value":                     {"expected 3, got 4", "expected 3, got 5"},
 		"a time that a test is about": {"expected 2024-02-29T00:00:00Z, got 2024-03-01T00:00:00Z", "expected 2024-02-29T00:00:00Z, got 2024-02-28T00:00:00Z"},
 		"a date":                      {"invoice of 2024-02-29 is missing", "invoice of 2024-03-01 is missing"},

@@ -32,9 +32,15 @@ func failingTests(r proposal.Result) (names []string, isVague bool) {
 		return nil, false
 	}
 	times := map[string]int{}
+	// Once a runner names its tests, a warning may be from a test that passes. A linter can fail because of
+	// warnings, too.
+	onlyErrors := slices.ContainsFunc(list, func(d proposal.Diagnostic) bool { return d.Test != "" })
+	if !slices.ContainsFunc(list, func(d proposal.Diagnostic) bool { return d.Level == failure.Error }) {
+		return nil, false
+	}
 	for _, d := range list {
 		isVague = isVague || d.Tool == "go test" && d.Test != "" && d.Message == failure.Unsaid && d.File == ""
-		if d.Level != failure.Error {
+		if onlyErrors && d.Level != failure.Error {
 			continue
 		}
 		name := strings.TrimSpace(d.Suite + " " + d.Test)

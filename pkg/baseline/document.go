@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/internal/strictjson"
+)
+
+// documentMark begins a line that is a JSON document, or a line behind one that cannot be read.
+const documentMark = "\x00"
+
+// maxLists is the number of lists that may be around the first object of a document.
+const maxLists = 3
+
+// beginsDocument reports whether text begins with an object that has a field, or with a list of such.
+func beginsDocument(text []byte) bool {
+	text = bytes.TrimLeft(text, " \t\r")
+	if len(text) == 0 || text[0] != '{' && text[0] != '[' {
+		return false
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	for range maxLists + 1 {
+		token, err := decoder.Token()
+		if err != nil {
+			return false
+		}
+		if token == json.Delim('[') {
+			continue
+		}
+		if token != json.Delim('{') {
+			return false
+		}
+		if key, err := decoder.Token(); err != nil || key == json.Delim('}') {
+			return false
+		}
+		_, err = decoder.Token()
+		return err == nil
+	}
+	return false
+}
+
+// readDocument returns the document that text begins with, as a line, and its length. It is 0 if the
+// document is cut, is not alone on its lines or has a name twice.
+func readDocument(text []byte) (line string, length int) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	var raw json.RawMessage
+	if decoder.Decode(&raw) != nil {
+		return "", 0
+	}
+	length = int(decoder.InputOffset())
+	behind, _, found := bytes.Cut(text[length:], []byte("\n"))
+	if len(bytes.TrimSpace(behind)) > 0 || strictjson.CheckNames(raw) != nil {
+		return "", 0
+	}
+	if length += len(behind); found {
+		length++
+	}
+	var event struct{ Action, Package, ImportPath, Output string }
+	if bytes.Contains(raw, []byte(`"Action"`)) && json.Unmarshal(raw, &event) == nil && event.Package+event.ImportPath != "" {
+		if event.Output == "" && event.Action != "fail" {
+			return "", length
+		}
+		if event.Output != "" { // go test -json: a line of text
+			return clipLine([]byte(strings.TrimSpace(event.Output))), length
+		}
+	}
+	var v any
+	decoder = json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if decoder.Decode(&v) != nil {
+		return "", 0
+	}
+	v = reduce(v, isReport(v))
+	if object, ok := v.(map[string]any); ok && (isLogLine(object) || event.Action != "") {
+		for _, key := range []string{"duration", "elapsed", "time", "timestamp", "ts", "Time", "Elapsed"} {
+			delete(object, key)
+		}
+	}
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		return "", 0
+	}
+	return documentMark + string(encoded), length
+}
+
+// isReport reports whether a document is one of Jest or Vitest, Mocha, or RSpec.
+func isReport(v any) bool {
+	object, _ := v.(map[string]any)
+	has := func(key string) bool { return object[key] != nil }
+	return has("testResults") || has("stats") && has("failures") || has("examples") && has("summary")
+}
+
+// isLogLine reports whether an object is a line of a log.
+func isLogLine(object map[string]any) bool {
+	level, _ := object["level"].(string)
+	message, isMessage := object["message"].(string)
+	if !isMessage {
+		message, isMessage = object["msg"].(string)
+	}
+	return level != "" && isMessage && message != "" && object["file"] == nil && object["line"] == nil
+}
+
+var (
+	// reportKeys are the keys of reports below which tests, times and totals are.
+	reportKeys = []string{"testResults", "assertionResults", "stats", "tests", "failures", "examples", "summary"}
+	// volatileKeys are those of times, and of totals that count tests that pass, too.
+	volatileKeys = []string{"duration", "run_time", "runtime", "load_time", "startTime", "endTime", "start", "end", "seed",
+		"numPassedTests", "numTotalTests", "numPassedTestSuites", "numTotalTestSuites", "numPendingTests", "numPendingTestSuites", "numTodoTests",
+		"suites", "tests", "passes", "pending", "example_count", "pending_count", "summary_line", "line_number"}
+	// passingKeys are those of lists of tests that pass or did not run, and of their times.
+	passingKeys = []string{"passes", "pending", "perfStats"}
+)
+
+// reduce returns a JSON value without what is volatile in its texts and, in a report of a test runner,
+// without tests that pass or did not run, times and totals. Everything else stays.
+func reduce(v any, inReport bool) any {
+	switch v := v.(type) {
+	case string:
+		return removeVolatileText(v)
+	case []any:
+		list := []any{}
+		for _, element := range v {
+			if element = reduce(element, inReport); !inReport || !isPassed(element) {
+				list = append(list, element)
+			}
+		}
+		return list
+	case map[string]any:
+		for key, field := range v {
+			_, isNumber := field.(json.Number)
+			_, isText := field.(string)
+			_, isList := field.([]any)
+			switch {
+			case inReport && (isNumber || isText) && slices.Contains(volatileKeys, key),
+				inReport && key == "perfStats", inReport && isList && slices.Contains(passingKeys, key):
+				delete(v, key)
+			default:
+				v[key] = reduce(field, inReport && slices.Contains(reportKeys, key))
+			}
+		}
+	}
+	return v
+}
+
+// isPassed reports whether an element of a reduced report is a test that did not fail, or a file with
+// nothing but such.
+func isPassed(v any) bool {
+	object, _ := v.(map[string]any)
+	if object == nil {
+		return false
+	}
+	if tests, isFile := object["assertionResults"].([]any); isFile {
+		return object["status"] == "passed" && len(tests) == 0 && (object["message"] == "" || object["message"] == nil)
+	}
+	if err, isMocha := object["err"].(map[string]any); isMocha {
+		return len(err) == 0
+	}
+	status, _ := object["status"].(string)
+	return slices.Contains([]string{"passed", "pending", "skipped", "todo", "disabled"}, status)
+}
+
+// removeVolatileText is removeVolatile for each line of a text.
+func removeVolatileText(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = clipLine([]byte(line))
+	}
+	return strings.Join(lines, "\n")
+}
