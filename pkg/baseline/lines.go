@@ -76,11 +76,21 @@ var all = slices.Concat(names, values)
 // compares is what a line has whose values are what it is about.
 var compares = pattern.New(`(?i:\b(?:expect(?:ed|s)?|actual(?:ly)?|received|got|want(?:ed)?|but was|should|assert(?:ed)?|assertion ?error|assertion failed|mismatch)\b)|\S [!=]==? \S`)
 
-// A line shows progress if it has a part of something, and how fast or how long, or a bar. How many
-// such lines there are differs from run to run.
-var progress, bar, bad = pattern.New(`\d{1,3}(?:\.\d{1,2})?%|\d ?/ ?\d`),
-	pattern.New(`(?i:\beta\b)|\d ?(?:[kKMG]?i?B|it)/s\b|[━╸╺█▉▊▋▌▍▎▏░▒▓]{4}|\[[=#>.\- ]{5,200}\]`),
-	pattern.New(`(?i)error|fail|denied|cannot|exceed|threshold|coverage`)
+// A line shows progress if it has a part of something, and how fast or how long, or a bar, and nothing
+// else. How many such lines there are differs from run to run.
+var (
+	progress = pattern.New(`\d{1,3}(?:\.\d{1,2})?%|\d ?/ ?\d`)
+	bar      = pattern.New(`(?i:\beta\b)|\d ?(?:[kKMG]?i?B|it)/s\b|[━╸╺█▉▊▋▌▍▎▏░▒▓]{4}|\[[=#>.\- ]{5,200}\]`)
+	// What a line of progress has, except for what meterRest lists.
+	meter     = pattern.New(`(?i:\beta\b)|\d{1,12}(?:[.:]\d{1,9}){0,3} {0,3}(?:(?:[kKMG]?i?B|it)(?:/s)?\b|ms\b|[smh]\b)?`)
+	meterRest = pattern.New(`^[\s|()\[\]<>,%/=#.\-━╸╺█▉▊▋▌▍▎▏░▒▓]*$`)
+)
+
+// isProgress reports whether a line, or what the rest of a line overwrote, shows nothing but progress.
+func isProgress(line []byte, isOverwritten bool) bool {
+	line = escapes.ReplaceAll(line, nil)
+	return progress.Match(line) && (isOverwritten || bar.Match(line)) && meterRest.Match(meter.ReplaceAll(line, nil))
+}
 
 // linesOf returns the lines of a stream that are not empty and do not show progress, without what is
 // volatile in them. A JSON document is one line, which isDocument, whatever its lines were; behind one
@@ -98,14 +108,13 @@ func linesOf(s proposal.Stream) []string {
 			continue
 		}
 		var line []byte
-		line, rest, _ = bytes.Cut(rest, []byte("\n"))
-		if i := bytes.LastIndexByte(bytes.TrimRight(line, "\r"), '\r'); i >= 0 {
-			line = line[i+1:] // what a progress line was overwritten with
+		end := bytes.IndexAny(rest, "\r\n")
+		if end < 0 {
+			end = len(rest) - 1
 		}
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
-		}
-		if progress.Match(line) && bar.Match(line) && !bad.Match(line) {
+		line, rest = rest[:end+1], rest[end+1:]
+		isOverwritten := line[end] == '\r' && len(rest) > 0 && rest[0] != '\n'
+		if line = bytes.TrimSpace(line); len(line) == 0 || isProgress(line, isOverwritten) {
 			continue
 		}
 		text := clipLine(line)
