@@ -22,6 +22,8 @@
 // What test runners wrote to files only adds to that: failures that their output alone makes the
 // same differ if a file names another test, or if only one side has such a file.
 //
+// A command whose output goes through a program that shows a part of it, as tail does, is not compared.
+//
 // In every other case, including each doubt, the failure stays the pull request's.
 //
 // # Limits
@@ -103,6 +105,9 @@ func Compare(head, base proposal.Record) proposal.Comparison {
 	}
 	if why != "" {
 		return proposal.Comparison{Verdict: proposal.BaseDifferent, Why: why}
+	}
+	if why := whyUnseen(head, len(printed.here)+len(written.here) > 0); why != "" {
+		return unknown(why)
 	}
 	return proposal.Comparison{Verdict: proposal.BaseSame}
 }
