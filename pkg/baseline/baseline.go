@@ -20,7 +20,8 @@
 // compares values, as an assertion does, its times and numbers count.
 //
 // What test runners wrote to files only adds to that: failures that their output alone makes the
-// same differ if a file names another test, or if only one side has such a file.
+// same differ if a file names another test, or if only one side has such a file, and are not compared
+// if a file is not known completely.
 //
 // A command whose output goes through a program that shows a part of it, as tail does, is not compared.
 //
@@ -106,6 +107,9 @@ func Compare(head, base proposal.Record) proposal.Comparison {
 	if why != "" {
 		return proposal.Comparison{Verdict: proposal.BaseDifferent, Why: why}
 	}
+	if hasCutFiles(*head.Result) || hasCutFiles(*base.Result) {
+		return unknown("its test runner's files are too long, or cannot be read to the end")
+	}
 	if why := whyUnseen(head, len(printed.here)+len(written.here) > 0); why != "" {
 		return unknown(why)
 	}
@@ -122,13 +126,17 @@ func Alike(head, base proposal.Result) (h, b proposal.Result) {
 }
 
 // onlyFiles returns both results with nothing but what the files of test runners say. They are
-// empty if either is incomplete: a name that it does not have could still have failed.
+// empty if that of the base is incomplete: a name that it does not have could still have failed.
 func onlyFiles(head, base proposal.Result) (h, b proposal.Result) {
-	isCut := func(s proposal.Stream) bool { return s.Bytes > 0 && !failure.HasResults(s) }
-	if !isCut(head.TestResults) && !isCut(base.TestResults) {
+	if !hasCutFiles(base) {
 		h.TestResults, b.TestResults = head.TestResults, base.TestResults
 	}
 	return h, b
+}
+
+// hasCutFiles reports whether not everything is known that the files of test runners say.
+func hasCutFiles(r proposal.Result) bool {
+	return r.TestResults.Bytes > 0 && !failure.HasResults(r.TestResults)
 }
 
 func withoutFiles(r proposal.Result) proposal.Result {

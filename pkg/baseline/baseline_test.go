@@ -144,6 +144,28 @@ func wrote(r proposal.Record, tests ...string) proposal.Record {
 	return r
 }
 
+const newTest = `<testcase classname="shop" name="added"><failure message="no"/></testcase>`
+
+// oldTest is a document with a test that failed, which says a text, and more behind it.
+func oldTest(text, more string) string {
+	return `<testsuite name="shop"><testcase classname="shop" name="old"><failure message="no">` + text + `</failure></testcase>` + more + `</testsuite>`
+}
+
+func longTests(n int) string {
+	content := "<testsuite>"
+	for i := range n {
+		content += fmt.Sprintf(`<testcase classname="shop" name="test_%d"><failure message="%s">at x</failure></testcase>`, i, strings.Repeat("m", 6000))
+	}
+	return content + "</testsuite>"
+}
+
+func wroteXML(r proposal.Record, content string) proposal.Record {
+	var files failure.Results
+	files.Add("junit.xml", []byte(content))
+	r.Result.TestResults = files.Stream()
+	return r
+}
+
 // Files of test runners make a verdict stricter and never milder: what the output alone makes new,
 // different or unknown stays so.
 func TestCompareFiles(t *testing.T) {
@@ -165,7 +187,19 @@ func TestCompareFiles(t *testing.T) {
 		"both name another":            {wrote(ran(1, goMore), "old", "TestNew", "more"), wrote(ran(1, goOld), "old"), proposal.BaseNew, "example.org/x TestNew,shop more"},
 		"other lines and another test": {wrote(ran(1, "a\n"), "old", "new"), wrote(ran(1, "b\n"), "old"), proposal.BaseNew, "shop new"},
 		"passes there, with a file":    {wrote(ran(1, says), "old"), wrote(ran(0, says), "old"), proposal.BasePasses, ""},
-		"cut off here":                 {cut(wrote(ran(1, says), "new")), wrote(ran(1, says), "old"), proposal.BaseSame, ""},
+		"cut off here":                 {cut(wrote(ran(1, says), "old")), wrote(ran(1, says), "old"), proposal.BaseUnknown, "too long"},
+		"cut off here, another test":   {cut(wrote(ran(1, says), "new")), wrote(ran(1, says), "old"), proposal.BaseNew, "shop new"},
+		"cut off there":                {wrote(ran(1, says), "old"), cut(wrote(ran(1, says), "old")), proposal.BaseUnknown, "too long"},
+		"many long messages":           {wroteXML(ran(1, says), longTests(25)), wroteXML(ran(1, says), longTests(1)), proposal.BaseNew, "test_1"},
+		"text that ends the document":  {wroteXML(ran(1, says), oldTest("1 < 2 <-x", newTest)), wroteXML(ran(1, says), oldTest("1", "")), proposal.BaseNew, "added"},
+		"it is on both sides":          {wroteXML(ran(1, says), oldTest("1 < 2 <-x", newTest)), wroteXML(ran(1, says), oldTest("1 < 2 <-x", "")), proposal.BaseUnknown, "to the end"},
+		"the same text":                {wroteXML(ran(1, says), oldTest("1 < 2 <-x", "")), wroteXML(ran(1, says), oldTest("1 < 2 <-x", "")), proposal.BaseUnknown, "to the end"},
+		"a CDATA without an end":       {wroteXML(ran(1, says), oldTest("<![CDATA[ ", newTest)), wroteXML(ran(1, says), oldTest("<![CDATA[ ", "")), proposal.BaseUnknown, "to the end"},
+		"a document that is cut":       {wroteXML(ran(1, says), oldTest("no", newTest[:10])), wroteXML(ran(1, says), oldTest("no", "")), proposal.BaseUnknown, "to the end"},
+		"nothing but a broken one":     {wroteXML(ran(1, says), "<testsuite><testcase <<"), ran(1, says), proposal.BaseUnknown, "to the end"},
+		"outside the tests":            {wroteXML(ran(1, says), oldTest("no", `<error message="afterAll broke">x</error>`)), wroteXML(ran(1, says), oldTest("no", "")), proposal.BaseNew, "outside its tests"},
+		"without a name":               {wroteXML(ran(1, says), oldTest("no", `<testcase name=""><failure/></testcase>`)), wroteXML(ran(1, says), oldTest("no", "")), proposal.BaseNew, "without a name"},
+		"a long name":                  {wrote(ran(1, says), strings.Repeat("p", 1200)+"A"), wrote(ran(1, says), strings.Repeat("p", 1200)+"B"), proposal.BaseUnknown, "too long"},
 		"cut off there, other lines":   {wrote(ran(1, "a\n"), "old"), cut(wrote(ran(1, "b\n"), "old")), proposal.BaseDifferent, "other lines"},
 	} {
 		got := Compare(test.head, test.base)

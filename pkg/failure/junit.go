@@ -5,6 +5,8 @@ package failure
 import (
 	"cmp"
 	"encoding/xml"
+	"errors"
+	"io"
 	"slices"
 	"strings"
 
@@ -26,40 +28,94 @@ type junitTest struct {
 
 // readJUnit reads JUnit XML that a command prints.
 func readJUnit(s *scan) {
-	for _, test := range parseJUnit(strings.Join(s.lines, "\n"), maxReports) {
+	tests, _ := parseJUnit(strings.Join(s.lines, "\n"), maxReports)
+	for _, test := range tests {
 		s.addJUnit(test)
 	}
 }
 
-// parseJUnit returns the tests that failed in a JUnit document, at most limit. Elements are not
-// matched, so that a document that is cut or wrong is read as far as it goes. Entities of the
-// document's own are not expanded.
-func parseJUnit(text string, limit int) (tests []junitTest) {
+// parseJUnit returns the tests that failed in a JUnit document, at most limit, and whether it was read
+// to its end. Elements are not matched, and behind what is wrong, reading goes on at the next test.
+// Entities of the document's own are not expanded.
+func parseJUnit(text string, limit int) (tests []junitTest, isWhole bool) {
 	start := strings.Index(text, "<testsuite")
 	if start < 0 {
-		return nil
+		return nil, true
 	}
-	decoder := xml.NewDecoder(strings.NewReader(text[start:]))
-	decoder.Strict = false
-	decoder.Entity = map[string]string{}
-	suite := ""
-	for len(tests) < limit {
-		token, err := decoder.RawToken()
-		if err != nil {
+	suite, isWhole := junitSuite{}, true
+	for start >= 0 && len(tests) < limit {
+		text = text[start:]
+		decoder := xml.NewDecoder(strings.NewReader(text))
+		decoder.Strict = false
+		decoder.Entity = map[string]string{}
+		part, err := parseJUnitPart(decoder, &suite, limit-len(tests))
+		tests = append(tests, part...)
+		if err == nil {
 			break
 		}
-		element, ok := token.(xml.StartElement)
+		isWhole = false
+		from := max(1, min(int(decoder.InputOffset()), len(text)))
+		if start = strings.Index(text[from:], "<testcase"); start >= 0 {
+			start += from
+		}
+	}
+	return tests, isWhole && suite.depth == 0
+}
+
+// A junitSuite is the suite that is being read.
+type junitSuite struct {
+	name, file string
+	depth      int // of suites that have not ended
+}
+
+// parseJUnitPart reads until the end, or until something is wrong.
+func parseJUnitPart(decoder *xml.Decoder, suite *junitSuite, limit int) (tests []junitTest, err error) {
+	for len(tests) < limit {
+		token, err := decoder.RawToken()
 		switch {
-		case ok && element.Name.Local == "testsuite":
-			suite = suiteFile(element)
-		case ok && element.Name.Local == "testcase":
-			if test, failed := parseJUnitTest(decoder, element); failed {
-				test.file = cmp.Or(test.file, suite)
+		case errors.Is(err, io.EOF):
+			return tests, nil
+		case err != nil:
+			return tests, err
+		}
+		if end, ok := token.(xml.EndElement); ok && end.Name.Local == "testsuite" {
+			suite.depth--
+		}
+		element, ok := token.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		switch element.Name.Local {
+		case "testsuite":
+			suite.depth++
+			suite.name, suite.file = attribute(element, "name"), suiteFile(element)
+		case "testcase":
+			test, failed, err := parseJUnitTest(decoder, element, junitTest{name: attribute(element, "name"), suite: attribute(element, "classname")})
+			if failed {
+				test.name, test.file = cmp.Or(test.name, "without a name"), cmp.Or(test.file, suite.file)
 				tests = append(tests, test)
+			}
+			if err != nil {
+				return tests, err
+			}
+		case "failure", "error":
+			test, _, err := parseJUnitTest(decoder, element, junitTest{name: "outside its tests", suite: suite.name, file: suite.file})
+			tests = append(tests, test)
+			if err != nil {
+				return tests, err
 			}
 		}
 	}
-	return tests
+	return tests, nil
+}
+
+func attribute(element xml.StartElement, name string) string {
+	for _, a := range element.Attr {
+		if a.Name.Local == name {
+			return a.Value
+		}
+	}
+	return ""
 }
 
 // suiteFile returns the file of a suite, which linters and runners of JavaScript name only there.
@@ -75,38 +131,32 @@ func suiteFile(suite xml.StartElement) (name string) {
 	return name
 }
 
-// parseJUnitTest reads one test from the tokens after its start.
-func parseJUnitTest(decoder *xml.Decoder, start xml.StartElement) (test junitTest, failed bool) {
-	for _, a := range start.Attr {
-		switch a.Name.Local {
-		case "name":
-			test.name = a.Value
-		case "classname":
-			test.suite = a.Value
-		case "file":
-			test.file = a.Value
-		case "line", "lineno":
-			test.line = number(a.Value)
-		}
-	}
-	inFailure := false
+// parseJUnitTest reads the rest of an element, a test or its failure, into test. The error is the reader's.
+func parseJUnitTest(decoder *xml.Decoder, start xml.StartElement, test junitTest) (junitTest, bool, error) {
+	test.file = cmp.Or(attribute(start, "file"), test.file)
+	test.line = number(cmp.Or(attribute(start, "lineno"), attribute(start, "line")))
+	inFailure, failed := false, false
 	var text, output strings.Builder // output is of the test's program
+	begin := func(t xml.StartElement) {
+		if t.Name.Local != "failure" && t.Name.Local != "error" {
+			return
+		}
+		if !failed {
+			test.message = attribute(t, "message")
+		}
+		inFailure, failed = true, true
+	}
+	begin(start)
+	var wrong error
 	for {
 		token, err := decoder.RawToken()
 		if err != nil {
+			wrong = err
 			break
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
-			if t.Name.Local != "failure" && t.Name.Local != "error" {
-				continue
-			}
-			for _, a := range t.Attr {
-				if a.Name.Local == "message" && !failed {
-					test.message = a.Value
-				}
-			}
-			inFailure, failed = true, true
+			begin(t)
 		case xml.CharData:
 			to := &output
 			if inFailure {
@@ -120,7 +170,7 @@ func parseJUnitTest(decoder *xml.Decoder, start xml.StartElement) (test junitTes
 				inFailure = false
 			}
 		}
-		if end, ok := token.(xml.EndElement); ok && end.Name.Local == "testcase" {
+		if end, ok := token.(xml.EndElement); ok && end.Name.Local == start.Name.Local {
 			break
 		}
 	}
@@ -128,7 +178,7 @@ func parseJUnitTest(decoder *xml.Decoder, start xml.StartElement) (test junitTes
 	if strings.TrimSpace(test.message+test.text) == "" {
 		test.text = output.String() // as CTest writes it
 	}
-	return test, failed
+	return test, failed, wrong
 }
 
 // addJUnit adds a report of a test that failed.

@@ -55,12 +55,14 @@ func (r *Results) Add(name string, data []byte) {
 	if head := data[:min(len(data), 8<<10)]; !bytes.Contains(head, []byte("<testsuite")) {
 		return
 	}
-	tests := parseJUnit(plainText(data, len(data)), maxReports)
+	tests, isWhole := parseJUnit(plainText(data, len(data)), maxReports)
 	for _, test := range tests {
 		r.addTest(test)
 	}
 	if len(tests) == maxReports {
 		r.Omit("a file names too many tests")
+	} else if !isWhole {
+		r.Omit("a file cannot be read to its end")
 	}
 }
 
@@ -81,6 +83,9 @@ func (r *Results) addTest(test junitTest) {
 	record := mark + "test " + oneLine(test.name) + "\n" + mark + "suite " + oneLine(test.suite) + "\n"
 	if test.file != "" {
 		record += fmt.Sprintf(mark+"file %d %s\n", test.line, oneLine(test.file))
+	}
+	if len(test.name) > maxText || len(test.suite) > maxText {
+		r.Omit("the name of a test is too long")
 	}
 	r.tests++
 	r.write(record + mark + "message\n" + message + "\n" + mark + "text\n" + text + "\n")
@@ -109,9 +114,10 @@ func (r *Results) write(record string) {
 	}
 }
 
-// Stream returns what was collected, for Result.TestResults. It is empty if no test failed.
+// Stream returns what was collected, for Result.TestResults. It is empty if no test failed and nothing
+// was omitted.
 func (r *Results) Stream() proposal.Stream {
-	if r.tests == 0 {
+	if r.tests == 0 && !r.cut {
 		return proposal.Stream{}
 	}
 	return proposal.Stream{Bytes: r.bytes, SHA256: hex.EncodeToString(r.sum.Sum(nil)), Head: r.kept.Bytes(), Truncated: r.bytes > int64(r.kept.Len())}
