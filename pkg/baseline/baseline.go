@@ -15,13 +15,10 @@
 // document of JSON that it prints, except for tests that pass and times in the report of a test runner. If
 // neither does, or a Go test is named without anything that it says, the pull request's code printed
 // no line that the base did not print, and ended with the base's last line.
-// What differs from run to run does not count: names of temporary files and of logs, times,
-// durations, progress, process identifiers, addresses, ports that a kernel gave, seeds. Where a line
-// compares values, as an assertion does, its times and numbers count.
-//
-// What test runners wrote to files only adds to that: failures that their output alone makes the
-// same differ if a file names another test, or if only one side has such a file, and are not compared
-// if a file is not known completely.
+// What differs from run to run does not count, in the form in which runners, compilers and loggers print
+// it: names of temporary files and of logs, the time at which a line was logged, what a run took, progress,
+// numbers of processes, addresses in memory, ports that a kernel gave on this machine, seeds, the place
+// of a line. Elsewhere, each time and each number counts: it may be what the failure is about.
 //
 // A command whose output goes through a program that shows a part of it, as tail does, is not compared.
 //

@@ -64,7 +64,7 @@ func TestCompare(t *testing.T) {
 		"a panic after it":              {ran(2, goOld), ran(1, goOld), proposal.BaseDifferent, "exit code 1 there"},
 		"names only here":               {ran(1, goOld), ran(1, "no space left\n"), proposal.BaseDifferent, "names failures here"},
 		"names only there":              {ran(1, "no space left\n"), ran(1, goOld), proposal.BaseDifferent, "names failures there"},
-		"the same lines":                {ran(1, "lint 0.1s /tmp/a1/x pid 12\nmain.go is too long\n"), ran(1, "lint 2ms /tmp/zz/x pid 7\nmain.go is too long\n"), proposal.BaseSame, ""},
+		"the same lines":                {ran(1, "lint /tmp/x-1d2e3f/x (pid 12)\nmain.go is too long\nFinished in 0.1s\n"), ran(1, "lint /tmp/x-7a8b9c/x (pid 7)\nmain.go is too long\nFinished in 2ms\n"), proposal.BaseSame, ""},
 		"one line fewer":                {ran(1, "a.go:1:1: x\n"), ran(1, "a.go:1:1: x\nb.go:2:2: y\n"), proposal.BaseSame, ""},
 		"one line more":                 {ran(1, "a.go:1:1: x\nb.go:2:2: y\n"), ran(1, "a.go:1:1: x\n"), proposal.BaseNew, "b.go: y"},
 		"the same line twice":           {ran(1, "a.go:1:1: x\na.go:2:2: x\n"), ran(1, "a.go:1:1: x\n"), proposal.BaseNew, "a.go: x (2)"},

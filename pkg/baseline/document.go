@@ -17,10 +17,9 @@ const documentMark = "\x00"
 // maxLists is the number of lists that may be around the first object of a document.
 const maxLists = 3
 
-// beginsDocument reports whether text begins with an object that has a field, or with a list of such.
+// beginsDocument reports whether text, which is not empty, begins with an object that has a field, or with a list of such.
 func beginsDocument(text []byte) bool {
-	text = bytes.TrimLeft(text, " \t\r")
-	if len(text) == 0 || text[0] != '{' && text[0] != '[' {
+	if text[0] != '{' && text[0] != '[' {
 		return false
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
