@@ -78,7 +78,7 @@ var masks = []mask{
 	{"", pattern.New(`^((?:\[INFO\] |# |ℹ )?\s{0,9}(?:Total time|Total Test time|Time|Duration|Finished in|Start at|duration_ms|real|user|sys)\b[: \t(]{1,16})` +
 		`(?:[\d.,:;()\s%+=]|\b(?:ns|ms|s|m|h|sec|seconds?|minutes?|real|estimated|files|took|to|load|transform|setup|collect|import|tests|environment|prepare|typecheck|runs/s|assertions/s|Memory|[kKMG]?i?B)\b|µs|\d(?:ns|ms|s|m|h))+$`), "${1}<duration>"},
 	{"in ", pattern.New(`((?:\b(?:passed|failed|skipped|deselected|xfailed|xpassed|warnings?|errors?|FAILED|SUCCESSFUL|Finished|finished|Done|built|Built|compiled|Completed|tests?|files?|packages?)\b|target\(s\)) in )` + duration + `\b`), "${1}<duration>"},
-	{"", pattern.New(`^(\s{0,40}(?:--- |ok |not ok |FAIL|PASS|OK|SKIP|✓|✔|✗|✘|✖|×|√|●|❯|↓|\(fail\)|\(pass\)|\[ {1,7}(?:OK|FAILED|PASSED) {1,7}\]|Failed |Passed |\d{1,6} (?:passing|failing|pending)\b).*[ \t][(\[])` + duration + `( total)?([)\]])$`), "${1}<duration>${2}${3}"},
+	{"", pattern.New(`^(\s{0,40}(?:--- |ok |not ok |FAIL|PASS|OK|SKIP|✓|✔|✗|✘|✖|×|√|●|❯|↓|\(fail\)|\(pass\)|\[ {1,7}(?:OK|FAILED|PASSED) {1,7}\]|Failed |Passed |\d{1,6} (?:passing|failing|pending)\b).*[ \t][(\[])` + duration + `( total)?([)\]](?: # .*)?)$`), "${1}<duration>${2}${3}"},
 	{"\t", pattern.New(`^((?:FAIL|ok {0,2})\t\S+\t)\d{1,9}\.\d{3}s\b`), "${1}<duration>"},               // go test
 	{" sec", pattern.New(`^(\s{0,9}\d{1,6}/\d{1,6} Test .*?) +\d{1,9}\.\d{2} sec$`), "${1} <duration>"}, // CTest
 	{"Time elapsed: ", pattern.New(`(Time elapsed: )` + duration + `\b`), "${1}<duration>"},             // Surefire

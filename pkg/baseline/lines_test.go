@@ -33,6 +33,7 @@ var (
 		"unittest's end":      {"Ran 3 tests in 0.001s", "Ran 3 tests in 0.203s"},
 		"Surefire's end":      {"Tests run: 1, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 0.05 s <<< FAILURE!", "Tests run: 1, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 1.2 s <<< FAILURE!"},
 		"node's line":         {"✖ breaks (0.807447ms)", "✖ breaks (12.1ms)"},
+		"node's todo":         {"✖ later (0.807447ms) # TODO", "✖ later (12.1ms) # TODO"},
 		"Mocha's end":         {"  1 passing (2ms)", "  1 passing (1s)"},
 		"GoogleTest's line":   {"[  FAILED  ] Cart.Adds (0 ms)", "[  FAILED  ] Cart.Adds (12 ms)"},
 		"time(1)":             {"real\t0m0.012s", "real\t1m3.300s"},

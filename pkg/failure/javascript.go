@@ -23,8 +23,11 @@ var (
 	numbered     = pattern.New(`^\s{0,4}\d{1,6}\) (\S.{0,900})$`)
 	nodeTestAt   = pattern.New(`^test at (.{1,400}:\d{1,7}:\d{1,5})$`)
 	nodeTest     = pattern.New(`^✖ (.{1,900}?)(?: \([\d.]{1,20}m?s\))?$`)
-	avaFail      = pattern.New(`^\s{2,8}✘ \[fail\]: (.{1,900})$`)
-	avaUncaught  = pattern.New(`^  Uncaught exception in (\S{1,400})$`)
+	// A test that is TODO fails nothing: its reason is behind the time that it took, which ends each other line.
+	nodeTodo    = pattern.New(`^✖ .{1,900} \([\d.]{1,20}m?s\) # .{1,900}$`)
+	nodeTook    = pattern.New(` \([\d.]{1,20}m?s\)$`)
+	avaFail     = pattern.New(`^\s{2,8}✘ \[fail\]: (.{1,900})$`)
+	avaUncaught = pattern.New(`^  Uncaught exception in (\S{1,400})$`)
 )
 
 // readJest reads the blocks that begin with a bullet and a name. If there is a summary of all
@@ -139,6 +142,10 @@ func readNodeSpec(s *scan) {
 		end := s.findLine(i+1, maxBlock, func(t, line string) bool {
 			return strings.HasPrefix(line, "test at ") || strings.HasPrefix(line, "✖ ")
 		})
+		if match(nodeTodo, "s) # ", m[0]) != nil && !nodeTook.MatchString(m[0]) {
+			i = end - 1
+			continue
+		}
 		f := proposal.Diagnostic{Tool: "node:test", Test: m[1]}
 		rank := rankTest
 		if at := match(nodeTestAt, "test at ", s.lines[i-1]); at != nil {
