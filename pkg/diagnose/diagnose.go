@@ -45,7 +45,8 @@
 // success, and the action's input fail-on can make it fail the job.
 //
 // A set-up command of the maintainer's has a Cause however it failed: it is no test. A
-// command that fails because it misses what that set-up installs has the same Cause.
+// command that fails because it misses what that set-up installs has the same Cause. Neither has one
+// if the same set-up succeeds on the base of the pull request and each host answered.
 //
 // A misspelled tool or package looks like one that is not installed. A Python module
 // counts as third-party only if it is in a list of well-known modules, because the
@@ -156,6 +157,7 @@ func after(before []proposal.Record, r proposal.Record) *proposal.Cause {
 // The reasons, for people. A report groups commands by them.
 const (
 	noPackages    = "dependencies are not installed"
+	noSetup       = "set-up could not install the dependencies"
 	noEnvironment = "pip needs a virtual environment"
 	noTool        = "a tool is not installed"
 	noVersion     = "the installed toolchain is too old"

@@ -435,7 +435,15 @@ func TestSetup(t *testing.T) {
 	manager := step("manager", 0, "", "npm")
 	test := failing("npm test", 127, "", "sh: 1: mocha: not found\n", "npm node")
 	red := failing("npm test", 1, "1 failing\nAssertionError: 1 == 2\n", "", "npm node")
-	const fix = "dependencies | dependencies are not installed | "
+	broken := lock
+	broken.Base = &proposal.Comparison{Verdict: proposal.BasePasses}
+	refused := step("install", 1, "npm error 403\n", "npm")
+	refused.Result.Observations.Counts.NetRefused, refused.Base = 1, broken.Base
+	lost := step("install", 1, "ERROR: Could not find a version that satisfies the requirement six\n", "npm")
+	lost.Result.Observations.Network, lost.Base = []proposal.Reach{{Kind: proposal.EventLookup, Name: "pypi.org", Code: "unresolved"}}, broken.Base
+	flaky := step("install", 1, "npm error network\n", "npm")
+	flaky.Result.Observations.Network, flaky.Base = []proposal.Reach{{Kind: proposal.EventConnection, Name: "cdn.example", Code: "timeout"}}, broken.Base
+	const fix, host = "dependencies | set-up could not install the dependencies | ", "network | a host cannot be reached | pypi.org"
 	for name, tt := range map[string]struct {
 		records []proposal.Record
 		want    []string
@@ -446,6 +454,10 @@ func TestSetup(t *testing.T) {
 		"it reached a limit":                    {[]proposal.Record{cut, test}, []string{fix + " | ", fix + "mocha | "}, "linking"},
 		"the toolchain is too old":              {[]proposal.Record{old}, []string{"tool | the installed toolchain is too old | go 1.99"}, ""},
 		"a test that failed for another reason": {[]proposal.Record{lock, red}, []string{fix + " | ", ""}, ""},
+		"it succeeds on the base":               {[]proposal.Record{broken, test, red}, []string{"", "", ""}, ""},
+		"a host was refused":                    {[]proposal.Record{refused, test}, []string{fix + " | ", fix + "mocha | "}, ""},
+		"a registry does not answer":            {[]proposal.Record{lost, test}, []string{host, host}, "ERROR: Could not find a version that satisfies the requirement six"},
+		"another host does not answer":          {[]proposal.Record{flaky, test}, []string{fix + " | ", fix + "mocha | "}, ""},
 		"a proposal that calls itself set-up":   {[]proposal.Record{proposed}, []string{""}, ""},
 	} {
 		got := Records(tt.records, nil)

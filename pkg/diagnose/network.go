@@ -72,14 +72,16 @@ func local(name string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || ip != nil && ip.IsLoopback()
 }
 
-// unanswered are the codes of network events that were allowed and did not succeed.
-var unanswered = []string{"unreachable", "unresolved", "upstream", "timeout"}
+// isUnanswered reports whether r was allowed and did not succeed.
+func isUnanswered(r proposal.Reach) bool {
+	return slices.Contains([]string{"unreachable", "unresolved", "upstream", "timeout"}, r.Code)
+}
 
 // tried reports whether the command tried to reach name, or any host if name is "", and did
 // not succeed, as the kernel or the gateway recorded it.
 func (c *command) tried(name string) bool {
 	for _, r := range c.seen.Network {
-		if (name == "" || r.Name == name || r.Name == "") && (r.Refused || slices.Contains(unanswered, r.Code)) {
+		if (name == "" || r.Name == name || r.Name == "") && (r.Refused || isUnanswered(r)) {
 			return true
 		}
 	}

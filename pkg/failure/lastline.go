@@ -3,6 +3,7 @@
 package failure
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
@@ -26,8 +27,30 @@ var noise = []*pattern.Pattern{
 // why a command failed.
 var nothing = pattern.New(`^(?:[^\pL\pN]+|(?i:all checks passed!?|success: no issues found.{0,100}|no (?:errors?|issues|problems|warnings|findings)(?: found)?[.!]?|(?:found )?0 (?:errors|issues|problems|warnings)(?: and 0 (?:errors|warnings))?[.!]?))$`)
 
+// npmError matches what npm says of its own failure, with the words in a group. npmUsage are lines of it
+// that do not say why, and npmMissing says what a lock file lacks, after a general line.
+var (
+	npmError   = pattern.New(`^npm (?:error|ERR!) ([\pL` + "`" + `].*)$`)
+	npmUsage   = pattern.New(`^npm (?:error|ERR!) (?:code|path|command|errno|syscall|cwd|signal|Usage:|Options:|A complete log|Lifecycle script|workspace|location)\b`)
+	npmMissing = pattern.New(`^npm (?:error|ERR!) (?:Missing|Invalid): `)
+)
+
+// npmLine returns the line of a stream in which npm says why it failed, or "".
+func npmLine(lines []string) (found string) {
+	for _, line := range lines[:min(len(lines), 2000)] {
+		switch {
+		case npmMissing.MatchString(line):
+			return line
+		case found == "" && npmError.MatchString(line) && !npmUsage.MatchString(line):
+			found = line
+		}
+	}
+	return found
+}
+
 // lastLine returns the line to show if no reader recognizes anything: the last of standard
-// error, or else of standard output, that says more than that a command failed.
+// error, or else of standard output, that says more than that a command failed. If there is none, it
+// is the one in which npm says why, or the last.
 func lastLine(stdout, stderr []byte) string {
 	fallback := ""
 	for _, piece := range [][]byte{stderr, stdout} {
@@ -45,7 +68,7 @@ func lastLine(stdout, stderr []byte) string {
 			}
 		}
 	}
-	return fallback
+	return cmp.Or(npmLine(splitLines(stderr)), fallback)
 }
 
 // LastLineOf is lastLine for the kept output of a result.

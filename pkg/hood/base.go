@@ -66,8 +66,18 @@ func (s *Session) runBase(ctx context.Context) error {
 	run.WallMS = s.h.p.Now().Sub(start).Milliseconds()
 	for i, r := range baseline.Records(known, run, s.report.Run.Unmet) {
 		s.records[i].Base = r.Base
+		if diagnose.IsComparableSetup(r) && hasPassed(run.Records, r.Proposal.ID) {
+			s.records[i].Base = &proposal.Comparison{Verdict: proposal.BasePasses}
+		}
 	}
 	return err
+}
+
+// hasPassed reports whether the command id succeeded on the base.
+func hasPassed(there []proposal.Record, id string) bool {
+	return slices.ContainsFunc(there, func(r proposal.Record) bool {
+		return r.Proposal.ID == proposal.BaseID(id) && r.Runnable() && r.Result != nil && r.Result.Succeeded()
+	})
 }
 
 // finished returns the records as the report has them, with their results.
@@ -121,8 +131,8 @@ func (s *Session) redactedMessage(err error) string {
 	return s.h.p.Redactor.Failure(proposal.FailureOf(err)).Message
 }
 
-// basePlan returns what runs on the base: set-up, the commands among known that are comparable,
-// those that they need, and those that ran before them in their sandbox and changed the
+// basePlan returns what runs on the base: set-up, also if only that failed, the commands among known
+// that are comparable, those that they need, and those that ran before them in their sandbox and changed the
 // workspace. The texts are those of records.
 func basePlan(known, records []proposal.Record) (plan proposal.Plan) {
 	wanted := map[int]bool{}
@@ -132,7 +142,7 @@ func basePlan(known, records []proposal.Record) (plan proposal.Plan) {
 			requireEarlier(known, i, wanted, needs)
 		}
 	}
-	if len(wanted) == 0 {
+	if len(wanted) == 0 && !slices.ContainsFunc(known, diagnose.IsComparableSetup) {
 		return plan
 	}
 	for i := range records {

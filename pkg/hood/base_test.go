@@ -183,6 +183,39 @@ func TestNotOnBase(t *testing.T) {
 	}
 }
 
+// A set-up command that fails runs on the base, too, even if no command failed: where it succeeds, the
+// change broke it, and it counts as failed.
+func TestSetupOnBase(t *testing.T) {
+	for name, test := range map[string]struct {
+		onBase, want string
+		change       func(*proposal.Result)
+	}{
+		"succeeds there":      {"ok", "failed: passes", func(*proposal.Result) {}},
+		"fails there":         {"", "could not run", func(*proposal.Result) {}},
+		"a limit was reached": {"ok", "failed", func(r *proposal.Result) { r.Status, r.Limit = proposal.TimedOut, "wall 1s" }},
+	} {
+		head, there := printing(1, ""), printing(1, "")
+		head.Stderr = proposal.Stream{Head: []byte("npm error Missing: a@1.0.0 from lock file\n"), Bytes: 42}
+		if test.onBase != "" {
+			there = printing(0, test.onBase)
+		}
+		test.change(&head)
+		_, _, h, k := based(map[string]proposal.Result{"a": head, "a~base": there})
+		plan := planOf("a", "b")
+		plan.Proposals[0].Phase, plan.Proposals[0].Origin = proposal.PhaseSetup, proposal.OriginSetup
+		report, err := h.Run(t.Context(), plan, proposal.Run{ID: "1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]string{"a": test.want, "b": "succeeded"}, verdicts(report)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if doubts := CompareLog(report, k.entries); len(doubts) > 0 {
+			t.Errorf("%s: doubts about our own log: %v", name, doubts)
+		}
+	}
+}
+
 // A failure whose output is not complete is not compared, and its line says so.
 func TestTooLongForBase(t *testing.T) {
 	long := printing(1, "old\n")
