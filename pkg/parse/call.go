@@ -122,6 +122,7 @@ func (w *walker) run(args []arg, s scope, c call) {
 	}
 	command := proposal.Command{
 		Args: words, Via: s.via, Assigns: c.assigns, Redirects: c.redirects, Inside: s.inside, StdinFrom: c.stdin, Span: c.span,
+		AfterSuccess: s.sure,
 	}
 	if len(args) == 0 {
 		w.emit(command)

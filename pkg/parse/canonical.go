@@ -130,7 +130,7 @@ func sameMeaning(a, b proposal.Analysis) bool {
 }
 
 func sameCommand(x, y proposal.Command) bool {
-	return x.Program == y.Program && x.Function == y.Function && x.Launches == y.Launches && x.Builtin == y.Builtin && x.StdinFrom == y.StdinFrom && slices.Equal(x.Args, y.Args) &&
+	return x.Program == y.Program && x.Function == y.Function && x.Launches == y.Launches && x.Builtin == y.Builtin && x.AfterSuccess == y.AfterSuccess && x.StdinFrom == y.StdinFrom && slices.Equal(x.Args, y.Args) &&
 		slices.Equal(x.Via, y.Via) && slices.Equal(x.Inside, y.Inside) && slices.Equal(x.Assigns, y.Assigns) && slices.Equal(x.Redirects, y.Redirects)
 }
 

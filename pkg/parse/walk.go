@@ -43,7 +43,7 @@ func (w *walker) stmt(stmt *syntax.Stmt, s scope) {
 		return
 	}
 	if len(redirects) > 0 || evaluates(stmt.Cmd) {
-		w.emit(proposal.Command{Redirects: redirects, Via: s.via, Inside: s.inside, StdinFrom: stdin, Span: w.span(stmt, s)})
+		w.emit(proposal.Command{Redirects: redirects, Via: s.via, Inside: s.inside, StdinFrom: stdin, Span: w.span(stmt, s), AfterSuccess: s.sure})
 	}
 	w.redirectWords(stmt.Redirs, s)
 	s.stdin = stdin
@@ -81,11 +81,15 @@ func (w *walker) chain(binary *syntax.BinaryCmd, s scope, background bool) {
 	if first.Op == syntax.AndStmt {
 		w.learn(left, s)
 	}
+	negated := left.Negated
 	for i, sure := len(right)-1, true; i >= 0; i-- {
 		if sure = sure && right[i].Op == syntax.AndStmt; !sure {
 			w.forget(mark)
 		}
-		w.stmt(right[i].Y, side(right[i], s, true))
+		beside := side(right[i], s, true)
+		beside.sure = sure && !negated
+		negated = negated || right[i].Y.Negated
+		w.stmt(right[i].Y, beside)
 		if sure {
 			w.learn(right[i].Y, s)
 		}

@@ -59,6 +59,7 @@ type scope struct {
 	shell  int            // which shell of the text reads it: functions are not inherited
 	top    bool           // a statement of that shell's text, not of a construct
 	fn     bool           // in a function's body
+	sure   bool           // what is before it in its list succeeded: see Command.AfterSuccess
 }
 
 // newWalker begins a walk. Once is how often an earlier walk of the same text saw
@@ -85,7 +86,7 @@ func put[M ~map[K]V, K comparable, V any](m *M, key K, value V) {
 // in returns s one construct deeper.
 func (s scope) in(construct string) scope {
 	s.inside = append(s.inside[:len(s.inside):len(s.inside)], construct)
-	s.top = false
+	s.top, s.sure = false, false
 	return s
 }
 

@@ -59,8 +59,9 @@ func (e *Engine) eachCommand(p proposal.Proposal, a proposal.Analysis, do func(p
 	cwds, env := facts.CwdTracker{Cwds: []string{placeStart(p.Cwd, e.workspace)}}, facts.EnvironmentOf(p)
 	known := facts.NewExpander(a.Commands)
 	for _, written := range a.Commands {
-		c := facts.ShowSearch(known.Settle(written), a.Canonical, cwds.Cwds, e.workspace)
-		ci := e.commandInput(c, cwds.Cwds, env.During(c), a.Canonical)
+		in := cwds.Of(written)
+		c := facts.ShowSearch(known.Settle(written), a.Canonical, in, e.workspace)
+		ci := e.commandInput(c, in, env.During(c), a.Canonical)
 		if p.Form() == "code" && (p.Language == "python" || p.Language == "javascript") {
 			ci.Homes = nil // no shell reads a snippet: its ~ is not expanded
 		}

@@ -43,6 +43,9 @@ type Command struct {
 	// Builtin means that the shell runs the command itself, without an exec. It is
 	// false for a function, and for assignments or redirections alone.
 	Builtin bool `json:"-"`
+	// AfterSuccess means that the command runs only if each one before it in its list succeeded, as b
+	// and c of a && b && c.
+	AfterSuccess bool `json:"-"`
 }
 
 // StartsText reports whether a process that runs c starts only commands that were

@@ -101,30 +101,55 @@ func gitPath(rel string) bool {
 
 // CwdTracker follows cd, as far as it is literal, to resolve relative paths. An unknown
 // directory makes relative paths "dynamic".
-type CwdTracker struct{ Cwds []string }
+type CwdTracker struct {
+	Cwds []string // in which a command may run
+	then []string // those of a command that runs only if the cd before it in its list succeeded; nil if not known
+}
+
+// Of returns the directories in which c, the next command, may run.
+func (t *CwdTracker) Of(c proposal.Command) []string {
+	if t.then != nil && isNextInList(c) {
+		return t.then
+	}
+	return t.Cwds
+}
+
+// isNextInList reports whether c is a later command of a list of && that is a statement of the text.
+func isNextInList(c proposal.Command) bool {
+	return c.AfterSuccess && slices.Equal(c.Inside, []string{"list"})
+}
 
 const maxCwds = 8
 
 // After records how c changes the directories in which later commands may run.
 func (t *CwdTracker) After(c proposal.Command) {
+	from := t.Of(c)
+	if !isNextInList(c) || c.Function {
+		t.then = nil // another list, or a function that may run cd
+	}
 	if c.Program != "cd" && c.Program != "pushd" {
 		if c.Program == "popd" {
-			t.Cwds = []string{""}
+			t.Cwds, t.then = []string{""}, nil
 		}
 		return
 	}
-	moved := t.moved(c)
+	next := moved(c, from)
+	t.then = nil
+	if len(c.Via) == 0 && slices.Equal(c.Inside, []string{"list"}) {
+		t.then = slices.Clone(next)
+	}
 	if len(c.Inside) > 0 { // a subshell does not change it, and a branch may not be taken
-		moved = append(moved, t.Cwds...)
+		next = append(next, t.Cwds...)
 	}
-	slices.Sort(moved)
-	if moved = slices.Compact(moved); len(moved) > maxCwds {
-		moved = []string{""}
+	slices.Sort(next)
+	if next = slices.Compact(next); len(next) > maxCwds {
+		next = []string{""}
 	}
-	t.Cwds = moved
+	t.Cwds = next
 }
 
-func (t *CwdTracker) moved(c proposal.Command) []string {
+// moved returns the directories to which c leads from those of cwds.
+func moved(c proposal.Command, cwds []string) []string {
 	args := c.Args[1:]
 	for len(args) > 0 && args[0].Static && (args[0].Value == "--" || args[0].Value == "-P" || args[0].Value == "-L") {
 		args = args[1:]
@@ -132,8 +157,8 @@ func (t *CwdTracker) moved(c proposal.Command) []string {
 	if len(args) != 1 || !args[0].Static || strings.HasPrefix(args[0].Value, "-") || args[0].Value == "" {
 		return []string{""}
 	}
-	moved := make([]string, 0, len(t.Cwds))
-	for _, cwd := range t.Cwds {
+	moved := make([]string, 0, len(cwds))
+	for _, cwd := range cwds {
 		switch {
 		case path.IsAbs(args[0].Value):
 			moved = append(moved, path.Clean(args[0].Value))
