@@ -20,8 +20,8 @@ deny contains lib.denial("shell.cd", sprintf("cd %q leaves the workspace", [w.va
 # title: Shells run only the command's text or a script in the workspace
 # custom:
 #   rule: shell.script
-#   match: ["bash /etc/x.sh", "bash /tmp/x.sh"]
-#   not_match: ["bash scripts/test.sh", "bash -c 'go test ./...'", "sh ./x.sh"]
+#   match: ["bash /etc/x.sh", "bash /tmp/x.sh", "bash < x.sh", "bash -s x < x.sh", "bash -O extglob < x.sh"]
+#   not_match: ["bash scripts/test.sh", "bash -c 'go test ./...'", "sh ./x.sh", "bash x.sh < data.txt"]
 deny contains lib.denial(
 	"shell.script",
 	sprintf("the script %q is not in the workspace", [input.command.operands[0].value]),
@@ -44,6 +44,21 @@ deny contains lib.denial("shell.script", "which script the shell runs is known o
 deny contains lib.denial("shell.script", "a shell must not read its commands from standard input", "write the commands literally") if {
 	input.command.program in {"bash", "sh", "dash"}
 	input.command.stdin_from in {"herestring", "heredoc", "file"}
+	not names_script
+}
+
+# names_script is true if the first word that is not a plain option is a literal script of the workspace:
+# standard input is then its data. After another option it may be that option's value, as in bash -O extglob,
+# or an argument of the commands in standard input, as in bash -s x.
+names_script if {
+	script := input.command.operands[0]
+	script.static
+	not script.glob
+	script.place in {"workspace", "control"}
+	regex.match(`^[A-Za-z0-9_./].*$`, script.value)
+	some i
+	input.command.argv[i] == script.value
+	every word in array.slice(input.command.argv, 0, i) { regex.match(`^-[eux]+$`, word) }
 }
 
 # METADATA
