@@ -363,7 +363,7 @@ func (m *merger) opener(host, phase string) string {
 	if m.ignored[host] {
 		return "a directory given with --policy grants it, but must not: use --hosts instead (in the action: network: policy)"
 	}
-	says := fmt.Sprintf("grant it in a policy directory given with --hosts (in the action: policy, with network: policy): network contains {\"rule\": \"org.hosts\", \"host\": %q} in package %s", host, module.PointProposal)
+	says := fmt.Sprintf("grant it with a .rego file of two lines, in a policy directory given with --hosts (in the action: policy, with network: policy): package %s, and below it network contains {\"rule\": \"org.hosts\", \"host\": %q}", module.PointProposal, host)
 	if strings.HasPrefix(host, "registry:") && phase != proposal.PhaseSetup {
 		return "fetch packages first, in a separate proposal with phase: setup, for which policies usually grant registries; or " + says
 	}

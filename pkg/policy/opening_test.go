@@ -98,15 +98,22 @@ func granted(g *proposal.Grant, p proposal.Proposal) bool {
 	return g.Phase == phase && slices.Equal(g.Network, p.Network) && slices.Contains(g.Exec, "network") == (len(p.Network) > 0)
 }
 
-// A refusal says what a policy would have to say.
+// A refusal says what a policy would have to say: the file compiles, and grants the host.
 func TestNetworkRefusalHelps(t *testing.T) {
 	d := judged(t, shipped(t), proposal.Proposal{Run: "curl https://x.example", Network: []string{"x.example", "registry:npm"}})
 	var hosts []string
 	for _, r := range d.Reasons {
 		if r.Rule == "network.none" {
 			hosts = append(hosts, r.Text)
-			if !strings.Contains(r.Suggestion, `network contains {"rule": "org.hosts", "host": "`+r.Text+`"} in package fumehood.proposal`) {
-				t.Errorf("%+v", r)
+			_, advised, found := strings.Cut(r.Suggestion, "network: policy): ")
+			head, rule, two := strings.Cut(advised, ", and below it ")
+			if !found || !two {
+				t.Fatalf("%+v", r)
+			}
+			dir := folder(t, "hosts.rego", head+"\n"+rule+"\n")
+			asks := proposal.Proposal{Run: "npm ci", Phase: proposal.PhaseSetup, Network: []string{r.Text}}
+			if d := judged(t, opening(t, false, dir), asks); d.Effect != proposal.Allow {
+				t.Errorf("%s: %+v", advised, d.Reasons)
 			}
 		}
 	}
