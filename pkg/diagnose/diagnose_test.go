@@ -504,6 +504,12 @@ func TestGateway(t *testing.T) {
 	if c := Of(r, nil); c == nil || c.Reason != noHost || c.Subject != "pypi.org" {
 		t.Errorf("got %s", describe(c))
 	}
+	for code, advice := range map[string]string{"unresolved": "its name was not found", "timeout": "it did not answer", "": ""} {
+		r.Result.Observations.Network[0] = proposal.Reach{Kind: proposal.EventLookup, Name: "pypi.org", Code: code, Refused: code == ""}
+		if c := Of(r, nil); c == nil || !strings.Contains(c.Advice, advice) || len(c.Config) > 0 != (code == "") {
+			t.Errorf("%q: %+v", code, c)
+		}
+	}
 	r.Result.Observations.Network[0].Name = "other.example"
 	if c := Of(r, nil); c != nil {
 		t.Errorf("another host was refused: %s", describe(c))

@@ -53,7 +53,11 @@ func missingNetwork(c *command) *proposal.Cause {
 			cause.Reason = noHost
 		}
 		registry, known := registryOf[name]
-		switch {
+		switch reach := c.granted(name); {
+		case reach.Code == "unresolved":
+			cause.Advice = "Policy allows the host, but its name was not found. Check the spelling, and the DNS of the machine that runs fumehood."
+		case reach.Code != "":
+			cause.Advice = "Policy allows the host, but it did not answer. Check that the machine that runs fumehood can reach it."
 		case known:
 			cause.Config = []string{setup, registries(registry)}
 		case strings.Contains(name, "."):
@@ -92,6 +96,17 @@ func (c *command) tried(name string) bool {
 		ip, port := endpoint(e.Address)
 		return port == "53" || ip != nil && !ip.IsLoopback() && e.Errno != ""
 	})
+}
+
+// granted returns the first record of the gateway that policy allowed name, or any host if name is "", and
+// that it did not succeed, or a zero Reach.
+func (c *command) granted(name string) proposal.Reach {
+	for _, r := range c.seen.Network {
+		if (name == "" || r.Name == name) && !r.Refused && isUnanswered(r) {
+			return r
+		}
+	}
+	return proposal.Reach{}
 }
 
 // endpoint splits the address of an Event. For a socket that is not IP, ip is nil.
