@@ -68,7 +68,7 @@ const MaxEvidence = 240
 func Records(records []proposal.Record, unmet []proposal.Unmet) []proposal.Record {
 	list := slices.Clone(records)
 	for i := range list {
-		found := Of(list[i], unmet)
+		found := causeOf(list[i], unmet)
 		if list[i].Cause = ofSetup(list[i], found); list[i].Cause == nil {
 			list[i].Cause = afterSetup(list[:i], found)
 		}
@@ -76,12 +76,20 @@ func Records(records []proposal.Record, unmet []proposal.Unmet) []proposal.Recor
 		if list[i].Cause == nil {
 			list[i].Cause = after(list[:i], list[i])
 		}
+		adviseManifest(list[i].Cause)
 	}
 	return list
 }
 
 // Of returns why r could not run, or nil. It does not consider other records of the run.
 func Of(r proposal.Record, unmet []proposal.Unmet) *proposal.Cause {
+	c := causeOf(r, unmet)
+	adviseManifest(c)
+	return c
+}
+
+// causeOf is Of, with the registry that is missing in Config.
+func causeOf(r proposal.Record, unmet []proposal.Unmet) *proposal.Cause {
 	if r.Proposal.Origin == proposal.OriginService {
 		return notStarted(r)
 	}
@@ -168,7 +176,32 @@ const (
 	noApproval    = "what it needs waits for approval"
 )
 
+// setup begins a Config that is only about set-up: see adviseManifest.
 const setup = "setup: auto"
+
+// Manifests are the files in which a project names its dependencies from a registry, and from which
+// set-up finds what to install.
+var Manifests = map[string]string{
+	"go": "go.mod", "npm": "package.json", "pypi": "requirements.txt", "crates": "Cargo.toml", "maven": "pom.xml", "rubygems": "Gemfile",
+}
+
+// adviseManifest replaces lines of configuration that say only what is the default, which change
+// nothing, by what a project does to have the packages of the registry in them.
+func adviseManifest(c *proposal.Cause) {
+	if c == nil || len(c.Config) == 0 || c.Config[0] != setup {
+		return
+	}
+	advice := "Set-up has no registry for them: commit them, or install them before fumehood runs."
+	for name, manifest := range Manifests {
+		if slices.Contains(c.Config, registries(name)) {
+			advice = "Set-up installs what `" + manifest + "` names: name it there. It does not if `.github/fumehood.yml` has `setup: none`, or `registries` without `" + name + "`: remove that."
+		}
+	}
+	c.Config = nil
+	if c.Advice == "" {
+		c.Advice = advice
+	}
+}
 
 func registries(name string) string { return "registries: [" + name + "]" }
 

@@ -76,6 +76,7 @@ func describe(c *proposal.Cause) string {
 }
 
 const (
+	// With the registry that adviseManifest reads.
 	npm  = "dependencies | dependencies are not installed | %s | setup: auto | registries: [npm]"
 	gomo = "dependencies | dependencies are not installed | %s | setup: auto | registries: [go]"
 	pypi = "dependencies | dependencies are not installed | %s | setup: auto | registries: [pypi]"
@@ -187,7 +188,7 @@ func TestRecorded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run, code, stdout, stderr := recorded(t, name)
 			r := failing(run, code, stdout, stderr, tt.programs, tt.events...)
-			cause := Of(r, nil)
+			cause := causeOf(r, nil)
 			if got := describe(cause); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
@@ -196,7 +197,7 @@ func TestRecorded(t *testing.T) {
 			}
 			checkSubject(t, tt.want, run+"\n"+stdout+stderr, tt.events)
 			r.Result.ExitCode = 0
-			if cause := Of(r, nil); cause != nil || code == 0 {
+			if cause := causeOf(r, nil); cause != nil || code == 0 {
 				t.Errorf("exit %d; with exit 0: %s", code, describe(cause))
 			}
 		})
@@ -254,14 +255,14 @@ func checkEvidence(t *testing.T, r proposal.Record, cause *proposal.Cause) {
 		changed, res, o := r, *r.Result, *r.Result.Observations
 		res.Observations, changed.Result = &o, &res
 		change(&res, &o)
-		if c := Of(changed, nil); c != nil {
+		if c := causeOf(changed, nil); c != nil {
 			t.Errorf("%s: got %s", what, describe(c))
 		}
 	}
 	if cause.Kind == proposal.CauseNetwork || cause.Kind == proposal.CauseService {
 		changed, res, o := r, *r.Result, *r.Result.Observations
 		res.Observations, changed.Result, o.Notable = &o, &res, nil
-		if c := Of(changed, nil); c != nil {
+		if c := causeOf(changed, nil); c != nil {
 			t.Errorf("no connection was tried: got %s", describe(c))
 		}
 	}
@@ -345,7 +346,7 @@ func TestWritten(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := failing(tt.run, tt.code, "", tt.output, tt.programs, tt.events...)
-			cause := Of(r, nil)
+			cause := causeOf(r, nil)
 			if got := describe(cause); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
@@ -476,6 +477,22 @@ func TestSetup(t *testing.T) {
 	}
 }
 
+// The advice about packages says what to write, not what is the default. Package setup's tests follow it.
+func TestManifestAdvice(t *testing.T) {
+	for name, r := range map[string]proposal.Record{
+		"`requirements.txt` names":     failing("pytest -q", 127, "", "bash: line 1: pytest: command not found\n", ""),
+		"registries` without `npm`":    failing("npm test", 127, "", "sh: 1: mocha: not found\n", "npm node"),
+		"python3 -m venv":              failing("pip install x", 1, "", "error: externally-managed-environment\n", "pip python3"),
+		"no registry for them: commit": failing("phpunit", 1, "", "You need to set up the project dependencies using Composer:\n\n    composer install\n", "php"),
+	} {
+		for _, c := range []*proposal.Cause{Of(r, nil), Records([]proposal.Record{r}, nil)[0].Cause} {
+			if c == nil || c.Config != nil || !strings.Contains(c.Advice, name) {
+				t.Errorf("%s: %+v", name, c)
+			}
+		}
+	}
+}
+
 // TestPartial checks that only a missing program is found in output with a gap.
 func TestPartial(t *testing.T) {
 	for want, r := range map[string]proposal.Record{
@@ -506,7 +523,7 @@ func TestGateway(t *testing.T) {
 	}
 	for code, advice := range map[string]string{"unresolved": "its name was not found", "timeout": "it did not answer", "": ""} {
 		r.Result.Observations.Network[0] = proposal.Reach{Kind: proposal.EventLookup, Name: "pypi.org", Code: code, Refused: code == ""}
-		if c := Of(r, nil); c == nil || !strings.Contains(c.Advice, advice) || len(c.Config) > 0 != (code == "") {
+		if c := Of(r, nil); c == nil || !strings.Contains(c.Advice, advice) || strings.Contains(c.Advice, "requirements.txt") != (code == "") {
 			t.Errorf("%q: %+v", code, c)
 		}
 	}
