@@ -2,7 +2,10 @@
 
 package proposal
 
-import "regexp"
+import (
+	"regexp"
+	"strconv"
+)
 
 // An Outcome is what a Record amounts to, the worst first. Every report, total, conclusion and
 // exit code is made from it. The zero Outcome is a failure.
@@ -45,7 +48,7 @@ func (r Record) Outcome() Outcome {
 		return OutcomeFailedBefore
 	case r.Result == nil || r.Result.Status == NotRun:
 		return OutcomeNotRun
-	case r.Proposal.ExpectsFailure() && r.Result.FailedByItself(), !r.Proposal.ExpectsFailure() && r.Result.Succeeded():
+	case r.Proposal.ExpectsFailure() && r.Result.FailedByItself() && r.UnexpectedCode() == 0, !r.Proposal.ExpectsFailure() && r.Result.Succeeded():
 		return OutcomeSucceeded
 	case r.Result.Detail == details[KilledInterrupted]:
 		return OutcomeCancelled
@@ -92,8 +95,31 @@ var (
 	expectCondition = regexp.MustCompile(`(?i)\b(?:if|unless|only|when|until|except|or|may|might|could|would|pass(?:es|ed)?|succeeds?|success|no longer)\b`)
 )
 
+// expectCode matches each exit code that Expect names.
+var expectCode = regexp.MustCompile(`(?i)\bexit(?:s|ed)?(?: (?:with|code|status))* ([1-9][0-9]{0,2})\b`)
+
+// UnexpectedCode returns the exit code that r's Expect names first, if r failed and its own is none of
+// those that are named, or 0.
+func (r Record) UnexpectedCode() int {
+	if r.Result == nil || !r.Proposal.ExpectsFailure() || r.Result.Succeeded() {
+		return 0
+	}
+	first := 0
+	for _, m := range expectCode.FindAllStringSubmatch(r.Proposal.Expect[:min(len(r.Proposal.Expect), 500)], -1) {
+		code, _ := strconv.Atoi(m[1])
+		if r.Result.Status == Signaled && code > 128 || r.Result.Status == Exited && code == r.Result.ExitCode {
+			return 0 // a shell adds 128 to the number of a signal
+		}
+		if first == 0 {
+			first = code
+		}
+	}
+	return first
+}
+
 // ExpectsFailure reports whether Expect says, at its beginning and without a condition, that
-// the command fails: "fails", "fails: index out of range", "exits with 1". Other words than
+// the command fails: "fails", "fails: index out of range", "exits with 1". An exit code that it names
+// must be the command's: see UnexpectedCode. Other words than
 // these mean nothing, so that a sentence that is read wrongly does not turn a failure into a
 // success.
 func (p Proposal) ExpectsFailure() bool {

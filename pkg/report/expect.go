@@ -3,6 +3,8 @@
 package report
 
 import (
+	"fmt"
+
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -18,6 +20,18 @@ var expectsClean = pattern.New(`(?i)\b(?:no|without) (?:errors?|failures?)\b`)
 // unexpectedSuccess reports whether r succeeded and its proposal says that it fails.
 func unexpectedSuccess(r proposal.Record) bool {
 	return kindOf(r) == failed && r.Result.Succeeded()
+}
+
+// codeWords says that r ended with another exit code than its proposal says, or "".
+func codeWords(r proposal.Record) string {
+	want := r.UnexpectedCode()
+	switch {
+	case want == 0 || kindOf(r) != failed:
+		return ""
+	case r.Result.Status == proposal.Exited:
+		return fmt.Sprintf("expected exit code %d, got %d", want, r.Result.ExitCode)
+	}
+	return fmt.Sprintf("expected exit code %d", want)
 }
 
 // unmet reports whether a command ended in the opposite of what was expected. Free text is

@@ -29,6 +29,9 @@ func (p Page) matters(it item, l level) []string {
 	if unexpectedSuccess(r) {
 		lines = append(lines, "expected: "+code(r.Proposal.Expect, l.long))
 	}
+	if words := codeWords(r); words != "" {
+		lines = append(lines, words)
+	}
 	if h, found := findHidden(r); found {
 		lines = append(lines, "⚠️ <b>hidden failure:</b> "+h.words(func(s string) string { return code(s, 60) }))
 		lines = append(lines, p.shownFailures(it, l)...)

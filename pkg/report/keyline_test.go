@@ -48,6 +48,17 @@ func TestMatters(t *testing.T) {
 	}
 }
 
+// A command that ends with another code than it was expected to is a failure, and says both.
+func TestUnexpectedCode(t *testing.T) {
+	rec := ran("unit", "sh x.sh", proposal.Exited, 1, "", "")
+	rec.Proposal.Expect = "exits with 2"
+	page := Page{Parts: []Part{{Report: finish(proposal.Report{Records: []proposal.Record{rec}})}}}
+	const want = "expected exit code 2, got 1"
+	if body, plain := page.Body(), Text(page.Parts[0].Report); !strings.Contains(body, "❌ fumehood: 1 failed") || !strings.Contains(body, want) || !strings.Contains(plain, want) {
+		t.Errorf("%s\n%s", body, plain)
+	}
+}
+
 // A link leads to a line of a file of the commit, or nowhere, whatever is printed.
 func TestLineLinks(t *testing.T) {
 	good := "https://github.example/octo/demo/blob/" + sha + "/"

@@ -90,6 +90,7 @@ func plainReason(r proposal.Record) []string {
 	if unmet(r) || unexpectedSuccess(r) {
 		lines = append(lines, "expected: "+text.Inline(r.Proposal.Expect, 300))
 	}
+	lines = append(lines, nonempty(codeWords(r))...)
 	if r.Approval != nil {
 		lines = append(lines, "approved by "+text.Inline(r.Approval.By, 60))
 	}
