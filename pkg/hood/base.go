@@ -38,6 +38,11 @@ func (s *Session) runBase(ctx context.Context) error {
 		return nil
 	}
 	known := diagnose.Records(s.finished(), s.report.Run.Unmet)
+	for i, r := range known {
+		if reachedLimit(r) {
+			s.records[i].Base = &proposal.Comparison{Verdict: proposal.BaseUnknown, Why: "it reached a limit"}
+		}
+	}
 	plan := basePlan(known, s.records)
 	if len(plan.Proposals) == 0 && !slices.ContainsFunc(known, baseline.Incomplete) {
 		return nil
@@ -65,12 +70,19 @@ func (s *Session) runBase(ctx context.Context) error {
 	}
 	run.WallMS = s.h.p.Now().Sub(start).Milliseconds()
 	for i, r := range baseline.Records(known, run, s.report.Run.Unmet) {
-		s.records[i].Base = r.Base
+		if r.Base != nil {
+			s.records[i].Base = r.Base
+		}
 		if diagnose.IsComparableSetup(r) && hasPassed(run.Records, r.Proposal.ID) {
 			s.records[i].Base = &proposal.Comparison{Verdict: proposal.BasePasses}
 		}
 	}
 	return err
+}
+
+// reachedLimit reports whether a limit ended r, so that its end says nothing about the code.
+func reachedLimit(r proposal.Record) bool {
+	return r.Proposal.Origin == "" && r.Decision.Effect == proposal.Allow && r.Result != nil && r.Result.Limit != "" && r.Outcome() == proposal.OutcomeFailed
 }
 
 // hasPassed reports whether the command id succeeded on the base.

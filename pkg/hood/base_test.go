@@ -180,6 +180,9 @@ func TestNotOnBase(t *testing.T) {
 		if err != nil || report.Base != nil || strings.Contains(strings.Join(w.did, " "), "base") {
 			t.Errorf("%s: %v, %v", name, err, w.did)
 		}
+		if b := report.Records[0].Base; (b != nil) != (name == "timed out") || b != nil && b.Why != "it reached a limit" {
+			t.Errorf("%s: the comparison is %+v", name, b)
+		}
 	}
 }
 
@@ -258,7 +261,7 @@ func TestBaseAfterOthers(t *testing.T) {
 	if report, err = h.Run(t.Context(), planOf("a", "b", "c"), proposal.Run{ID: "1"}); err != nil {
 		t.Fatal(err)
 	}
-	if r := report.Records[2]; r.Outcome() != proposal.OutcomeFailed || r.Base.Verdict != proposal.BaseUnknown || !strings.Contains(r.Base.Why, `needs "a~base"`) {
+	if r := report.Records[2]; r.Outcome() != proposal.OutcomeFailed || r.Base.Verdict != proposal.BaseUnknown || !strings.Contains(r.Base.Why, `needs the earlier command "a", which`) {
 		t.Errorf("%s, %+v", r.Outcome(), r.Base)
 	}
 }

@@ -45,6 +45,9 @@ func (h *Hood) hindrance(ctx context.Context, before []proposal.Record, r propos
 	}
 	for _, id := range r.Proposal.Needs {
 		if !succeeded(before, id) {
+			if command, onBase := proposal.OfBaseID(id); onBase {
+				return fmt.Sprintf("it needs the earlier command %q, which does not succeed on the base", command)
+			}
 			return fmt.Sprintf("it needs %q, which did not succeed", id)
 		}
 	}
