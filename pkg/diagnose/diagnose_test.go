@@ -661,6 +661,27 @@ func TestToolchain(t *testing.T) {
 	}
 }
 
+// A version that only the pull request asks for excuses nothing, whatever the base shows; what to do about
+// it is a hint.
+func TestVersionOfChange(t *testing.T) {
+	u := proposal.Unmet{Tool: "go", Version: "1.26.8", File: "go.mod", Wants: "1.99", Least: "1.99"}
+	r := failing("go test ./...", 1, "", "go: go.mod requires go >= 1.99 (running go 1.26.8; GOTOOLCHAIN=local)\n", "go")
+	const hint = "Go 1.26.8 is too old: go.mod wants 1.99. Put such a version first in `PATH`."
+	for _, verdict := range []string{proposal.BasePasses, proposal.BaseDifferent, proposal.BaseUnknown} {
+		r.Base = &proposal.Comparison{Verdict: verdict}
+		if c, words := Of(r, []proposal.Unmet{u}), OldToolchain(r, []proposal.Unmet{u}); c != nil || !strings.HasPrefix(words, hint) || !strings.Contains(words, "actions/setup-go") {
+			t.Errorf("%s: %+v, %q", verdict, c, words)
+		}
+	}
+	onBase, forged := u, u
+	onBase.Base, forged.File = true, "a`b"
+	for _, unmet := range [][]proposal.Unmet{{onBase}, {forged}, nil} {
+		if c, words := Of(r, unmet), OldToolchain(r, unmet); c == nil || words != "" {
+			t.Errorf("%+v: %+v, %q", unmet, c, words)
+		}
+	}
+}
+
 // A known difference of gVisor is a hint beside a failure, never a cause.
 func TestDifference(t *testing.T) {
 	for name, tt := range map[string]struct {

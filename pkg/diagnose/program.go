@@ -115,13 +115,17 @@ var versions = []version{
 	{pattern.New(`^npm (?:ERR!|error) notsup Required: \{"node":"([^"]{1,40})"`), "node", []string{"npm", "node"}, runnerAdvice + ": `actions/setup-node`."},
 }
 
-// missingVersion finds that a toolchain is too old.
+// missingVersion finds that a toolchain is too old, unless it is known that the base of the pull request
+// does not ask for a newer one: then the change does, and cannot excuse its failures by that.
 func missingVersion(c *command) *proposal.Cause {
 	if !c.reliable() {
 		return nil
 	}
 	for _, v := range versions {
 		if line, m := c.find(v.line); m != nil && c.started(v.programs...) {
+			if v.askedByChange(c.unmet) != nil {
+				return nil
+			}
 			return &proposal.Cause{Kind: proposal.CauseTool, Reason: noVersion, Subject: v.tool + " " + m[1], Evidence: line, Advice: v.advice}
 		}
 	}

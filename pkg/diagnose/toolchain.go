@@ -21,6 +21,36 @@ func oldToolchain(c *command) *proposal.Cause {
 	return nil
 }
 
+// askedByChange returns the entry of unmet for the toolchain of v, if it is not known that the base of the
+// pull request asks for a newer one, too, or nil.
+func (v version) askedByChange(unmet []proposal.Unmet) *proposal.Unmet {
+	for _, u := range unmet {
+		tool, known := toolchain.Tools[u.Tool]
+		if known && !u.Base && u.Version != "" && isPlain(u) && (v.tool == u.Tool || v.tool == tool.Toolchain) {
+			return &u
+		}
+	}
+	return nil
+}
+
+// OldToolchain returns what to do about r, which failed with the message that a toolchain is too old for
+// what only the pull request is known to ask for, or "". It is a hint and no Cause.
+func OldToolchain(r proposal.Record, unmet []proposal.Unmet) string {
+	c, ok := newCommand(r, unmet)
+	if !ok {
+		return ""
+	}
+	for _, v := range versions {
+		if _, m := c.find(v.line); m == nil || !c.started(v.programs...) {
+			continue
+		}
+		if u := v.askedByChange(unmet); u != nil {
+			return Describe(*u) + ". " + describeInstall(*u)
+		}
+	}
+	return ""
+}
+
 // absentToolchain returns the Cause that the program name is not installed, if it belongs to a
 // toolchain that the repository asks for, or nil.
 func absentToolchain(c *command, name, line string) *proposal.Cause {

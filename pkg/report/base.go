@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/fumehood/fumehood/pkg/baseline"
+	"github.com/fumehood/fumehood/pkg/diagnose"
 	"github.com/fumehood/fumehood/pkg/failure"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -134,13 +135,18 @@ func baseOutputs(r proposal.Report, rec proposal.Record, record, limit int, pack
 	return list
 }
 
+// oldToolchain says that rec failed because the toolchain is too old for the change, and what to do, or "".
+func oldToolchain(r proposal.Report, rec proposal.Record) string {
+	if kindOf(rec) != failed {
+		return ""
+	}
+	return diagnose.OldToolchain(rec, r.Run.Unmet)
+}
+
 // basePlain is baseWords for a terminal, as lines.
 func basePlain(r proposal.Report, rec proposal.Record) []string {
 	plain := func(s string) string { return text.Inline(s, 300) }
-	if words := baseWords(r, rec, plain, plain); words != "" {
-		return []string{words}
-	}
-	return nil
+	return append(nonempty(baseWords(r, rec, plain, plain)), nonempty(oldToolchain(r, rec))...)
 }
 
 // baseWall is the time that the commands on the base took, in milliseconds.

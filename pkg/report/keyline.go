@@ -48,6 +48,9 @@ func (p Page) matters(it item, l level) []string {
 	if words := baseHTML(p.Parts[it.part].Report, r, l); words != "" {
 		lines = append(lines, words)
 	}
+	if words := oldToolchain(p.Parts[it.part].Report, r); words != "" {
+		lines = append(lines, prose(words, maxReason))
+	}
 	return lines
 }
 
