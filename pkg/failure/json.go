@@ -192,11 +192,15 @@ func (s *scan) jsonTests(doc value) {
 		if text(test, "status") != "failed" {
 			continue
 		}
-		said := text(test, "exception", "message")
+		var said strings.Builder
+		said.WriteString(text(test, "exception", "message"))
 		for _, frame := range list(test, "exception", "backtrace") {
-			said += "\n" + text(frame)
+			if said.Len() > maxJUnitText {
+				break
+			}
+			said.WriteString("\n" + text(frame))
 		}
-		s.addJSONTest("rspec", text(test, "full_description"), said, place{name: text(test, "file_path"), row: integer(test, "line_number")})
+		s.addJSONTest("rspec", text(test, "full_description"), said.String(), place{name: text(test, "file_path"), row: integer(test, "line_number")})
 	}
 }
 

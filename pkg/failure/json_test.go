@@ -4,6 +4,7 @@ package failure
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -81,5 +82,23 @@ func TestHostileJSON(t *testing.T) {
 		for _, d := range Diagnostics(&proposal.Result{Stdout: proposal.Stream{Head: []byte(text)}}, Options{}) {
 			t.Errorf("%s: %s", name, fmt.Sprint(d))
 		}
+	}
+}
+
+// Reading a stack of any length needs memory in proportion to it.
+func TestBacktraceIsLinear(t *testing.T) {
+	allocated := func(frames int) uint64 {
+		doc := `{"examples":[{"full_description":"x","status":"failed","exception":{"message":"m","backtrace":["a.rb:1"` + strings.Repeat(`,"a.rb:1"`, frames) + `]}}]}`
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if list := readOutput([]byte(doc), nil, Options{}); len(list) != 1 {
+			t.Fatalf("%d reports", len(list))
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	allocated(1)
+	if few, many := allocated(5000), allocated(40000); many > 16*few {
+		t.Errorf("%d bytes for 5000 frames, %d for 40000", few, many)
 	}
 }
