@@ -237,13 +237,13 @@ func howDiffers(head, base proposal.Result, here, there []string, isVague bool) 
 	return ""
 }
 
-// splitKnown returns the names that are not in known, and how many are.
+// splitKnown returns the names that are not in known, as people read them, and how many are.
 func splitKnown(names, known []string) (fresh []string, old int) {
 	for _, name := range names {
 		if slices.Contains(known, name) {
 			old++
 		} else {
-			fresh = append(fresh, name)
+			fresh = append(fresh, shownName(name))
 		}
 	}
 	return fresh, old

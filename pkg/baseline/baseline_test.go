@@ -101,6 +101,7 @@ func TestCompare(t *testing.T) {
 		"git there, which passes": {ran(1, goOld), change(ran(0, ""), func(r *proposal.Result) {
 			r.Observations = &proposal.Observations{Complete: true, Programs: []proposal.Program{{Name: "git"}}}
 		}), proposal.BaseUnknown, "git"},
+		"a long name":     {ran(1, "not ok 1 - "+strings.Repeat("ab ", 400)+"A\n"), ran(1, "not ok 1 - "+strings.Repeat("ab ", 400)+"B\n"), proposal.BaseDifferent, "other lines"},
 		"not found there": {ran(1, "x"), ran(127, "x"), proposal.BaseDifferent, "exit code 127 there"},
 		"not found here":  {ran(127, "x"), ran(0, ""), proposal.BasePasses, ""},
 		"not found":       {ran(127, "x"), ran(127, "x"), proposal.BaseSame, ""},
@@ -151,6 +152,14 @@ func oldTest(text, more string) string {
 	return `<testsuite name="shop"><testcase classname="shop" name="old"><failure message="no">` + text + `</failure></testcase>` + more + `</testsuite>`
 }
 
+func namedTests(suite string, names ...string) string {
+	content := "<testsuite>"
+	for _, name := range names {
+		content += fmt.Sprintf(`<testcase classname=%q name=%q><failure message="no"/></testcase>`, suite, name)
+	}
+	return content + "</testsuite>"
+}
+
 func longTests(n int) string {
 	content := "<testsuite>"
 	for i := range n {
@@ -199,6 +208,8 @@ func TestCompareFiles(t *testing.T) {
 		"nothing but a broken one":     {wroteXML(ran(1, says), "<testsuite><testcase <<"), ran(1, says), proposal.BaseUnknown, "to the end"},
 		"outside the tests":            {wroteXML(ran(1, says), oldTest("no", `<error message="afterAll broke">x</error>`)), wroteXML(ran(1, says), oldTest("no", "")), proposal.BaseNew, "outside its tests"},
 		"without a name":               {wroteXML(ran(1, says), oldTest("no", `<testcase name=""><failure/></testcase>`)), wroteXML(ran(1, says), oldTest("no", "")), proposal.BaseNew, "without a name"},
+		"the border of a name":         {wroteXML(ran(1, says), namedTests("Cart adds", "x")), wroteXML(ran(1, says), namedTests("Cart", "adds x")), proposal.BaseNew, "Cart adds x"},
+		"a name with a number":         {wroteXML(ran(1, says), namedTests("Cart", "x", "x (2)")), wroteXML(ran(1, says), namedTests("Cart", "x", "x")), proposal.BaseNew, "Cart x (2)"},
 		"a long name":                  {wrote(ran(1, says), strings.Repeat("p", 1200)+"A"), wrote(ran(1, says), strings.Repeat("p", 1200)+"B"), proposal.BaseUnknown, "too long"},
 		"cut off there, other lines":   {wrote(ran(1, "a\n"), "old"), cut(wrote(ran(1, "b\n"), "old")), proposal.BaseDifferent, "other lines"},
 	} {

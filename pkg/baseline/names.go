@@ -16,13 +16,24 @@ import (
 // are compared.
 const maxNamedBytes = 500 << 10
 
+// maxName is the length from which on a name may be cut, in bytes.
+const maxName = 990
+
+// nameSeparator is between the parts of a name. No part has it: package failure removes control characters.
+const nameSeparator = "\x00"
+
+// shownName returns a name of failingTests as people read it.
+func shownName(name string) string {
+	return strings.TrimSpace(strings.ReplaceAll(strings.TrimPrefix(name, ":"+nameSeparator), nameSeparator, " "))
+}
+
 // failingTests returns what a command's complete output names as failing, sorted: tests, and what
 // compilers and linters report, without places, which move. A name that is there more than once
 // has a number behind it: runners name tests of two files in the same way. It is nil if nothing is
 // named.
 //
 // isVague reports that a name says too little: of a Go test that says nothing, as those do that run a suite
-// of another framework, the name is that of each failure in it.
+// of another framework, the name is that of each failure in it, and a long name may be cut.
 func failingTests(r proposal.Result) (names []string, isVague bool) {
 	if len(r.Stdout.Head)+len(r.Stdout.Tail)+len(r.Stderr.Head)+len(r.Stderr.Tail) > maxNamedBytes {
 		return nil, false
@@ -43,15 +54,13 @@ func failingTests(r proposal.Result) (names []string, isVague bool) {
 		if onlyErrors && d.Level != failure.Error {
 			continue
 		}
-		name := strings.TrimSpace(d.Suite + " " + d.Test)
+		name := d.Suite + nameSeparator + d.Test
 		if d.Test == "" {
-			name = removeVolatile(d.Message)
-			if d.File != "" {
-				name = d.File + ": " + name
-			}
+			name = d.File + ":" + nameSeparator + removeVolatile(d.Message)
 		}
+		isVague = isVague || len(d.Suite) > maxName || len(d.Test) > maxName || d.Test == "" && len(d.Message) > maxName
 		if times[name]++; times[name] > 1 {
-			name += fmt.Sprintf(" (%d)", times[name])
+			name += fmt.Sprintf("%s(%d)", nameSeparator, times[name])
 		}
 		names = append(names, name)
 	}
