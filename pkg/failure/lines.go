@@ -60,7 +60,7 @@ func plainLine(line string) string {
 		switch {
 		case r == 0xa0:
 			b.WriteByte(' ')
-		case r >= ' ' && r != 0x7f || r == '\t':
+		case r >= ' ' && r < 0x7f || r > 0x9f || r == '\t': // from 0x80 on are control characters, too, such as CSI
 			b.WriteRune(r)
 		}
 		i += size
