@@ -90,7 +90,7 @@ func checkAccepted(t *testing.T, p proposal.Plan) {
 		if setup := one.Phase == proposal.PhaseSetup; setup && ran || !setup && one.Phase != "" && one.Phase != proposal.PhaseRun {
 			t.Fatalf("%s has the phase %q", one.ID, one.Phase)
 		} else {
-			ran = ran || !setup
+			ran = ran || !setup && one.Invalid == nil // a refused one never runs, and keeps the place of its phase
 		}
 		if one.Invalid != nil {
 			checkInvalid(t, one)
