@@ -108,7 +108,7 @@ var (
 	// reportKeys are the keys of reports below which tests, times and totals are.
 	reportKeys = []string{"testResults", "assertionResults", "stats", "tests", "failures", "examples", "summary"}
 	// volatileKeys are those of times, and of totals that count tests that pass, too.
-	volatileKeys = []string{"duration", "run_time", "runtime", "load_time", "startTime", "endTime", "start", "end", "seed",
+	volatileKeys = []string{"duration", "run_time", "runtime", "load_time", "startTime", "startAt", "endTime", "start", "end", "seed",
 		"numPassedTests", "numTotalTests", "numPassedTestSuites", "numTotalTestSuites", "numPendingTests", "numPendingTestSuites", "numTodoTests",
 		"suites", "tests", "passes", "pending", "example_count", "pending_count", "summary_line", "line_number"}
 	// passingKeys are those of lists of tests that pass or did not run, and of their times.

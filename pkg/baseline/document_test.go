@@ -13,7 +13,7 @@ import (
 // Documents of reporters, with the fields that they have: %s is where a case adds something.
 const (
 	jestDocument = `{"numFailedTests":1,"numPassedTests":%d,"startTime":%d,"success":false,"testResults":[{"assertionResults":[{"ancestorTitles":["cart"],` +
-		`"duration":%[1]d,"failureMessages":["Error: expected 4, got 3\n    at f (/workspace/a.test.js:%[1]d:3)"],"status":"failed","title":"adds"}],` +
+		`"duration":%[1]d,"startAt":%[2]d,"failureMessages":["Error: expected 4, got 3\n    at f (/workspace/a.test.js:%[1]d:3)"],"status":"failed","title":"adds"}],` +
 		`"endTime":%[2]d,"message":"adds: no%[3]s","name":"/workspace/a.test.js","status":"failed"}%[4]s],"padding":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}`
 	rspecDocument = `{"version":"3.13.0","messages":[%s],"seed":%d,"examples":[{"description":"adds","full_description":"Cart adds","status":"failed",` +
 		`"file_path":"./spec/a_spec.rb","line_number":%[2]d,"run_time":0.%[2]d,"exception":{"class":"E","message":"expected: 4\n got: 3","backtrace":["./spec/a_spec.rb:%[2]d:in 'block'"]}}%[4]s],` +
