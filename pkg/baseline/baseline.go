@@ -11,7 +11,7 @@
 // Two failures are the same only if nothing speaks against it. Both runs were allowed, ended by
 // themselves with the same exit code or signal, were not run a second time, and have their
 // complete output. If both name failures, such as tests or the reports of a compiler, the base names
-// each that the pull request's code names, and has its last lines, too, except for numbers, and each
+// each that the pull request's code names, and has its last lines, too, except for numbers that count no failures, and each
 // document of JSON that it prints, except for tests that pass and times in the report of a test runner. If
 // neither does, or a Go test is named without anything that it says, the pull request's code printed
 // no line that the base did not print, and ended with the base's last line.
@@ -219,13 +219,13 @@ func howDiffers(head, base proposal.Result, here, there []string, isVague bool) 
 	case len(here) > 0 && len(there) == 0:
 		return "it names failures here, and none there"
 	}
-	isNamed := len(here) > 0 && !isVague
+	isNamed, sameCount := len(here) > 0 && !isVague, len(here) == len(there)
 	for _, pair := range [][2]proposal.Stream{{head.Stdout, base.Stdout}, {head.Stderr, base.Stderr}} {
 		here, there := linesOf(pair[0]), linesOf(pair[1])
 		switch {
 		case isNamed && !hasEachLine(documentsOf(there), documentsOf(here)):
 			return "it names the same failures, and prints other JSON"
-		case isNamed && !endsWithin(there, here):
+		case isNamed && !endsWithin(there, here, sameCount):
 			return "it names the same failures, and ends with other lines"
 		case isNamed:
 		case !hasEachLine(there, here):

@@ -232,21 +232,37 @@ func hasEachLine(all, some []string) bool {
 // maxEnding is how many lines the ending of an output has.
 const maxEnding = 3
 
-var digits = pattern.New(`\d+`)
+var (
+	digits = pattern.New(`\d+`)
+	// failed are the counts of failures in the totals of runners.
+	failed = pattern.New(`\d+ (?:fail(?:ed|ing|ures?)?|errors?|problems?|broken|crashed|violations?)\b|\b(?i:fail(?:ed|ures?)?|errors?) ?[:=]? ?\d+`)
+)
 
 // endsWithin reports whether the last lines of head follow each other in base, too. Numbers do not
-// count: a runner's totals count tests that the pull request adds. Documents do not: see documentsOf.
-func endsWithin(base, head []string) bool {
-	all, last := maskDigits(base), maskDigits(head[max(0, len(head)-maxEnding):])
+// count: a runner's totals count tests that the pull request adds. Those of failures do with sameCount.
+// Documents do not: see documentsOf.
+func endsWithin(base, head []string, sameCount bool) bool {
+	head = head[max(0, len(head)-maxEnding):]
+	all, last := maskDigits(base), maskDigits(head)
 	if len(last) == 0 {
 		return len(all) == 0
 	}
 	for i := range len(all) - len(last) + 1 {
-		if slices.Equal(all[i:i+len(last)], last) {
+		if slices.Equal(all[i:i+len(last)], last) && (!sameCount || slices.Equal(countsOf(base[i:i+len(last)]), countsOf(head))) {
 			return true
 		}
 	}
 	return false
+}
+
+// countsOf returns the counts of failures in lines.
+func countsOf(lines []string) (counts []string) {
+	for _, line := range lines {
+		if !isDocument(line) {
+			counts = append(counts, failed.FindAllString(line, -1)...)
+		}
+	}
+	return counts
 }
 
 func isDocument(line string) bool { return strings.HasPrefix(line, documentMark) }

@@ -11,11 +11,10 @@ import (
 )
 
 var (
-	// wholeReaders are programs that print all that they read from a pipe.
-	wholeReaders = []string{"cat", "tee"}
-	// partReaders are those that print only a part of it, so that a new failure may be missing beside an old one.
-	partReaders = []string{"awk", "cmp", "column", "comm", "cut", "diff", "egrep", "fgrep", "gawk", "grep", "head", "jq", "less", "mawk", "md5sum", "more",
-		"paste", "perl", "rg", "sed", "sha256sum", "sort", "tail", "tr", "uniq", "wc", "xargs", "yq"}
+	// partReaders are programs that may print only a part of what they read from a pipe, so that a new failure is
+	// missing beside an old one.
+	partReaders = []string{"awk", "busybox", "cmp", "column", "comm", "cut", "diff", "egrep", "fgrep", "gawk", "grep", "head", "jq", "less", "mapfile", "mawk", "md5sum", "more", "node",
+		"paste", "perl", "php", "python", "python3", "read", "readarray", "rg", "ruby", "sed", "sha256sum", "sort", "tail", "toybox", "tr", "uniq", "wc", "xargs", "yq"}
 	dataWriters = []string{"cat", "echo", "printf"}
 	// noCheck are programs whose own errors say nothing about the code.
 	noCheck = []string{"[", "[[", ":", "cd", "command", "echo", "hash", "kill", "mkdir", "printf", "rm", "test", "type", "wait", "which"}
@@ -32,7 +31,7 @@ func whyUnseen(r proposal.Record, isNamed bool) string {
 		case c.StdinFrom == "pipe" && slices.Contains(partReaders, name):
 			return "only a part of its output is seen: it goes through " + name
 		case isNamed:
-		case c.StdinFrom == "pipe" && !slices.Contains(wholeReaders, name):
+		case c.StdinFrom == "pipe" && !printsWhole(c):
 			return "only what another program makes of its output is seen, and that names no failing test"
 		case hidesErrors(c) && !slices.Contains(noCheck, name):
 			return "its error output goes to a file"
@@ -41,6 +40,12 @@ func whyUnseen(r proposal.Record, isNamed bool) string {
 		}
 	}
 	return ""
+}
+
+// printsWhole reports whether c prints all that it reads from a pipe: tee, or cat without the name of a file.
+func printsWhole(c proposal.Command) bool {
+	isFile := func(w proposal.Word) bool { return !w.Static || !strings.HasPrefix(w.Value, "-") }
+	return path.Base(c.Program) == "tee" || path.Base(c.Program) == "cat" && !slices.ContainsFunc(c.Args[min(1, len(c.Args)):], isFile)
 }
 
 // givesData reports whether c begins a pipe with nothing but data, as in echo x | ./program.
