@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/internal/strictjson"
 )
 
@@ -115,6 +116,10 @@ var (
 	passingKeys = []string{"passes", "pending", "perfStats"}
 )
 
+// sourceLine is a line of the source around a failure, in what Jest says of a file. The messages of its
+// tests have none.
+var sourceLine = pattern.New(`(?m)^ {2,8}(?:> *|  *)(?:\d{1,7} \|.*| \| *\^+)$`)
+
 // reduce returns a JSON value without what is volatile in its texts and, in a report of a test runner,
 // without tests that pass or did not run, times and totals. Everything else stays.
 func reduce(v any, inReport bool) any {
@@ -130,6 +135,9 @@ func reduce(v any, inReport bool) any {
 		}
 		return list
 	case map[string]any:
+		if message, isText := v["message"].(string); isText && inReport && v["assertionResults"] != nil {
+			v["message"] = sourceLine.ReplaceAllString(message, "")
+		}
 		for key, field := range v {
 			_, isNumber := field.(json.Number)
 			_, isText := field.(string)

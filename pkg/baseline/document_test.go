@@ -47,6 +47,7 @@ func TestDocuments(t *testing.T) {
 	for name, test := range map[string]struct{ head, base, want string }{
 		"jest":                               {jest(4, "", ""), jest(5, "", ""), proposal.BaseSame},
 		"jest, a new file passes":            {jest(4, "", jestPasses), jest(5, "", ""), proposal.BaseSame},
+		"jest, other source":                 {jest(4, `\n    > 4 | test(a)\n        |     ^\n      5 | b`, ""), jest(4, `\n    > 14 | test(c)\n         |       ^\n      15 | d`, ""), proposal.BaseSame},
 		"jest, afterAll of the same file":    {jest(4, "; afterAll: leak", ""), jest(4, "", ""), proposal.BaseDifferent},
 		"jest, a suite cannot run":           {jest(4, "", jestCannot("x")), jest(4, "", ""), proposal.BaseNew},
 		"jest, for another reason":           {jest(4, "", jestCannot("Cannot find module y")), jest(4, "", jestCannot("SyntaxError")), proposal.BaseNew},
