@@ -212,6 +212,7 @@ func TestCompareFiles(t *testing.T) {
 		"outside the tests":            {wroteXML(ran(1, says), oldTest("no", `<error message="afterAll broke">x</error>`)), wroteXML(ran(1, says), oldTest("no", "")), proposal.BaseNew, "outside its tests"},
 		"without a name":               {wroteXML(ran(1, says), oldTest("no", `<testcase name=""><failure/></testcase>`)), wroteXML(ran(1, says), oldTest("no", "")), proposal.BaseNew, "without a name"},
 		"the border of a name":         {wroteXML(ran(1, says), namedTests("Cart adds", "x")), wroteXML(ran(1, says), namedTests("Cart", "adds x")), proposal.BaseNew, "Cart adds x"},
+		"blanks in a name":             {wroteXML(ran(1, says), namedTests("Cart", "a  b")), wroteXML(ran(1, says), namedTests("Cart", "a b")), proposal.BaseNew, "Cart a  b"},
 		"a name with a number":         {wroteXML(ran(1, says), namedTests("Cart", "x", "x (2)")), wroteXML(ran(1, says), namedTests("Cart", "x", "x")), proposal.BaseNew, "Cart x (2)"},
 		"a long name":                  {wrote(ran(1, says), strings.Repeat("p", 1200)+"A"), wrote(ran(1, says), strings.Repeat("p", 1200)+"B"), proposal.BaseUnknown, "too long"},
 		"cut off there, other lines":   {wrote(ran(1, "a\n"), "old"), cut(wrote(ran(1, "b\n"), "old")), proposal.BaseDifferent, "other lines"},

@@ -79,7 +79,7 @@ func (r *Results) addTest(test junitTest) {
 	if r.kept.Len() > maxResults/2 {
 		text = "" // names matter more
 	}
-	oneLine := func(s string) string { return clip(strings.Join(strings.Fields(withoutMarks(s)), " ")) }
+	oneLine := func(s string) string { return clip(strings.NewReplacer("\n", " ", "\t", " ").Replace(withoutMarks(s))) }
 	record := mark + "test " + oneLine(test.name) + "\n" + mark + "suite " + oneLine(test.suite) + "\n"
 	if test.file != "" {
 		record += fmt.Sprintf(mark+"file %d %s\n", test.line, oneLine(test.file))
