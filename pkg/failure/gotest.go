@@ -52,6 +52,7 @@ type goScan struct {
 	ran      map[string]bool // tests that go test -v says it ran
 	verbose  bool
 	said     string // the last line that is none of go test's
+	fails    bool   // the line FAIL, which a test binary prints if one of its tests failed
 
 	inner     []*goInner
 	innerOpen bool
@@ -161,6 +162,7 @@ func (g *goScan) readLine(line string) {
 	if line == "" || line[0] != '\t' {
 		g.building = ""
 	}
+	g.fails = g.fails || line == "FAIL"
 	if t := strings.TrimSpace(line); t != "" && t != "FAIL" && !isNoise(t) {
 		g.said = t
 	}
@@ -292,6 +294,9 @@ func (g *goScan) reportPackage(pkg, outcome string) {
 	}
 	if strings.HasPrefix(outcome, "FAIL") && len(g.order) == 0 && g.panics == nil && pkg != "" && !strings.Contains(outcome, "build failed") {
 		message := "failed outside its tests"
+		if g.fails {
+			message = "a test failed that the output does not show"
+		}
 		if g.said != "" {
 			message += ": " + g.said
 		}
@@ -308,7 +313,7 @@ func (g *goScan) reportPackage(pkg, outcome string) {
 	}
 	g.logs, g.verdicts, g.order, g.test, g.panics, g.frames, g.open = g.logs[:0], map[string]string{}, nil, "", nil, nil, nil
 	g.race, g.inRace = nil, false
-	g.said, g.ran, g.verbose = "", map[string]bool{}, false
+	g.said, g.fails, g.ran, g.verbose = "", false, map[string]bool{}, false
 	g.inner, g.innerOpen, g.innerEnds, g.example = nil, false, false, nil
 	g.wrappers, g.examples = map[string]bool{}, map[string]*goExample{}
 }

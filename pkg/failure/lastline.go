@@ -20,6 +20,7 @@ var noise = []*pattern.Pattern{
 	pattern.New(`^(?:exit status \d{1,3}|\[ERROR\]\s*|\[ERROR\] (?:\[Help|To see the full|Re-run Maven|For more information|After correcting).*|Errors while running CTest|FAIL|ERROR)$`),
 	pattern.New(`^(?:error: (?:test failed, to rerun|could not compile|aborting due|doctest failed)|For more information about this error|warning: build failed)`),
 	pattern.New(`^\+{1,2} \S|^Result: FAIL$|^# Looks like your test|^Finished .{1,60} target|^ok\b`),
+	pattern.New(`^(?:inifile|rootdir): `),
 	pattern.New(`^[-=_*~─━.\s^|+<>{}()\[\]]+$`),
 }
 

@@ -394,3 +394,47 @@ func readTracebacks(s *scan) {
 	}
 	s.keepLast("python")
 }
+
+var (
+	doctestAt    = pattern.New(`^File "([^"]{1,400})", line (\d{1,7}), in (\S{1,300})$`)
+	doctestCount = pattern.New(`^ {2,8}\d{1,6} of {1,6}\d{1,6} in (\S{1,300})$`)
+	doctestRule  = strings.Repeat("*", 70)
+)
+
+// readDoctest reads the output of python -m doctest: the first example that failed of each text that its
+// summary names.
+func readDoctest(s *scan) {
+	named := map[string]bool{}
+	for _, line := range s.lines {
+		if m := match(doctestCount, " of ", line); m != nil {
+			named[m[1]] = true
+		}
+	}
+	for i := 1; i+1 < len(s.lines); i++ {
+		m := match(doctestAt, "File \"", s.lines[i])
+		if m == nil || s.lines[i-1] != doctestRule || s.lines[i+1] != "Failed example:" || !named[m[3]] {
+			continue
+		}
+		named[m[3]] = false
+		f := proposal.Diagnostic{Tool: "doctest", Test: m[3]}
+		s.setPlace(&f, place{name: m[1], row: number(m[2])})
+		end := s.findLine(i+2, maxBlock, func(_, line string) bool { return line == doctestRule })
+		parts, part := map[string][]string{}, ""
+		for _, line := range s.lines[i+1 : end] {
+			if line != "" && line[0] != ' ' {
+				part = line
+			} else if t := strings.TrimSpace(line); t != "" {
+				parts[part] = append(parts[part], t)
+			}
+		}
+		f.Message = joinTrimmed(parts["Failed example:"])
+		if raised := parts["Exception raised:"]; len(raised) > 0 {
+			f.Message += ": " + raised[len(raised)-1]
+		} else {
+			f.Expected, f.Actual = clip(joinTrimmed(parts["Expected:"])), clip(joinTrimmed(parts["Got:"]))
+		}
+		f.Message = clip(f.Message)
+		s.add(rankTest, f)
+		i = end - 1
+	}
+}

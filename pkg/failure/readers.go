@@ -25,6 +25,7 @@ var runners = []reader{
 	{name: "perl", marks: []string{"#   Failed ", "# Failed test"}, read: readPerl},
 	{name: "pytest", marks: []string{"short test summary info", "___ ", "=== ", "E   ", ".py:"}, read: readPytest},
 	{name: "unittest", marks: []string{"FAIL: ", "ERROR: "}, read: readUnittest},
+	{name: "doctest", marks: []string{"***Test Failed***"}, read: readDoctest},
 	{name: "maven", marks: []string{"<<< FAILURE!", "<<< ERROR!", "Failures:", "Errors:"}, read: readMaven},
 	{name: "gradle", marks: []string{" FAILED"}, read: readGradle},
 	{name: "junit console", marks: []string{"MethodSource ["}, read: readConsole},

@@ -37,6 +37,8 @@ func TestMatters(t *testing.T) {
 		{"make", "make", "cc -c a.c\n", "make: *** No rule to make target 'x'.  Stop.\n", "<code>No rule to make target &#39;x&#39;.</code>"},
 		{"npm, no package.json", "npm i", "", "npm error code ENOENT\nnpm error syscall open\nnpm error path /workspace/package.json\nnpm error enoent Could not read package.json: Error: ENOENT\nnpm error enoent\nnpm error A complete log of this run can be found in: /x\n", "<code>npm error enoent Could not read package.json: Error: ENOENT</code>"},
 		{"npm, stale lock file", "npm ci", "", "npm error code EUSAGE\nnpm error\nnpm error `npm ci` can only install packages when\nnpm error\nnpm error Missing: a@1.0.0 from lock file\nnpm error\nnpm error Usage:\nnpm error A complete log of this run can be found in: /x\n", "<code>npm error Missing: a@1.0.0 from lock file</code>"},
+		{"pytest, an option", "pytest --cov", "", "ERROR: usage: pytest [options]\npytest: error: unrecognized arguments: --cov\n  inifile: None\n  rootdir: /workspace\n\n", "<code>pytest: error: unrecognized arguments: --cov</code>"},
+		{"go test, cut", "go test -v ./... | tail -3", "FAIL\nFAIL\texample.org/x\t0.012s\nFAIL\n", "", "<code>a test failed that the output does not show</code>"},
 		{"only a last line", "true", "one\ntwo\n", "", "<code>two</code>"},
 		{"more than fit", "go vet ./...", "a.go:1:1: one\nb.go:2:1: two\nc.go:3:1: three\nd.go:4:1: four\n", "", "<code>c.go:3</code>: <code>three</code> and 1 more"},
 	} {
