@@ -46,7 +46,12 @@ deny contains lib.denial(
 	not networked
 }
 
-package_instead := sprintf("install what the repository's own files name: `%s`", [installs[input.command.program]]) if {
+package_instead := sprintf("install what the repository's own files name: `%s`, or `%s install` if it has no lock file", [
+	installs[input.command.program],
+	input.command.program,
+]) if {
+	input.command.program in {"npm", "pnpm"}
+} else := sprintf("install what the repository's own files name: `%s`", [installs[input.command.program]]) if {
 	installs[input.command.program]
 } else := "install what the repository's own files name"
 

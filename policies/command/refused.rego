@@ -48,12 +48,16 @@ deny contains lib.denial(
 deny contains lib.denial(
 	"launcher.hidden",
 	sprintf("%s runs other programs in ways that the text does not show", [input.command.program]),
-	"name the program to run",
+	launcher_instead,
 ) if {
 	lib.refused[input.command.program] in {"launcher", "debugger"}
 	not input.command.program in tracers
 	not debugging
 }
+
+launcher_instead := "print the file: `cat FILE`; change it with `sed -i 's/old/new/' FILE`" if {
+	input.command.program in {"less", "more", "most", "view", "vi", "vim", "vimdiff", "nvim", "nano", "pico", "emacs", "ed", "ex"}
+} else := "name the program to run"
 
 # METADATA
 # title: stdbuf is denied, since it preloads a library

@@ -205,15 +205,22 @@ steering := [
 			`|_PYTHON|_PERL|_RUBY|_NODE|INTERPRETER|REGISTRY|MIRROR|_INDEX|INIT|STARTUP|PROFILE_USER|BASHRC`,
 			`|CALLBACK|HANDLER)$`,
 		]),
-		"why": "by its name controls a tool",
+		"why": by_name,
 	},
 	{"pattern": `(?i)(proxy|token|secret|password|credential)`, "why": "carries a credential or a proxy"},
 ]
 
-why_env(name) := concat("; ", [s.why | some s in steering; regex.match(s.pattern, name)]) if {
+# why_env says what is known of a variable, or else what its name suggests.
+why_env(name) := concat(" and ", [why | some why in known_of(name)]) if {
+	count(known_of(name)) > 0
+} else := by_name if {
 	some s in steering
 	regex.match(s.pattern, name)
 } else := "is not allowed by the policy"
+
+known_of(name) := {s.why | some s in steering; regex.match(s.pattern, name); s.why != by_name}
+
+by_name := "controls a tool, by its name"
 
 steering_message(name) := listed_directories[name] if {
 	listed_directories[name]

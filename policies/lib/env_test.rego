@@ -9,7 +9,8 @@ test_env_ok_by_value if {
 
 test_env_reason if {
 	steers("LD_PRELOAD")
-	why_env("LD_PRELOAD") == "controls the program loader or the C library; by its name controls a tool"
+	why_env("LD_PRELOAD") == "controls the program loader or the C library"
+	why_env("MY_LOADER") == "controls a tool, by its name"
 	not steers("UPDATE_GOLDEN")
 }
 
