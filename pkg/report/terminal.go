@@ -194,6 +194,7 @@ func plainSeen(r proposal.Record) []string {
 		}
 		lines = append(lines, "finding: "+text.Inline(f.Rule+": "+f.Message, 300))
 	}
+	lines = distinct(lines) // a connection is seen by the kernel and by the gateway
 	if !o.Complete {
 		lines = append(lines, "the recording of what it did is incomplete")
 	}

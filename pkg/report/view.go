@@ -22,6 +22,7 @@ type View struct {
 // Units of output that a View shows per stream.
 const (
 	viewFailed    = 6000
+	viewLines     = 40 // of a stream, beside a line that says how many are left out
 	viewSucceeded = 1200
 )
 
@@ -177,11 +178,24 @@ func (b *screen) output(rec proposal.Record) {
 		room = viewSucceeded
 	}
 	for _, s := range []proposal.Stream{rec.Result.Stdout, rec.Result.Stderr} {
-		shown := text.Excerpt(s.Head, s.Tail, s.Bytes, room).Text
-		for line := range strings.Lines(shown) {
+		for _, line := range fewLines(text.Excerpt(s.Head, s.Tail, s.Bytes, room)) {
 			fmt.Fprintf(b, "  %s %s\n", b.paint(dim, "│"), strings.TrimSuffix(line, "\n"))
 		}
 	}
+}
+
+// fewLines returns the first and the last lines of shown, more of the last, and how many are left out.
+func fewLines(shown text.Block) []string {
+	lines := slices.Collect(strings.Lines(shown.Text))
+	left := len(lines) - viewLines
+	if left <= 0 {
+		return lines
+	}
+	words := "… and " + text.Count(int64(left)) + " more lines, in the report"
+	if shown.Omitted > 0 {
+		words = "… and more than " + text.Count(int64(left)) + " lines, in the report"
+	}
+	return slices.Concat(lines[:viewLines/4], []string{words}, lines[viewLines/4+left:])
 }
 
 // network writes the hosts that commands used, or were refused.

@@ -42,6 +42,19 @@ func checkView(t *testing.T, r proposal.Report) {
 	}
 }
 
+// A terminal gets few lines of a stream, from both ends, and a finding once.
+func TestViewIsShort(t *testing.T) {
+	long := ran("unit", "yes", proposal.Exited, 1, strings.Repeat("y\n", 2000)+"last\n", "")
+	long.Result.Observations = &proposal.Observations{Complete: true, Findings: []proposal.Finding{{Rule: "event.metadata", Message: "m"}, {Rule: "event.metadata", Message: "m"}}}
+	cut := ran("cut", "yes", proposal.Exited, 1, strings.Repeat("y\n", 9000)+"last\n", "")
+	got := View{}.Render(finish(proposal.Report{Records: []proposal.Record{long, cut}}))
+	for want, n := range map[string]int{"│ y\n": 2 * (viewLines - 1), "… and 1,961 more lines, in the report": 1, "lines, in the report": 2, "… and more than ": 1, "│ last\n": 2, "finding: event.metadata": 1} {
+		if strings.Count(got, want) != n {
+			t.Errorf("%q is not there %d times:\n%s", want, n, got)
+		}
+	}
+}
+
 // Hostile text in any field reaches no terminal, and cannot look like a line of the view.
 func TestViewHostile(t *testing.T) {
 	for _, a := range append(attacks, strings.Join(attacks, "\n")) {
