@@ -133,7 +133,7 @@ func many(n int) (list []string) {
 func TestRefusedText(t *testing.T) {
 	p, _ := Decode([]byte("schema: fumehood.plan/v1\nproposals:\n- id: unit\n  run: |\n    go test ./...\n    echo \"$?\"\n  timeout: soon\n  argv: [a, b]\n  env: {A: b, C: 1}\n- 12\n"), "p.yaml")
 	got := p.Proposals[0].Invalid.Text + "--\n" + p.Proposals[1].Invalid.Text
-	const want = "id: unit\nrun: go test ./...\necho \"$?\"\n\ntimeout: soon\nargv: [a b]\nenv: {A:b C:1}\n--\n12"
+	const want = "id: unit\nrun: go test ./...\necho \"$?\"\n\ntimeout: soon\nargv: [a,b]\nenv: {A:b,C:1}\n--\n12"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -69,6 +69,18 @@ func TestRetriedAtTheTop(t *testing.T) {
 	}
 }
 
+// A program that ends itself with SIGABRT is not said to crash because of gVisor.
+func TestRetriedAfterAbort(t *testing.T) {
+	r := retriedRun()
+	r.Records[0].Result.Retried.Crash = "SIGABRT"
+	r.Records = r.Records[:1]
+	for _, shown := range []string{Markdown(r), Text(r)} {
+		if strings.Contains(shown, "under gVisor") || !strings.Contains(shown, "crashed (") {
+			t.Errorf("it says\n%s", shown)
+		}
+	}
+}
+
 // TestReadRefusesRetried builds first runs that would not have been followed by a second.
 func TestReadRefusesRetried(t *testing.T) {
 	for _, tt := range []struct {

@@ -188,13 +188,14 @@ func plainSeen(r proposal.Record) []string {
 		}
 	}
 	lines = append(lines, plainNetwork(r, reached)...)
+	var findings []string
 	for _, f := range o.Findings {
 		if ofSecrets(f) {
 			continue // already reported
 		}
-		lines = append(lines, "finding: "+text.Inline(f.Rule+": "+f.Message, 300))
+		findings = append(findings, "finding: "+text.Inline(f.Rule+": "+f.Message, 300))
 	}
-	lines = distinct(lines) // a connection is seen by the kernel and by the gateway
+	lines = append(lines, distinct(findings)...) // a connection is seen by the kernel and by the gateway
 	if !o.Complete {
 		lines = append(lines, "the recording of what it did is incomplete")
 	}

@@ -133,7 +133,7 @@ func JoinName(path, name string) string {
 func JoinIndex(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
 // String returns n for people: "name: value" in a line for each field, other objects and
-// lists in one line, texts unquoted. It is not longer than n in the document.
+// lists in one line with commas, texts unquoted. It is not longer than n in the document.
 func (n *Node) String() string {
 	if n.Kind != Object {
 		return n.inline()
@@ -152,12 +152,12 @@ func (n *Node) inline() string {
 		for _, m := range n.Members {
 			words = append(words, m.Name+":"+m.Value.inline())
 		}
-		return "{" + strings.Join(words, " ") + "}"
+		return "{" + strings.Join(words, ",") + "}"
 	case List:
 		for _, item := range n.Items {
 			words = append(words, item.inline())
 		}
-		return "[" + strings.Join(words, " ") + "]"
+		return "[" + strings.Join(words, ",") + "]"
 	}
 	return n.Value
 }
