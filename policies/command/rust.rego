@@ -36,7 +36,10 @@ cargo_reason(word) := "does not build or test the repository" if {
 deny contains lib.denial(
 	"cargo.subcommand",
 	sprintf("cargo %s %s", [word, cargo_reason(word)]),
-	"use cargo's own subcommands, such as `cargo test` or `cargo build`, `cargo clippy`, `cargo fmt`, `cargo nextest run`, `cargo llvm-cov`, `cargo deny check` or `cargo audit`",
+	concat("", [
+		"use cargo's own subcommands, such as `cargo test` or `cargo build`, `cargo clippy`, `cargo fmt`, `cargo nextest run`, ",
+		"`cargo llvm-cov`, `cargo deny check` or `cargo audit`",
+	]),
 ) if {
 	input.command.program == "cargo"
 	word := input.command.sub
