@@ -60,14 +60,12 @@ func readDocument(text []byte) (line string, length int) {
 	if length += len(behind); found {
 		length++
 	}
-	var event struct{ Action, Package, ImportPath, Output string }
-	if bytes.Contains(raw, []byte(`"Action"`)) && json.Unmarshal(raw, &event) == nil && event.Package+event.ImportPath != "" {
-		if event.Output == "" && event.Action != "fail" {
-			return "", length
-		}
-		if event.Output != "" { // go test -json: a line of text
-			return clipLine([]byte(strings.TrimSpace(event.Output))), length
-		}
+	event, isEvent := readGoEvent(raw)
+	switch {
+	case isEvent && event.Output != "": // a line of text
+		return clipLine([]byte(strings.TrimSpace(event.Output))), length
+	case isEvent && slices.Contains(passingActions, event.Action):
+		return "", length
 	}
 	var v any
 	decoder = json.NewDecoder(bytes.NewReader(raw))
@@ -76,7 +74,7 @@ func readDocument(text []byte) (line string, length int) {
 		return "", 0
 	}
 	v = reduce(v, isReport(v))
-	if object, ok := v.(map[string]any); ok && (isLogLine(object) || event.Action != "") {
+	if object, ok := v.(map[string]any); ok && (isLogLine(object) || isEvent) {
 		for _, key := range []string{"duration", "elapsed", "time", "timestamp", "ts", "Time", "Elapsed"} {
 			delete(object, key)
 		}
@@ -86,6 +84,21 @@ func readDocument(text []byte) (line string, length int) {
 		return "", 0
 	}
 	return documentMark + string(encoded), length
+}
+
+// A goEvent is an event of go test -json.
+type goEvent struct {
+	Time, Action, Package, ImportPath, Test, Output, OutputType, FailedBuild string
+	Elapsed                                                                  float64
+}
+
+// passingActions are those of events without output that say of no failure.
+var passingActions = []string{"start", "run", "pause", "cont", "pass", "skip", "bench"}
+
+// readGoEvent returns the event that a document is, if it has nothing else.
+func readGoEvent(raw []byte) (event goEvent, ok bool) {
+	ok = bytes.Contains(raw, []byte(`"Action"`)) && strictjson.Decode(raw, &event) == nil && event.Action != "" && event.Package+event.ImportPath != ""
+	return event, ok
 }
 
 // isReport reports whether a document is one of Jest or Vitest, Mocha, or RSpec.

@@ -27,7 +27,7 @@ const (
 	eslintDocument     = `[{"filePath":"/workspace/a.js","messages":[{"ruleId":"%s","severity":2,"message":"Bad.","line":1,"column":1}%s],"errorCount":1}]`
 	stylelintDocument  = `[{"source":"/workspace/a.css","invalidOptionWarnings":[%s],"errored":true,"warnings":[{"line":1,"column":2,"rule":"color-no-invalid-hex","severity":"error","text":"Unexpected invalid hex color"}]}]`
 	scannerDocument    = `{"SchemaVersion":2,"Results":[{"Vulnerabilities":[%s]}]}`
-	goEvent            = `{"Time":"2026-11-27T17:17:%02d.1Z","Action":"%s","Package":"example.org/x","Test":"%s","Elapsed":0.%[1]d,"Output":"%[4]s"}` + "\n"
+	goEventJSON        = `{"Time":"2026-11-27T17:17:%02d.1Z","Action":"%s","Package":"example.org/x","Test":"%s","Elapsed":0.%[1]d,"Output":"%[4]s"}` + "\n"
 )
 
 // What a document of JSON says counts, whatever names it has, except for what differs from run to run.
@@ -41,8 +41,8 @@ func TestDocuments(t *testing.T) {
 	}
 	const rspecPasses, mochaPasses = `,{"description":"x","full_description":"Cart x","status":"passed"}`, `{"title":"x","fullTitle":"cart x","duration":1,"err":{}}`
 	goEvents := func(n int, more string) string {
-		return fmt.Sprintf(goEvent, n, "run", "TestOld", "") + fmt.Sprintf(goEvent, n, "output", "TestOld", `    x_test.go:3: no\n`) + more +
-			fmt.Sprintf(goEvent, n, "output", "TestOld", `--- FAIL: TestOld (0.0`+fmt.Sprint(n)+`s)\n`) + fmt.Sprintf(goEvent, n, "fail", "TestOld", "")
+		return fmt.Sprintf(goEventJSON, n, "run", "TestOld", "") + fmt.Sprintf(goEventJSON, n, "output", "TestOld", `    x_test.go:3: no\n`) + more +
+			fmt.Sprintf(goEventJSON, n, "output", "TestOld", `--- FAIL: TestOld (0.0`+fmt.Sprint(n)+`s)\n`) + fmt.Sprintf(goEventJSON, n, "fail", "TestOld", "")
 	}
 	for name, test := range map[string]struct{ head, base, want string }{
 		"jest":                               {jest(4, "", ""), jest(5, "", ""), proposal.BaseSame},
@@ -80,9 +80,11 @@ func TestDocuments(t *testing.T) {
 		"a range":                            {`{"msg":"range is wrong","start":3,"end":9}`, `{"msg":"range is wrong","start":3,"end":11}`, proposal.BaseDifferent},
 		"a duration that a test compares":    {`{"expected":{"duration":3},"actual":{"duration":4}}`, `{"expected":{"duration":3},"actual":{"duration":5}}`, proposal.BaseDifferent},
 		"a duration that a log compares":     {`{"level":"error","msg":"x","actual":{"duration":4}}`, `{"level":"error","msg":"x","actual":{"duration":5}}`, proposal.BaseDifferent},
+		"no event":                           {`{"Action":"deny","Package":"a"}` + "\n" + goOld, `{"Action":"deny","Package":"b"}` + "\n" + goOld, proposal.BaseDifferent},
+		"an event with a finding":            {`{"Action":"pass","Package":"a","CVE":"1"}` + "\n" + goOld, goOld, proposal.BaseDifferent},
 		"go test -json":                      {goEvents(1, ""), goEvents(2, ""), proposal.BaseSame},
-		"go test -json, a new test passes":   {goEvents(1, fmt.Sprintf(goEvent, 1, "run", "TestNew", "")+fmt.Sprintf(goEvent, 1, "pass", "TestNew", "")), goEvents(2, ""), proposal.BaseSame},
-		"go test -json, a new test does not": {goEvents(1, fmt.Sprintf(goEvent, 1, "output", "TestNew", `--- FAIL: TestNew (0.00s)\n`)+fmt.Sprintf(goEvent, 1, "fail", "TestNew", "")), goEvents(2, ""), proposal.BaseNew},
+		"go test -json, a new test passes":   {goEvents(1, fmt.Sprintf(goEventJSON, 1, "run", "TestNew", "")+fmt.Sprintf(goEventJSON, 1, "pass", "TestNew", "")), goEvents(2, ""), proposal.BaseSame},
+		"go test -json, a new test does not": {goEvents(1, fmt.Sprintf(goEventJSON, 1, "output", "TestNew", `--- FAIL: TestNew (0.00s)\n`)+fmt.Sprintf(goEventJSON, 1, "fail", "TestNew", "")), goEvents(2, ""), proposal.BaseNew},
 	} {
 		if got := Compare(ran(1, test.head+"\n"), ran(1, test.base+"\n")); got.Verdict != test.want {
 			t.Errorf("%s: %+v, want %s", name, got, test.want)
