@@ -27,6 +27,11 @@ cargo_reason(word) := "does not build or test the repository" if {
 	word in {"install", "uninstall", "publish", "login", "logout", "owner", "yank", "search", "add", "remove", "rm", "update", "new", "init"}
 } else := "is a separate program"
 
+cargo_instead := concat("", [
+	"use cargo's own subcommands, such as `cargo test` or `cargo build`, `cargo clippy`, `cargo fmt`, `cargo nextest run`, ",
+	"`cargo llvm-cov`, `cargo deny check` or `cargo audit`",
+])
+
 # METADATA
 # title: Unknown cargo subcommands are denied
 # custom:
@@ -36,10 +41,7 @@ cargo_reason(word) := "does not build or test the repository" if {
 deny contains lib.denial(
 	"cargo.subcommand",
 	sprintf("cargo %s %s", [word, cargo_reason(word)]),
-	concat("", [
-		"use cargo's own subcommands, such as `cargo test` or `cargo build`, `cargo clippy`, `cargo fmt`, `cargo nextest run`, ",
-		"`cargo llvm-cov`, `cargo deny check` or `cargo audit`",
-	]),
+	cargo_instead,
 ) if {
 	input.command.program == "cargo"
 	word := input.command.sub
