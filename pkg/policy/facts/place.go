@@ -124,8 +124,8 @@ const maxCwds = 8
 // After records how c changes the directories in which later commands may run.
 func (t *CwdTracker) After(c proposal.Command) {
 	from := t.Of(c)
-	if !isNextInList(c) || c.Function {
-		t.then = nil // another list, or a function that may run cd
+	if !isNextInList(c) || c.Function || slices.Contains([]string{".", "source", "eval"}, c.Program) {
+		t.then = nil // another list, or code that may run cd
 	}
 	if c.Program != "cd" && c.Program != "pushd" {
 		if c.Program == "popd" {
@@ -154,7 +154,7 @@ func moved(c proposal.Command, cwds []string) []string {
 	for len(args) > 0 && args[0].Static && (args[0].Value == "--" || args[0].Value == "-P" || args[0].Value == "-L") {
 		args = args[1:]
 	}
-	if len(args) != 1 || !args[0].Static || strings.HasPrefix(args[0].Value, "-") || args[0].Value == "" {
+	if len(args) != 1 || !args[0].Static || strings.HasPrefix(args[0].Value, "-") || args[0].Value == "" || c.Program == "pushd" && args[0].Value[0] == '+' {
 		return []string{""}
 	}
 	moved := make([]string, 0, len(cwds))
