@@ -95,7 +95,7 @@ type Server struct {
 	mu      sync.Mutex
 	ctx     context.Context // ends all sessions
 	clients map[*mcp.ServerSession]*client
-	share   int // of MaxClients, of one token; set by HTTP
+	share   int            // of MaxClients, of one token; set by HTTP
 	running sync.WaitGroup // one for each client
 }
 
