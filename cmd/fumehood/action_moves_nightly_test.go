@@ -105,7 +105,7 @@ func (m *moving) markerOf(sha string) string {
 var (
 	markers   = regexp.MustCompile(`marker-[0-9a-f]{8}`)
 	readTip   = regexp.MustCompile(`policy and configuration: master at ([0-9a-f]{12})`)
-	shownHead = regexp.MustCompile(`"result":\{"head":"([0-9a-f]{40})"`)
+	shownHead = regexp.MustCompile(`"sections":\[\{[^{}\[\]]*"head":"([0-9a-f]{40})"`)
 )
 
 // tip returns the commit whose policy a step read, which must have been the default branch's
