@@ -73,7 +73,7 @@ func readDocument(text []byte) (line string, length int) {
 	if decoder.Decode(&v) != nil {
 		return "", 0
 	}
-	v = reduce(v, isReport(v))
+	v = reduceReport(v, isReport(v))
 	if object, ok := v.(map[string]any); ok && (isLogLine(object) || isEvent) {
 		for _, key := range []string{"duration", "elapsed", "time", "timestamp", "ts", "Time", "Elapsed"} {
 			delete(object, key)
@@ -135,14 +135,14 @@ var sourceLine = pattern.New(`(?m)^ {2,8}(?:> *|  *)(?:\d{1,7} \|.*| \| *\^+)$`)
 
 // reduce returns a JSON value without what is volatile in its texts and, in a report of a test runner,
 // without tests that pass or did not run, times and totals. Everything else stays.
-func reduce(v any, inReport bool) any {
+func reduceReport(v any, inReport bool) any {
 	switch v := v.(type) {
 	case string:
 		return removeVolatileText(v)
 	case []any:
 		list := []any{}
 		for _, element := range v {
-			if element = reduce(element, inReport); !inReport || !isPassed(element) {
+			if element = reduceReport(element, inReport); !inReport || !isPassed(element) {
 				list = append(list, element)
 			}
 		}
@@ -160,7 +160,7 @@ func reduce(v any, inReport bool) any {
 				inReport && key == "perfStats", inReport && isList && slices.Contains(passingKeys, key):
 				delete(v, key)
 			default:
-				v[key] = reduce(field, inReport && slices.Contains(reportKeys, key))
+				v[key] = reduceReport(field, inReport && slices.Contains(reportKeys, key))
 			}
 		}
 	}

@@ -173,7 +173,7 @@ func removeTemporary(line []byte) []byte {
 			if n < 0 {
 				n = len(name)
 			}
-			b = append(b, randomless(name[:n])...)
+			b = append(b, removeRandom(name[:n])...)
 			b = append(b, name[n:min(n+1, len(name))]...)
 			name = name[min(n+1, len(name)):]
 		}
@@ -183,7 +183,7 @@ func removeTemporary(line []byte) []byte {
 
 // randomless returns a part of a name with a mark for what is random in it: a long number at its end, or
 // six characters with a digit or two capital letters between others.
-func randomless(part []byte) []byte {
+func removeRandom(part []byte) []byte {
 	head := bytes.TrimRight(part, "0123456789")
 	if len(part)-len(head) >= 3 {
 		return append(slices.Clone(head), "<n>"...)

@@ -53,7 +53,7 @@ func missingNetwork(c *command) *proposal.Cause {
 			cause.Reason = noHost
 		}
 		registry, known := registryOf[name]
-		switch reach := c.granted(name); {
+		switch reach := c.findGranted(name); {
 		case reach.Code == "unresolved":
 			cause.Advice = "Policy allows the host, but its name was not found. Check the spelling, and the DNS of the machine that runs fumehood."
 		case reach.Code != "":
@@ -100,7 +100,7 @@ func (c *command) tried(name string) bool {
 
 // granted returns the first record of the gateway that policy allowed name, or any host if name is "", and
 // that it did not succeed, or a zero Reach.
-func (c *command) granted(name string) proposal.Reach {
+func (c *command) findGranted(name string) proposal.Reach {
 	for _, r := range c.seen.Network {
 		if (name == "" || r.Name == name) && !r.Refused && isUnanswered(r) {
 			return r

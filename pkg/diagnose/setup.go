@@ -24,7 +24,7 @@ func ofSetup(r proposal.Record, found *proposal.Cause) *proposal.Cause {
 		r.Result.Status == proposal.NotRun || r.Result.Status == proposal.SandboxFailed {
 		return nil
 	}
-	switch host := unanswered(r); {
+	switch host := findUnanswered(r); {
 	case found != nil && (found.Kind == proposal.CauseTool || found.Kind == proposal.CauseToolchain):
 		return found // it says what to install
 	case registryOf[host] != "" || found != nil && found.Kind == proposal.CauseNetwork:
@@ -42,7 +42,7 @@ func ofSetup(r proposal.Record, found *proposal.Cause) *proposal.Cause {
 // IsComparableSetup reports whether a run of r on the base can show that the change broke it: r is a
 // set-up command that failed by itself, and each host that it asked for answered.
 func IsComparableSetup(r proposal.Record) bool {
-	return r.Proposal.Origin == proposal.OriginSetup && r.Runnable() && r.Result != nil && r.Result.EndedByItself() && r.Result.Retried == nil && unanswered(r) == ""
+	return r.Proposal.Origin == proposal.OriginSetup && r.Runnable() && r.Result != nil && r.Result.EndedByItself() && r.Result.Retried == nil && findUnanswered(r) == ""
 }
 
 // BrokenByChange reports whether r is such a command, and succeeds on the base.
@@ -51,7 +51,7 @@ func BrokenByChange(r proposal.Record) bool {
 }
 
 // unanswered returns the first host that r asked for and that did not answer, or "".
-func unanswered(r proposal.Record) string {
+func findUnanswered(r proposal.Record) string {
 	if r.Result.Observations == nil {
 		return ""
 	}

@@ -128,7 +128,7 @@ func decodeJSON(decoder *json.Decoder, depth int, left *int) (value, error) {
 }
 
 // get returns the value at a path of keys, or nil.
-func get(v value, keys ...string) value {
+func valueAt(v value, keys ...string) value {
 	for _, key := range keys {
 		object, _ := v.(map[string]value)
 		v = object[key]
@@ -136,19 +136,19 @@ func get(v value, keys ...string) value {
 	return v
 }
 
-func list(v value, keys ...string) []value {
-	l, _ := get(v, keys...).([]value)
+func listAt(v value, keys ...string) []value {
+	l, _ := valueAt(v, keys...).([]value)
 	return l
 }
 
 // text returns a string without control characters, or "".
-func text(v value, keys ...string) string {
-	s, _ := get(v, keys...).(string)
+func textAt(v value, keys ...string) string {
+	s, _ := valueAt(v, keys...).(string)
 	return plainText([]byte(s), maxJUnitText)
 }
 
-func integer(v value, keys ...string) int {
-	n, _ := get(v, keys...).(float64)
+func integerAt(v value, keys ...string) int {
+	n, _ := valueAt(v, keys...).(float64)
 	if n < 0 || n > 9999999 {
 		return 0
 	}
@@ -157,50 +157,50 @@ func integer(v value, keys ...string) int {
 
 // jsonTests reads the tests that failed in a document of Jest or Vitest, Mocha, or RSpec.
 func (s *scan) jsonTests(doc value) {
-	for _, file := range list(doc, "testResults") {
+	for _, file := range listAt(doc, "testResults") {
 		failed := false
-		for _, test := range list(file, "assertionResults") {
-			if text(test, "status") != "failed" {
+		for _, test := range listAt(file, "assertionResults") {
+			if textAt(test, "status") != "failed" {
 				continue
 			}
 			failed = true
 			var names []string
-			for _, title := range append(list(test, "ancestorTitles"), get(test, "title")) {
-				names = append(names, text(title))
+			for _, title := range append(listAt(test, "ancestorTitles"), valueAt(test, "title")) {
+				names = append(names, textAt(title))
 			}
 			said := ""
-			if messages := list(test, "failureMessages"); len(messages) > 0 {
-				said = text(messages[0])
+			if messages := listAt(test, "failureMessages"); len(messages) > 0 {
+				said = textAt(messages[0])
 			}
-			s.addJSONTest("jest", strings.Join(names, " > "), said, place{name: text(file, "name"), row: integer(test, "location", "line")})
+			s.addJSONTest("jest", strings.Join(names, " > "), said, place{name: textAt(file, "name"), row: integerAt(test, "location", "line")})
 		}
-		if text(file, "status") == "failed" && !failed {
-			f := proposal.Diagnostic{Tool: "jest", Suite: s.name(text(file, "name"))}
-			s.addBlock(rankRunner, f, strings.Split(text(file, "message"), "\n"))
+		if textAt(file, "status") == "failed" && !failed {
+			f := proposal.Diagnostic{Tool: "jest", Suite: s.name(textAt(file, "name"))}
+			s.addBlock(rankRunner, f, strings.Split(textAt(file, "message"), "\n"))
 		}
 	}
-	if get(doc, "stats") != nil {
-		for _, test := range list(doc, "failures") {
-			said := text(test, "err", "stack")
-			if message := text(test, "err", "message"); !strings.Contains(said, message) {
+	if valueAt(doc, "stats") != nil {
+		for _, test := range listAt(doc, "failures") {
+			said := textAt(test, "err", "stack")
+			if message := textAt(test, "err", "message"); !strings.Contains(said, message) {
 				said = message + "\n" + said
 			}
-			s.addJSONTest("mocha", text(test, "fullTitle"), said, place{name: text(test, "file")})
+			s.addJSONTest("mocha", textAt(test, "fullTitle"), said, place{name: textAt(test, "file")})
 		}
 	}
-	for _, test := range list(doc, "examples") {
-		if text(test, "status") != "failed" {
+	for _, test := range listAt(doc, "examples") {
+		if textAt(test, "status") != "failed" {
 			continue
 		}
 		var said strings.Builder
-		said.WriteString(text(test, "exception", "message"))
-		for _, frame := range list(test, "exception", "backtrace") {
+		said.WriteString(textAt(test, "exception", "message"))
+		for _, frame := range listAt(test, "exception", "backtrace") {
 			if said.Len() > maxJUnitText {
 				break
 			}
-			said.WriteString("\n" + text(frame))
+			said.WriteString("\n" + textAt(frame))
 		}
-		s.addJSONTest("rspec", text(test, "full_description"), said.String(), place{name: text(test, "file_path"), row: integer(test, "line_number")})
+		s.addJSONTest("rspec", textAt(test, "full_description"), said.String(), place{name: textAt(test, "file_path"), row: integerAt(test, "line_number")})
 	}
 }
 
@@ -235,29 +235,29 @@ func (s *scan) jsonProblems(v value, file string) {
 	if !ok {
 		return
 	}
-	file = cmp.Or(firstText(v, fileKeys), text(v, "Pos", "Filename"), file)
+	file = cmp.Or(firstText(v, fileKeys), textAt(v, "Pos", "Filename"), file)
 	message, rule, tool := firstText(v, textKeys), "", "linter"
 	for _, key := range ruleKeys {
-		if rule = text(v, key); rule != "" {
+		if rule = textAt(v, key); rule != "" {
 			tool = cmp.Or(toolOfKey[key], tool)
 			break
 		}
 	}
-	if code := integer(v, "code"); rule == "" && code > 0 {
+	if code := integerAt(v, "code"); rule == "" && code > 0 {
 		rule, tool = fmt.Sprintf("SC%d", code), "shellcheck"
 	}
-	at := place{name: file, row: cmp.Or(integer(v, "line"), integer(v, "location", "row"), integer(v, "location", "line"), integer(v, "Pos", "Line")),
-		col: cmp.Or(integer(v, "column"), integer(v, "location", "column"), integer(v, "Pos", "Column"))}
-	if start := get(v, "range", "start"); at.row == 0 && get(start, "character") != nil { // as in the Language Server Protocol
-		at.row, at.col = integer(start, "line")+1, integer(start, "character")+1
+	at := place{name: file, row: cmp.Or(integerAt(v, "line"), integerAt(v, "location", "row"), integerAt(v, "location", "line"), integerAt(v, "Pos", "Line")),
+		col: cmp.Or(integerAt(v, "column"), integerAt(v, "location", "column"), integerAt(v, "Pos", "Column"))}
+	if start := valueAt(v, "range", "start"); at.row == 0 && valueAt(start, "character") != nil { // as in the Language Server Protocol
+		at.row, at.col = integerAt(start, "line")+1, integerAt(start, "character")+1
 	}
-	isSyntax := get(v, "fatal") == true || strings.HasPrefix(message, "SyntaxError")
+	isSyntax := valueAt(v, "fatal") == true || strings.HasPrefix(message, "SyntaxError")
 	if file != "" && message != "" && (rule != "" || isSyntax) && at.row > 0 {
 		f := proposal.Diagnostic{Tool: tool, Rule: rule, Message: message, Level: Error}
-		switch level := cmp.Or(text(v, "severity"), text(v, "level")); {
+		switch level := cmp.Or(textAt(v, "severity"), textAt(v, "level")); {
 		case level != "":
 			f.Level = cmp.Or(levelOf[level], Error)
-		case integer(v, "severity") == 1: // ESLint's
+		case integerAt(v, "severity") == 1: // ESLint's
 			f.Level = Warning
 		}
 		if s.setPlace(&f, at) {
@@ -272,7 +272,7 @@ func (s *scan) jsonProblems(v value, file string) {
 
 func firstText(v value, keys []string) string {
 	for _, key := range keys {
-		if t := text(v, key); t != "" {
+		if t := textAt(v, key); t != "" {
 			return t
 		}
 	}
@@ -284,19 +284,19 @@ func (o Options) jsonFixes(piece []byte) (fixes []Fix) {
 	for _, doc := range parseJSON(piece) {
 		files, _ := doc.([]value)
 		for _, file := range files {
-			name := o.Tree.Resolve(o.Cwd, text(file, "filePath"))
-			source, _ := get(file, "source").(string)
+			name := o.Tree.Resolve(o.Cwd, textAt(file, "filePath"))
+			source, _ := valueAt(file, "source").(string)
 			if !o.Tree.Has(name) || source == "" {
 				continue
 			}
 			units := utf16.Encode([]rune(source))
-			for _, message := range list(file, "messages") {
-				limits := list(message, "fix", "range")
-				with, ok := get(message, "fix", "text").(string)
+			for _, message := range listAt(file, "messages") {
+				limits := listAt(message, "fix", "range")
+				with, ok := valueAt(message, "fix", "text").(string)
 				if !ok || len(limits) != 2 || len(fixes) == maxFixes {
 					continue
 				}
-				if f, ok := fixOfRange(name, units, integer(limits[0]), integer(limits[1]), with); ok {
+				if f, ok := fixOfRange(name, units, integerAt(limits[0]), integerAt(limits[1]), with); ok {
 					fixes = append(fixes, f)
 				}
 			}

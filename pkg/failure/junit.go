@@ -88,9 +88,9 @@ func parseJUnitPart(decoder *xml.Decoder, suite *junitSuite, limit int) (tests [
 		switch element.Name.Local {
 		case "testsuite":
 			suite.depth++
-			suite.name, suite.file = attribute(element, "name"), suiteFile(element)
+			suite.name, suite.file = attributeOf(element, "name"), suiteFile(element)
 		case "testcase":
-			test, failed, err := parseJUnitTest(decoder, element, junitTest{name: attribute(element, "name"), suite: attribute(element, "classname")})
+			test, failed, err := parseJUnitTest(decoder, element, junitTest{name: attributeOf(element, "name"), suite: attributeOf(element, "classname")})
 			if failed {
 				test.name, test.file = cmp.Or(test.name, "without a name"), cmp.Or(test.file, suite.file)
 				tests = append(tests, test)
@@ -109,7 +109,7 @@ func parseJUnitPart(decoder *xml.Decoder, suite *junitSuite, limit int) (tests [
 	return tests, nil
 }
 
-func attribute(element xml.StartElement, name string) string {
+func attributeOf(element xml.StartElement, name string) string {
 	for _, a := range element.Attr {
 		if a.Name.Local == name {
 			return a.Value
@@ -133,8 +133,8 @@ func suiteFile(suite xml.StartElement) (name string) {
 
 // parseJUnitTest reads the rest of an element, a test or its failure, into test. The error is the reader's.
 func parseJUnitTest(decoder *xml.Decoder, start xml.StartElement, test junitTest) (junitTest, bool, error) {
-	test.file = cmp.Or(attribute(start, "file"), test.file)
-	test.line = number(cmp.Or(attribute(start, "lineno"), attribute(start, "line")))
+	test.file = cmp.Or(attributeOf(start, "file"), test.file)
+	test.line = number(cmp.Or(attributeOf(start, "lineno"), attributeOf(start, "line")))
 	inFailure, failed := false, false
 	var text, output strings.Builder // output is of the test's program
 	begin := func(t xml.StartElement) {
@@ -142,7 +142,7 @@ func parseJUnitTest(decoder *xml.Decoder, start xml.StartElement, test junitTest
 			return
 		}
 		if !failed {
-			test.message = attribute(t, "message")
+			test.message = attributeOf(t, "message")
 		}
 		inFailure, failed = true, true
 	}

@@ -153,7 +153,7 @@ func (g *Gate) changedPath(changed []proposal.Assign) []proposal.Assign {
 	kept := make([]proposal.Assign, 0, len(changed))
 	for _, c := range changed {
 		if c.Name == "PATH" && c.Value.Static && c.Value.Value != "" {
-			added := slices.DeleteFunc(strings.Split(c.Value.Value, ":"), g.searches)
+			added := slices.DeleteFunc(strings.Split(c.Value.Value, ":"), g.isSearched)
 			if len(added) == 0 {
 				continue
 			}
@@ -166,7 +166,7 @@ func (g *Gate) changedPath(changed []proposal.Assign) []proposal.Assign {
 
 // searches reports whether dir is one of the sandbox's own PATH, and not in a place that any command
 // can write to. A directory of the workspace, where a set-up installs tools, is policy's to judge.
-func (g *Gate) searches(dir string) bool {
+func (g *Gate) isSearched(dir string) bool {
 	return path.IsAbs(dir) && slices.Contains(g.Path, dir) && !slices.ContainsFunc(writablePlaces, func(place string) bool {
 		return dir == place || strings.HasPrefix(dir, place+"/")
 	})

@@ -33,7 +33,7 @@ const (
 // text that cannot be parsed has no uses.
 func ExitUses(text string) map[string]Use {
 	u := &exitUses{found: map[string]Use{}, functions: map[string]*syntax.Stmt{}}
-	u.text(text, Ignored, 0)
+	u.walkText(text, Ignored, 0)
 	return u.found
 }
 
@@ -44,7 +44,7 @@ type exitUses struct {
 	status    bool // the text reads the exit codes of a pipe
 }
 
-func (u *exitUses) text(text string, use Use, depth int) {
+func (u *exitUses) walkText(text string, use Use, depth int) {
 	file, err := parseText(text)
 	if err != nil || depth > maxFollowed {
 		return
@@ -64,16 +64,16 @@ func (u *exitUses) text(text string, use Use, depth int) {
 		}
 		return true
 	})
-	u.statements(file.Stmts, use, depth)
+	u.walkStatements(file.Stmts, use, depth)
 }
 
-func (u *exitUses) statements(list []*syntax.Stmt, use Use, depth int) {
+func (u *exitUses) walkStatements(list []*syntax.Stmt, use Use, depth int) {
 	for _, s := range list {
-		u.statement(s, use, depth)
+		u.walkStatement(s, use, depth)
 	}
 }
 
-func (u *exitUses) statement(s *syntax.Stmt, use Use, depth int) {
+func (u *exitUses) walkStatement(s *syntax.Stmt, use Use, depth int) {
 	if s == nil {
 		return
 	}
@@ -87,51 +87,51 @@ func (u *exitUses) statement(s *syntax.Stmt, use Use, depth int) {
 	}
 	switch c := s.Cmd.(type) {
 	case *syntax.CallExpr:
-		u.call(c, use, depth)
+		u.walkCall(c, use, depth)
 	case *syntax.BinaryCmd:
-		u.binary(c, use, depth)
+		u.walkBinary(c, use, depth)
 	case *syntax.Subshell:
-		u.statements(c.Stmts, use, depth)
+		u.walkStatements(c.Stmts, use, depth)
 	case *syntax.Block:
-		u.statements(c.Stmts, use, depth)
+		u.walkStatements(c.Stmts, use, depth)
 	case *syntax.IfClause:
 		for clause := c; clause != nil; clause = clause.Else {
-			u.statements(clause.Cond, Tested, depth)
-			u.statements(clause.Then, use, depth)
+			u.walkStatements(clause.Cond, Tested, depth)
+			u.walkStatements(clause.Then, use, depth)
 		}
 	case *syntax.WhileClause:
-		u.statements(c.Cond, Tested, depth)
-		u.statements(c.Do, use, depth)
+		u.walkStatements(c.Cond, Tested, depth)
+		u.walkStatements(c.Do, use, depth)
 	case *syntax.ForClause:
-		u.statements(c.Do, use, depth)
+		u.walkStatements(c.Do, use, depth)
 	case *syntax.CaseClause:
 		for _, item := range c.Items {
-			u.statements(item.Stmts, use, depth)
+			u.walkStatements(item.Stmts, use, depth)
 		}
 	case *syntax.TimeClause:
-		u.statement(c.Stmt, use, depth)
+		u.walkStatement(c.Stmt, use, depth)
 	}
-	u.substitutions(s, use, depth)
+	u.walkSubstitutions(s, use, depth)
 }
 
 // substitutions follows $(…) and <(…) in the words of s itself.
-func (u *exitUses) substitutions(s *syntax.Stmt, use Use, depth int) {
+func (u *exitUses) walkSubstitutions(s *syntax.Stmt, use Use, depth int) {
 	syntax.Walk(s, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Stmt:
 			return n == s
 		case *syntax.CmdSubst:
-			u.statements(n.Stmts, use, depth)
+			u.walkStatements(n.Stmts, use, depth)
 			return false
 		case *syntax.ProcSubst:
-			u.statements(n.Stmts, use, depth)
+			u.walkStatements(n.Stmts, use, depth)
 			return false
 		}
 		return true
 	})
 }
 
-func (u *exitUses) binary(c *syntax.BinaryCmd, use Use, depth int) {
+func (u *exitUses) walkBinary(c *syntax.BinaryCmd, use Use, depth int) {
 	switch c.Op {
 	case syntax.Pipe, syntax.PipeAll:
 		writer := use
@@ -141,13 +141,13 @@ func (u *exitUses) binary(c *syntax.BinaryCmd, use Use, depth int) {
 		case use == Ignored && !u.pipefail:
 			writer = Piped
 		}
-		u.statement(c.X, writer, depth)
+		u.walkStatement(c.X, writer, depth)
 	case syntax.OrStmt:
-		u.statement(c.X, max(use, orUse(c.Y)), depth)
+		u.walkStatement(c.X, max(use, orUse(c.Y)), depth)
 	default:
-		u.statement(c.X, max(use, Tested), depth)
+		u.walkStatement(c.X, max(use, Tested), depth)
 	}
-	u.statement(c.Y, use, depth)
+	u.walkStatement(c.Y, use, depth)
 }
 
 // orUse is the use of what is before || and s.
@@ -166,19 +166,19 @@ func orUse(s *syntax.Stmt) Use {
 // prefixes run the program that their next word names, in the same process.
 var prefixes = []string{"exec", "command", "builtin"}
 
-func (u *exitUses) call(c *syntax.CallExpr, use Use, depth int) {
+func (u *exitUses) walkCall(c *syntax.CallExpr, use Use, depth int) {
 	words := literalWords(c)
 	for len(words) > 1 && slices.Contains(prefixes, words[0]) {
 		words = words[1:]
 	}
 	name := firstWord(words)
 	if body := u.functions[name]; body != nil && depth < maxFollowed {
-		u.statement(body, use, depth+1)
+		u.walkStatement(body, use, depth+1)
 		return
 	}
 	if slices.Contains([]string{"bash", "sh", "dash"}, path.Base(name)) {
 		if i := slices.Index(words, "-c"); i > 0 && i+1 < len(words) {
-			u.text(words[i+1], use, depth+1)
+			u.walkText(words[i+1], use, depth+1)
 		}
 	}
 	if name = path.Base(name); name == "." || len(u.found) >= maxUses {

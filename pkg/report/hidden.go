@@ -5,6 +5,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/fumehood/fumehood/pkg/failure"
@@ -35,7 +36,8 @@ type hiddenFailure struct {
 
 // findHidden returns the first program that failed although r succeeded, because its text ignores the exit
 // code: gVisor's kernel saw the text's own shell start it and saw it fail, and the code is no answer. If
-// the text mentions the failure, as in || echo failed, the output must name what failed, too.
+// the text mentions the failure, as in || echo failed, or names the program only when it runs and tests
+// no other, the output must name what failed, too.
 func findHidden(r proposal.Record) (h hiddenFailure, found bool) {
 	o := seen(r)
 	if o == nil || kindOf(r) != succeeded || !r.Result.Succeeded() {
@@ -51,22 +53,24 @@ func findHidden(r proposal.Record) (h hiddenFailure, found bool) {
 		return h, false
 	}
 	uses := parse.ExitUses(r.Analysis.Own())
-	mentioned := false
+	tests := slices.Contains(slices.Collect(maps.Values(uses)), parse.Tested)
 	for _, p := range failed {
 		switch use, known := uses[p.Name]; {
-		case !known, use == parse.Tested:
-		case use == parse.Mentioned:
-			mentioned = true
+		case known && use == parse.Tested, !known && tests:
+		case !known, use == parse.Mentioned:
+			if h.program.Name == "" {
+				h.program = p
+			}
 		case use == parse.Piped && endsEarly(r):
 		default:
 			return hiddenFailure{p, use == parse.Piped}, true
 		}
 	}
-	if list := failure.Of(r.Result, failure.Options{}); mentioned && len(list) > 0 && list[0].Level == failure.Error {
-		i := slices.IndexFunc(failed, func(p proposal.Program) bool { return uses[p.Name] == parse.Mentioned })
-		return hiddenFailure{failed[i], false}, true
+	if h.program.Name == "" {
+		return h, false
 	}
-	return h, false
+	list := failure.Of(r.Result, failure.Options{})
+	return h, len(list) > 0 && list[0].Level == failure.Error
 }
 
 // endsEarly reports whether a program of r says that the reader of its pipe has ended.
@@ -89,7 +93,7 @@ const hiding = "hides a failure"
 const pipefail = "set -o pipefail"
 
 // words says whose exit code is hidden, and how it is shown. quote quotes a name or a command.
-func (h hiddenFailure) words(quote func(string) string) string {
+func (h hiddenFailure) describeExit(quote func(string) string) string {
 	s := fmt.Sprintf("%s ended with exit code %d, but the command with 0", quote(h.program.Name), h.program.ExitCode)
 	if h.piped {
 		return s + ", the exit code of the last program in its pipe; begin it with " + quote(pipefail) + " to have the failure counted"

@@ -33,7 +33,7 @@ func (p Page) matters(it item, l level) []string {
 		lines = append(lines, words)
 	}
 	if h, found := findHidden(r); found {
-		lines = append(lines, "⚠️ <b>hidden failure:</b> "+h.words(func(s string) string { return code(s, 60) }))
+		lines = append(lines, "⚠️ <b>hidden failure:</b> "+h.describeExit(func(s string) string { return code(s, 60) }))
 		lines = append(lines, p.shownFailures(it, l)...)
 	}
 	if r.Result != nil && kindOf(r) != succeeded {

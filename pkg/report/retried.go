@@ -22,11 +22,11 @@ func retried(r proposal.Record) *proposal.Attempt {
 // crash describes a crash: "crashed under gVisor (node, SIGSEGV)". The caller must
 // have escaped program.
 func crash(program, signal string) string {
-	return fmt.Sprintf("%s (%s, %s)", crashed(signal), program, signal)
+	return fmt.Sprintf("%s (%s, %s)", describeCrash(signal), program, signal)
 }
 
 // crashed says that a signal ended a program. SIGABRT is its own act: gVisor sends none.
-func crashed(signal string) string {
+func describeCrash(signal string) string {
 	if signal == "SIGABRT" {
 		return "crashed"
 	}
@@ -108,5 +108,5 @@ func retriedWarning(r proposal.Record) []string {
 	if a == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s was rerun because %s %s with %s: the results are those of the second run", quote(r.Proposal.ID), quote(a.Program), crashed(a.Crash), quote(a.Crash))}
+	return []string{fmt.Sprintf("%s was rerun because %s %s with %s: the results are those of the second run", quote(r.Proposal.ID), quote(a.Program), describeCrash(a.Crash), quote(a.Crash))}
 }

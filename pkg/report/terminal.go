@@ -121,7 +121,7 @@ func plainReason(r proposal.Record) []string {
 		lines = append(lines, text.Inline(r.Result.Outcome(), 120))
 	}
 	if h, found := findHidden(r); found {
-		lines = append(lines, h.words(func(s string) string { return text.Inline(s, 60) }))
+		lines = append(lines, h.describeExit(func(s string) string { return text.Inline(s, 60) }))
 	}
 	if words := advice(r); words != "" {
 		lines = append(lines, words)

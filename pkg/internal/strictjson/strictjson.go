@@ -67,7 +67,7 @@ func checkValue(d *json.Decoder) error {
 			if err != nil {
 				return err
 			}
-			folded := strings.Map(fold, name.(string))
+			folded := strings.Map(foldCase, name.(string))
 			if seen[folded] {
 				return fmt.Errorf("the field %q is repeated, before byte %d", name, d.InputOffset())
 			}
@@ -82,7 +82,7 @@ func checkValue(d *json.Decoder) error {
 }
 
 // fold returns the smallest of the characters that encoding/json takes for r in a field's name.
-func fold(r rune) rune {
+func foldCase(r rune) rune {
 	least := r
 	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
 		least = min(least, next)

@@ -133,7 +133,7 @@ func (t *CwdTracker) After(c proposal.Command) {
 		}
 		return
 	}
-	next := moved(c, from)
+	next := leadFrom(c, from)
 	t.then = nil
 	if len(c.Via) == 0 && slices.Equal(c.Inside, []string{"list"}) {
 		t.then = slices.Clone(next)
@@ -149,7 +149,7 @@ func (t *CwdTracker) After(c proposal.Command) {
 }
 
 // moved returns the directories to which c leads from those of cwds.
-func moved(c proposal.Command, cwds []string) []string {
+func leadFrom(c proposal.Command, cwds []string) []string {
 	args := c.Args[1:]
 	for len(args) > 0 && args[0].Static && (args[0].Value == "--" || args[0].Value == "-P" || args[0].Value == "-L") {
 		args = args[1:]
