@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 // A dependency is one row of CONTRIBUTING's table: modules, or packages of one, and
@@ -57,6 +59,7 @@ func within(path string, prefixes []string) bool {
 
 // CONTRIBUTING's table lists every imported module, and each package that may import it.
 func TestDependencies(t *testing.T) {
+	lanetest.SkipShort(t)
 	rows := dependencies(t)
 	used := map[string]bool{}
 	for _, p := range packages(t) {
@@ -99,6 +102,7 @@ func imports(rows []dependency, used map[string]bool, path string, may func(depe
 
 // Every direct requirement of go.mod has a row.
 func TestDirectDependencies(t *testing.T) {
+	lanetest.SkipShort(t)
 	out, err := exec.Command("go", "list", "-m", "-f", "{{if not (or .Main .Indirect)}}{{.Path}}{{end}}", "all").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 // lanes are the build tags of tests. A file's name ends with its tag, and its tests begin with
@@ -102,6 +104,7 @@ func (f testFile) testNames() (names []string) {
 
 // The name of a file and those of its tests say in which lane they are, and the other way around.
 func TestLanesAreNamed(t *testing.T) {
+	lanetest.SkipShort(t)
 	for _, file := range testFiles(t) {
 		for _, lane := range lanes {
 			if is, named := file.lane == lane.tag, strings.HasSuffix(file.path, lane.suffix); is != named {
@@ -127,6 +130,7 @@ func TestLanesAreNamed(t *testing.T) {
 
 // A test that tries a part of its cases tries all of them in the nightly lane: a test there calls it.
 func TestSampledTestsRunWhole(t *testing.T) {
+	lanetest.SkipShort(t)
 	packages := map[string][]testFile{}
 	for _, file := range testFiles(t) {
 		if file.Name.Name == "sample" {

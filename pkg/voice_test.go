@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 // unplain matches words that CONTRIBUTING's "Language" section replaces.
@@ -22,9 +24,7 @@ var unplain = regexp.MustCompile(`(?i)\b(told|tells? (of|from|the|what|who|wheth
 // TestPlainLanguage finds such words in what people read: comments and messages in Go,
 // policies, documents, workflows and the action.
 func TestPlainLanguage(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads every file of the repository; run without -short")
-	}
+	lanetest.SkipShort(t)
 	out, err := exec.Command("git", "-C", "..", "ls-files", "-z", "*.go", "*.rego", "*.md", "*.yml", "policies/*.txt", "Dockerfile").Output()
 	if err != nil {
 		t.Fatal(err)

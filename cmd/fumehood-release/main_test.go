@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 func write(t *testing.T, path, text string, mode os.FileMode) {
@@ -110,6 +112,7 @@ func TestPackRefuses(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
+	lanetest.SkipShort(t)
 	out := filepath.Join(t.TempDir(), "out")
 	for name, args := range map[string][]string{
 		"no directory":         {},

@@ -8,14 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 )
 
 // The one-job form: a pull request of the same repository, from event to comment.
 func TestActionSameRepository(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts sandboxes; run without -short")
-	}
+	lanetest.SkipShort(t)
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	s := w.act("pull_request", w.event("pull_request.opened", nil))
@@ -32,6 +31,7 @@ func TestActionSameRepository(t *testing.T) {
 // A fork's pull request: a run without write permission, whose artifact another
 // workflow reports, without checking out the code.
 func TestActionFork(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	w.permit("contents:read", "pull_requests:read")

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 // completeInBash loads the completion script, completes the command line in LINE, whose words
@@ -72,6 +74,7 @@ func completed(t *testing.T, shell, program, line string) (words []string) {
 // bash joins the pieces of --flag=value, and completes names of directories without the
 // package bash-completion.
 func TestCompletionPieces(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "workspace"), 0o755); err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/starter"
 )
 
@@ -57,6 +58,7 @@ func initialized(t *testing.T, files map[string]string, forks bool) map[string]s
 // The default policy allows the plans that init writes, and the workflows keep the rules of
 // the examples.
 func TestInitPlans(t *testing.T) {
+	lanetest.SkipShort(t)
 	for name, files := range repositories {
 		for _, forks := range []bool{false, true} {
 			for path, text := range initialized(t, files, forks) {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/audit"
 )
 
@@ -25,6 +26,7 @@ const killLines = 2 + 2*(1+3+3+3+1) + 1
 // THREATS 30: fumehood is killed at every step of a run. The log verifies up to a
 // marked end and has everything that ran, and no process keeps running.
 func TestKilledAtEveryStep(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	cache := builtCache(t)
 	var steps []int

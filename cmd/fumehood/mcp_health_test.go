@@ -20,6 +20,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
@@ -136,6 +137,7 @@ func (s *httpServer) end(t *testing.T) {
 
 // A sandbox that does not start is counted, and the server is not ready, until one starts.
 func TestMCPStartFails(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	dir := t.TempDir() // which the sandbox's kernel must be able to enter
 	for _, d := range []string{dir, filepath.Dir(dir)} {

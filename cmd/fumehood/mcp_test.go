@@ -23,6 +23,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/report"
 )
 
@@ -105,6 +106,7 @@ var mcpCode = regexp.MustCompile(`type the code (\w+)\.`)
 // TestMCP has an agent's conversation with the real server: it runs commands and code, is
 // denied one, gets one approved, moves files, and ends with a log that verifies.
 func TestMCP(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	d := newMCPDesk(t)
 	client := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {

@@ -17,6 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 // block returns the README's only fenced block of a language. For YAML, it is the plan.
@@ -103,6 +105,7 @@ func TestPagesLinks(t *testing.T) {
 
 // Every snippet of the README is run, and prints what the page says. A line of three dots matches any lines.
 func TestReadme(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	readme := string(readFile(t, "../../README.md"))
 	dir := followPage(t, readme)

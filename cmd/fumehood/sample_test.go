@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 // oneIn selects the cases that an expensive test runs, as pkg/internal/sample does
@@ -34,9 +36,7 @@ func keysOneIn[K cmp.Ordered, V any](t testing.TB, normal, short int, cases map[
 // long skips a test with -short.
 func long(t testing.TB) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("go test without -short runs it")
-	}
+	lanetest.SkipShort(t)
 }
 
 // either returns the value for go test, for -short, or for the tag nightly.

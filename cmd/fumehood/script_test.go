@@ -21,12 +21,14 @@ import (
 	opa "github.com/open-policy-agent/opa/v1/rego"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/rootfs"
 )
 
 // TestScript runs the scripts in testdata/script that start fumehood as a program. Each
 // script's first comment states what it tests.
 func TestScript(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	runScripts(t, scriptsThat(t, func(script []byte) bool { return !callsMain(script) }), 19)
 }

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 const (
@@ -163,9 +165,7 @@ func (s served) execute(b box, code string) string {
 // TestServe has clients with two sandboxes at a real server. What a denied proposal says
 // reaches them, one sandbox has nothing of the other, and the host's files stay as they are.
 func TestServe(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts sandboxes; run without -short")
-	}
+	lanetest.SkipShort(t)
 	t.Parallel()
 	s := startServe(t, newServeDesk(t))
 	one, two := s.create(t, `{"envVars":{"SEED":"7"}}`), s.create(t, `{}`)

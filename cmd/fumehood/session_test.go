@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 // session returns a command of the desk's sessions.
@@ -78,9 +80,7 @@ func TestSessionInterrupt(t *testing.T) {
 // TestSessionTogether: of several starts with one name, one succeeds; commands of several
 // clients at once have their turns.
 func TestSessionTogether(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts sandboxes; run without -short")
-	}
+	lanetest.SkipShort(t)
 	t.Parallel()
 	d := newMCPDesk(t)
 	starts := make(chan error, 4)

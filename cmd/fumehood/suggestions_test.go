@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/bot"
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/gate"
@@ -114,6 +115,7 @@ var afterName = []string{"as", "again", "before", "from", "without", "is"}
 // TestSuggestedFlags holds that every flag that a text names is one of a command, and that every
 // command that it names exists and has the flags that follow.
 func TestSuggestedFlags(t *testing.T) {
+	lanetest.SkipShort(t)
 	root := prepared(t)
 	known := map[string]bool{}
 	each(root, func(cmd *cobra.Command) {
@@ -161,6 +163,7 @@ func TestSuggestedFlags(t *testing.T) {
 // TestSuggestedLines holds that a line of YAML in backticks is one that the configuration, a
 // proposal, the action or a workflow can have, and that a suggested comment is a command.
 func TestSuggestedLines(t *testing.T) {
+	lanetest.SkipShort(t)
 	inputs := actionInputs(t)
 	lines, comments := 0, 0
 	for _, s := range sourceTexts(t) {
@@ -230,6 +233,7 @@ var (
 // TestShownSuggestions holds that what golden files show as a suggestion is read back, and that a
 // command that they show as allowed is one.
 func TestShownSuggestions(t *testing.T) {
+	lanetest.SkipShort(t)
 	inputs := actionInputs(t)
 	lines, texts := 0, map[string]string{}
 	for _, root := range []string{"../../testdata", "../../pkg", "../../docs"} {

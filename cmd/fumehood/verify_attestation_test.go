@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/attestation"
 	"github.com/fumehood/fumehood/pkg/attestation/attestationtest"
 	"github.com/fumehood/fumehood/pkg/audit"
@@ -76,6 +77,7 @@ func TestVerifyAttestation(t *testing.T) {
 
 // THREATS 94: exit codes and messages for a log that is not attested.
 func TestVerifyAttestationRefuses(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	const log, unsealed, edited = "../../testdata/vectors/sealed-100.log", "../../testdata/vectors/unsealed.log", "../../testdata/vectors/entry-edited.log"
 	for name, c := range map[string]struct {

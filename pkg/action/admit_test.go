@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -183,6 +184,7 @@ func checkWith(t *testing.T, node any) {
 }
 
 func TestAdmitMatrix(t *testing.T) {
+	lanetest.SkipShort(t)
 	if len(matrix) != len(situations) {
 		t.Fatalf("%d situations, %d rows", len(situations), len(matrix))
 	}
@@ -205,6 +207,7 @@ func TestAdmitMatrix(t *testing.T) {
 // A model is asked in a job that runs code only for branches of the same repository, and only if
 // that job also posts the review.
 func TestAdmitModelBesideCode(t *testing.T) {
+	lanetest.SkipShort(t)
 	for name := range situations {
 		e, r := situation(t, name)
 		in := Inputs{Phase: PhaseReview, Plan: "plan.json", Provider: "openai", Model: "m"}

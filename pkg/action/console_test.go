@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -243,6 +244,7 @@ func checkLines(t *testing.T, s, out string) {
 }
 
 func TestUntrustedRandomText(t *testing.T) {
+	lanetest.SkipShort(t)
 	r := mathrand.New(mathrand.NewPCG(1, 2))
 	pieces := append([]string{":", "::", "#", "##", "[", "]", "error", "add-mask", " ", "\t", "\n", "\r", "\u200b", "\ufeff", "|", "=", "%0A", "\x1b[1m", "\x00", "é"}, hostile...)
 	for range 4000 {
@@ -255,6 +257,7 @@ func TestUntrustedRandomText(t *testing.T) {
 }
 
 func TestUntrustedIsBounded(t *testing.T) {
+	lanetest.SkipShort(t)
 	out := written(func(c *Console) { c.Untrusted(strings.Repeat("a line of output\n", 1<<18)) })
 	if len(out) > 3<<20 || !strings.Contains(out, "left out here") {
 		t.Errorf("%d bytes were printed", len(out))

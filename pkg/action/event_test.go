@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/cputime"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -225,6 +226,7 @@ func checkStop(t *testing.T, event string, data []byte, code string) *proposal.S
 }
 
 func TestEventsRefused(t *testing.T) {
+	lanetest.SkipShort(t)
 	const pr, run, comment = "pull_request.opened.json", "workflow_run.completed.json", "issue_comment.created.pr.json"
 	tests := []struct {
 		name, file, path string
@@ -381,6 +383,7 @@ func TestLoadEvent(t *testing.T) {
 
 // A payload of GitHub's maximum size must not exhaust the runner.
 func TestLargePayload(t *testing.T) {
+	lanetest.SkipShort(t)
 	large := changed(t, payloadOf(t, "pull_request.opened.json"), "pull_request.body", strings.Repeat("x \" ::error:: ", 1<<20))
 	clock := cputime.Start()
 	if _, err := ReadEvent("pull_request", large); err != nil {

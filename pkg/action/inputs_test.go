@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -360,6 +361,7 @@ func TestActionFileDeclaresTheseInputs(t *testing.T) {
 // FuzzReadInputs: a value of an input is either accepted, and matches its grammar,
 // or reported as a problem on one visible line.
 func FuzzReadInputs(f *testing.F) {
+	lanetest.SkipShort(f)
 	for _, s := range append(hostile, "true", "run", "5", "90s", "memory=1GiB", "a/b", "../x", "dir:/x", "5,7") {
 		f.Add(s)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sigstore/sigstore-go/pkg/testing/data"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/attestation"
 	"github.com/fumehood/fumehood/pkg/attestation/attestationtest"
 	"github.com/fumehood/fumehood/pkg/audit"
@@ -76,6 +77,7 @@ func wantCode(t *testing.T, found audit.Finding, code string) {
 // THREATS 94: an attestation of this log, by this identity, vouches for it. So it does among
 // others, and under each trusted root whose proofs it has.
 func TestAttested(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	log, s, another := vector(t, "sealed.log"), attestationtest.New(t), attestationtest.New(t)
 	bundle := s.Attest(identity, issuer, attestationtest.Statement(log), time.Minute)

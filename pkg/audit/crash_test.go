@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
@@ -159,6 +160,7 @@ func wantAcknowledged(t *testing.T, path string, count int64) Summary {
 }
 
 func TestKilledAtEachStep(t *testing.T) {
+	lanetest.SkipShort(t)
 	for _, test := range []struct {
 		step             string
 		state            State
@@ -189,6 +191,7 @@ func TestKilledAtEachStep(t *testing.T) {
 }
 
 func TestKilledAtRandom(t *testing.T) {
+	lanetest.SkipShort(t)
 	random := sample.Random(t)
 	for range 10 {
 		cmd, out, path, stderr := startChild(t, "none")

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 // asNobody calls f with an ordinary user's rights even if the tests run as root: on Linux
@@ -187,6 +189,7 @@ func (e endless) Read(p []byte) (int, error) {
 }
 
 func TestEndlessLine(t *testing.T) {
+	lanetest.SkipShort(t)
 	data := memoryLog(t, "k", "o", []any{1}, false)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -204,6 +207,7 @@ func TestEndlessLine(t *testing.T) {
 
 // TestLargestEntry appends an entry of the maximum size, and one a byte larger.
 func TestLargestEntry(t *testing.T) {
+	lanetest.SkipShort(t)
 	overhead := len(leafOf("x", clock()(), []byte(`""`)))
 	l := create(t)
 	if _, err := l.Append("x", strings.Repeat("y", MaxEntry-overhead)); err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/sumdb/note"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -199,6 +200,7 @@ func TestCreateRefuses(t *testing.T) {
 }
 
 func TestDeadLogStaysDead(t *testing.T) {
+	lanetest.SkipShort(t)
 	for name, v := range map[string]any{
 		"not JSON":  func() {},
 		"too large": strings.Repeat("x", MaxEntry),
@@ -299,6 +301,7 @@ func TestDiscard(t *testing.T) {
 }
 
 func TestConcurrentAppends(t *testing.T) {
+	lanetest.SkipShort(t)
 	l := create(t)
 	var mu sync.Mutex
 	seen := map[int64]int{}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
@@ -78,6 +79,7 @@ func TestCutAtEveryByte(t *testing.T) {
 // TestFlipEveryByte changes each byte of a sealed log in several ways: none may
 // verify as sealed, and the reported line must be the changed one.
 func TestFlipEveryByte(t *testing.T) {
+	lanetest.SkipShort(t)
 	whole := logOf(t, 3, true)
 	key := testSigner(t, "test.example").Key()
 	for _, i := range places(t, len(whole)) {
@@ -132,6 +134,7 @@ func TestRemoveOrInsertEveryByte(t *testing.T) {
 
 // TestLinesMoved removes, repeats and swaps whole lines and pairs of lines.
 func TestLinesMoved(t *testing.T) {
+	lanetest.SkipShort(t)
 	lines := bytes.SplitAfter(logOf(t, 5, true), []byte("\n"))
 	lines = lines[:len(lines)-1] // the empty rest after the last newline
 	key := testSigner(t, "test.example").Key()

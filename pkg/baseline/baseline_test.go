@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/failure"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -232,6 +233,7 @@ func TestCompareFiles(t *testing.T) {
 
 // No failure is hidden behind many others that failed before, with a package's name or without.
 func TestHiddenBehindMany(t *testing.T) {
+	lanetest.SkipShort(t)
 	for name, line := range map[string]string{
 		"go":     "--- FAIL: Test%d (0.00s)\n",
 		"pytest": "FAILED tests/test_a.py::test_%d - assert 1 == 2\n",

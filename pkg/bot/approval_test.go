@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/bot"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -74,6 +75,7 @@ func TestAskedDigest(t *testing.T) {
 // Two plans whose digests begin with the same digits are easily found. With the nonce of a later
 // question, they differ.
 func TestAskedDigestOfChosenPlans(t *testing.T) {
+	lanetest.SkipShort(t)
 	plans := map[string]string{}
 	for i := range 1 << 18 {
 		a := shown()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/bot"
 	"github.com/fumehood/fumehood/pkg/internal/cputime"
 )
@@ -103,6 +104,7 @@ func TestFindPlanRefuses(t *testing.T) {
 
 // TestFindPlanInTime checks that no comment of GitHub's maximum length takes long.
 func TestFindPlanInTime(t *testing.T) {
+	lanetest.SkipShort(t)
 	for name, part := range map[string]string{
 		"quotes": "> ", "lists": "- ", "numbers": "1. ", "fences": "```fumehood\n", "html": "<a>\n", "comments": "<!--\n", "links": "[a]: b\n",
 		"brackets": "[", "emphasis": "*a_ ", "ticks": "`", "lines": "\n", "tabs": "\t", "setext": "a\n=\n", "list lines": "- a\n", "nested lists": "- > 1. ",

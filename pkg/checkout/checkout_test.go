@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -73,6 +74,7 @@ func TestWrite(t *testing.T) {
 }
 
 func TestWriteUnder(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	o := newOrigin(t, 40)
 	rego := o.blob("package p\n")
@@ -148,6 +150,7 @@ func TestFetchRefuses(t *testing.T) {
 }
 
 func TestFetchTwice(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	o := newOrigin(t, 40)
 	head := o.commit("c", o.tree("100644 f", o.blob("x")))

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 )
@@ -28,6 +29,7 @@ func oneCommit(t testing.TB) (*origin, string) {
 }
 
 func TestTokenIsSent(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	o, head := oneCommit(t)
 	server := serve(t, o.root)

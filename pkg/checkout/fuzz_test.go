@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
@@ -36,6 +37,7 @@ func list(settings []setting) string {
 // TestConfigLikeGit compares parseConfig with git: whatever parseConfig accepts,
 // git must read the same way. parseConfig may refuse more than git, but never less.
 func TestConfigLikeGit(t *testing.T) {
+	lanetest.SkipShort(t)
 	texts := append([]string{}, configSeeds...)
 	random := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{"\nb = c d", "\nC=\"x y\"", "\nd\n", "\n[e]f=", "[", "]", "\"", "\\", "\n", "\r\n", " ", "\t", "=", "#", ";", "a", "B", "-", ".", "1", "[a]\n", "b = c\n", "é", "[a \"b\"]"}

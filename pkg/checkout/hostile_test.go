@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 )
@@ -142,6 +143,7 @@ func inFolder(name string) func(*origin, string) string {
 // TestHostile: THREATS 16. The environment is hostile too: every file and variable
 // that git would read names a command that leaves a trace.
 func TestHostile(t *testing.T) {
+	lanetest.SkipShort(t)
 	traces, canary := hostileEnvironment(t)
 	writesHostile(t, traces, sample.Of(t, hostileTrees(canary), 4, 20))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
@@ -102,6 +103,7 @@ func (w *workspace) inspect(want ...string) (Existing, error) {
 }
 
 func TestInspect(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	w := newWorkspace(t)
 	got, err := w.inspect()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 )
@@ -105,6 +106,7 @@ func TestLocalCommit(t *testing.T) {
 }
 
 func TestLocalFolder(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	c := newClone(t)
 	sha := c.commit(map[string]string{"policy/a.rego": "one", "policy/lib/b.rego": "two", "policy/README.md": "x", "c.rego": "three"})

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 // inside runs git as a command in the sandbox would, in another user's directory.
@@ -112,6 +114,7 @@ func checkClean(t *testing.T, dir, url string) {
 }
 
 func TestRepositoryRefuses(t *testing.T) {
+	lanetest.SkipShort(t)
 	o, head := oneCommit(t)
 	s, _ := o.store(Limits{})
 	if err := s.Fetch(t.Context(), head); err != nil {

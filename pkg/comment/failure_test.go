@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -118,6 +119,7 @@ func TestSlow(t *testing.T) {
 }
 
 func TestWriteIsBounded(t *testing.T) {
+	lanetest.SkipShort(t)
 	c := newConversation()
 	k := c.keeper(t)
 	k.Settle = 20 * time.Millisecond

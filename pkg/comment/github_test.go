@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/comment"
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
@@ -84,6 +85,7 @@ func results(run int64) comment.Results {
 
 // TestOnGitHub runs one job against GitHub's rules and its failures.
 func TestOnGitHub(t *testing.T) {
+	lanetest.SkipShort(t)
 	mood := func(f githubtest.Fault) func(*githubtest.Server) {
 		return func(s *githubtest.Server) { s.Inject(f) }
 	}
@@ -201,6 +203,7 @@ func TestSquattersAreCounted(t *testing.T) {
 // TestJobsAtTheSameTime lets jobs race, with requests that take up to an eighth of
 // a second of the bubble's time.
 func TestJobsAtTheSameTime(t *testing.T) {
+	lanetest.SkipShort(t)
 	for seed := range sample.Rounds(t, 20, 5, 2) {
 		synctest.Test(t, func(t *testing.T) { jobsAtTheSameTime(t, slow{near(t), newDelays(uint64(seed))}) })
 	}

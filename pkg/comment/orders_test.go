@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
@@ -119,6 +120,7 @@ func has(check func(*world) string, want ...Results) func(*world) string {
 type jobs = []func(*world, *turn) func(*Keeper) Outcome
 
 func TestOrders(t *testing.T) {
+	lanetest.SkipShort(t)
 	scenes := []scene{
 		{name: "two runs, no comment yet", jobs: jobs{says(results(head1, 11, 1)), says(results(head1, 12, 1))}, check: one(12, 0, 0)},
 		{name: "two runs, one comment", before: standing, jobs: jobs{says(results(head1, 12, 1)), says(results(head1, 11, 1))}, check: one(12, 0, 1)},
@@ -185,6 +187,7 @@ func next(check func(*world) string) func(*world) string {
 }
 
 func TestOrdersWithAJobKilled(t *testing.T) {
+	lanetest.SkipShort(t)
 	anyRun := func(w *world) string {
 		if n := len(w.by(bot)); n != 1 {
 			return fmt.Sprintf("%d comments of ours", n)
@@ -211,6 +214,7 @@ func TestOrdersWithAJobKilled(t *testing.T) {
 // TestOrdersWithACommentDeleted lets a person delete the comment at any point. It
 // is recreated, unless the deletion was the last event.
 func TestOrdersWithACommentDeleted(t *testing.T) {
+	lanetest.SkipShort(t)
 	deletes := func(w *world, t *turn) func(*Keeper) Outcome {
 		return func(*Keeper) Outcome {
 			t.await("person", func() {

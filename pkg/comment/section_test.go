@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/internal/text"
@@ -273,6 +274,7 @@ func TestCutBlocks(t *testing.T) {
 
 // Fitting again changes nothing, and whatever arrives, a heading of each section is left.
 func TestFitOfMany(t *testing.T) {
+	lanetest.SkipShort(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	l := layout{limit: MaxBody}
 	for range sample.Rounds(t, 40, 6, 3) {

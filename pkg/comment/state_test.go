@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 
 	"github.com/fumehood/fumehood/pkg/internal/text"
@@ -273,6 +274,7 @@ func some(r *rand.Rand) sheet {
 // TestJoinOfMany checks what the keepers rely on: a merged sheet can be written and
 // read back unchanged, merging again changes nothing, and nothing newer or worse is lost.
 func TestJoinOfMany(t *testing.T) {
+	lanetest.SkipShort(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	for range sample.Rounds(t, 800, 60, 30) {
 		a, b := some(r), some(r)

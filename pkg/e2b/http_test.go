@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -46,6 +47,7 @@ const startEcho = `{"process":{"cmd":"/bin/bash","args":["-l","-c","echo hi"]}}`
 // Requests without the right key or token, from a web page, for another host, too large or
 // malformed are refused before anything happens in a sandbox.
 func TestRefuses(t *testing.T) {
+	lanetest.SkipShort(t)
 	d := newDesk(t, Options{})
 	mine, theirs := d.create(key, `{"templateID":"base"}`), d.create(other, `{}`)
 	_, port, _ := strings.Cut(strings.TrimPrefix(d.url, "http://"), ":")
@@ -258,6 +260,7 @@ func TestQuota(t *testing.T) {
 
 // A sandbox ends at its timeout, although a command runs, and is not found any more.
 func TestTimeout(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	d := newDesk(t, Options{})
 	m := d.create(key, `{"timeout":3000}`)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -33,6 +34,7 @@ func (a *asked) decide(ctx context.Context, e proposal.Egress) (proposal.EgressD
 // What was allowed is asked once in each command, requests and refusals each time; every connection
 // has its records, and each has policy's answer.
 func TestAnswersAreKeptForACommand(t *testing.T) {
+	lanetest.SkipShort(t)
 	a := &asked{count: map[string]int{}}
 	w, g, r := open(t, func(o *Options) { o.Decide = a.decide })
 	for _, command := range []string{"c1", "c2"} {

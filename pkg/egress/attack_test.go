@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/egress/wire"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -25,6 +26,7 @@ import (
 // A program with as many open queries as it may have does not end the run: further queries
 // wait.
 func TestAttackQuestionsAtOnce(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	rounds := sample.Rounds(t, 20, 4, 1)
 	_, g, r := open(t, func(o *Options) {
@@ -112,6 +114,7 @@ func TestAttackInventedAddresses(t *testing.T) {
 // Many long, never-ending heads do not exceed the process's memory, and other connections
 // are served meanwhile.
 func TestAttackHalfHeads(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	w, g, r := open(t, nil)
 	found, err := g.lookup(t.Context(), "allowed.example")
@@ -161,9 +164,7 @@ func unreadBody(ctx context.Context, g *Gateway, to string) {
 
 // Many bodies that are never read do not exceed the process's memory.
 func TestAttackUnreadBodies(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for readers; run without -short")
-	}
+	lanetest.SkipShort(t)
 	t.Parallel()
 	_, g, r := open(t, nil)
 	found, err := g.lookup(t.Context(), "www.allowed.example")

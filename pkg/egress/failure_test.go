@@ -25,6 +25,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/egress/confine"
 	"github.com/fumehood/fumehood/pkg/egress/wire"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
@@ -120,6 +121,7 @@ func TestKilled(t *testing.T) {
 }
 
 func TestStalled(t *testing.T) {
+	lanetest.SkipShort(t)
 	w, g, r := open(t, func(o *Options) { o.Patience = 500 * time.Millisecond })
 	conn := echoed(t, g)
 	_ = unix.Kill(g.process.Pid(), unix.SIGSTOP)
@@ -211,6 +213,7 @@ func (g *Gateway) lifetime(t *testing.T) context.Context {
 
 // Policy that does not answer, or answers late, ends the gateway.
 func TestUndecided(t *testing.T) {
+	lanetest.SkipShort(t)
 	tests := []struct {
 		name   string
 		decide func(context.Context, proposal.Egress) (proposal.EgressDecision, error)
@@ -338,9 +341,7 @@ func rogue(f func(*control)) {
 }
 
 func TestRogues(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for servers; run without -short")
-	}
+	lanetest.SkipShort(t)
 	want := map[string]string{"crash": "gateway.gone", "fault": "gateway.gone", "empty": "gateway.gone", "flood": "gateway.flood", "deaf": "gateway.slow", "early": "gateway.start"}
 	for _, name := range sample.Keys(t, rogues, 1, 4) {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/egress/netns/netnstest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
@@ -34,9 +35,7 @@ func settled(t *testing.T, g *Gateway) (peak float64) {
 // The gateway bounds what it buffers for unread connections: half of them carry endless
 // data from the server, half from the program.
 func TestUnread(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for readers; run without -short")
-	}
+	lanetest.SkipShort(t)
 	t.Parallel()
 	n := unreads(t)
 	_, g, _ := open(t, nil)

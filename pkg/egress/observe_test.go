@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/egress/upstream"
 	"github.com/fumehood/fumehood/pkg/egress/wire"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -93,6 +94,7 @@ func TestObserved(t *testing.T) {
 // What is refused whatever policy says is refused here, too: addresses that are not public, those of
 // the host, and everything but TCP; and so is what a layer denies by a rule of its own.
 func TestObservedRefusals(t *testing.T) {
+	lanetest.SkipShort(t)
 	for _, tt := range []struct {
 		name string
 		try  func(*world, *Gateway) error

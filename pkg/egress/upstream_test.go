@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/egress/netns/netnstest"
 	"github.com/fumehood/fumehood/pkg/egress/upstream"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -218,9 +219,7 @@ func TestUpstreamUntrusted(t *testing.T) {
 
 // Without any name server, names that are granted themselves still reach the proxy, and only it.
 func TestUpstreamWithoutNames(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for names; run without -short")
-	}
+	lanetest.SkipShort(t)
 	t.Parallel() // one case waits for a server that does not answer
 	for name, servers := range map[string][]netip.AddrPort{"none": nil, "dead": {netip.MustParseAddrPort(evilAddr + ":53")}} {
 		t.Run(name, func(t *testing.T) {
@@ -313,6 +312,7 @@ func TestUpstreamAddress(t *testing.T) {
 
 // A program never talks to the proxy itself, which would connect it to anything.
 func TestUpstreamItself(t *testing.T) {
+	lanetest.SkipShort(t)
 	for name, noProxy := range map[string]string{"through itself": "", "directly": "*"} {
 		t.Run(name, func(t *testing.T) {
 			_, g, r, c := openBehind(t, "", noProxy, "", nil)

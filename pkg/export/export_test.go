@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/export/exporttest"
 	"github.com/fumehood/fumehood/pkg/internal/golden"
@@ -165,6 +166,7 @@ func (c *changing) Seek(int64, int) (int64, error) {
 
 // Whatever untrusted authors write, a decision is one bounded, printable line.
 func TestHostileText(t *testing.T) {
+	lanetest.SkipShort(t)
 	for _, name := range sample.Keys(t, hostile(), 1, 3) {
 		t.Run(name, func(t *testing.T) {
 			for _, d := range hostileDecisions(t, name) {
@@ -221,6 +223,7 @@ func checkLine(t *testing.T, line []byte) {
 
 // A decision that is too large loses its input, and erased lists it.
 func TestLargeDecision(t *testing.T) {
+	lanetest.SkipShort(t)
 	many := func(n int) (l []string) {
 		for range n {
 			l = append(l, strings.Repeat("\x02", 4000))

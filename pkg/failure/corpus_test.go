@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -77,6 +78,7 @@ func readCorpus(t *testing.T) (answers map[string][]answer, files map[string][]s
 // Each failure of the corpus is found, with its test, message, values and place, and nothing
 // else is: also with Windows line ends.
 func TestCorpus(t *testing.T) {
+	lanetest.SkipShort(t)
 	answers, files := readCorpus(t)
 	right, all := 0, 0
 	var wrong []string

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -58,6 +59,7 @@ func TestJSONTools(t *testing.T) {
 
 // Hostile documents are read up to a number of values, whatever their form.
 func TestHostileJSON(t *testing.T) {
+	lanetest.SkipShort(t)
 	for name, unit := range map[string]string{"lists": "[", "objects": `{"a":`, "lines": "[\n", "list of lists": "[[],", "documents": "{}\n", "strings": `["` + strings.Repeat("\\u0000", 100) + "\",\n"} {
 		text := strings.Repeat(unit, maxBytes/len(unit))
 		docs := parseJSON([]byte(text))

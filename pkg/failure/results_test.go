@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -69,6 +70,7 @@ func TestResultFiles(t *testing.T) {
 
 // Hostile files add bounded, printable text or nothing, and a file never changes another's tests.
 func TestHostileResultFiles(t *testing.T) {
+	lanetest.SkipShort(t)
 	failing := func(name, message, text string) string {
 		return `<testsuite><testcase name="` + name + `" classname="c"><failure message="` + message + `">` + text + `</failure></testcase></testsuite>`
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fumehood/fumehood/internal/roottest"
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("FUMEHOOD_TEST_IMAGES") != "" {
 		sandbox.DefaultImageFrom = 1
 	}
-	roottest.Check()
+	lanetest.CheckRoot()
 	state, err := os.MkdirTemp("", "fumehood-test-")
 	if err != nil {
 		panic(err)
@@ -52,14 +52,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// inShort are the tests that start a sandbox with -short.
-var inShort = []string{"TestClosed", "TestSessionMany", "TestProcesses", "TestPoolOther"}
+// inShort is the test that starts a sandbox with -short.
+const inShort = "TestClosed"
 
 // needSandbox finds or builds fumehood-runsc. With -short it skips the tests that are not in inShort.
 func needSandbox(t testing.TB) {
 	t.Helper()
-	if testing.Short() && !slices.Contains(inShort, t.Name()) {
-		t.Skip("starts a sandbox; run without -short")
+	if t.Name() != inShort {
+		lanetest.SkipShort(t)
 	}
 	installtest.Runsc(t)
 }

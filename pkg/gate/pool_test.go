@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/journal"
@@ -113,6 +114,7 @@ func entries(t *testing.T, path string) (kinds []string) {
 
 // A session with other limits has a sandbox with these, and a closed gate prepares nothing.
 func TestPoolOther(t *testing.T) {
+	lanetest.SkipShort(t)
 	g, dir := pooledGate(t, gate.Options{})
 	if err := g.Prepare(t.Context(), gate.SessionOptions{}); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/hood"
@@ -73,6 +74,7 @@ const ticks = "while :; do echo tick; sleep 0.05; done"
 
 // Commands in the background are decided, recorded and ended like others, while others run.
 func TestProcesses(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	s := open(t, newGate(t, gate.Options{}), gate.SessionOptions{})
 	ticker, came := startProcess(t, s, run("ticker", ticks))

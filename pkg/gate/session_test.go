@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
@@ -172,6 +173,7 @@ func TestSessionFiles(t *testing.T) {
 
 // Many proposals, one after the other, and some at once: each has its turn.
 func TestSessionMany(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	g := newGate(t, gate.Options{})
 	s := open(t, g, gate.SessionOptions{})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
@@ -53,6 +54,7 @@ func dial(t *testing.T, s *githubtest.Server, token string) *github.Client {
 
 // Every operation succeeds once, on github.com and on a GHES.
 func TestEveryOperation(t *testing.T) {
+	lanetest.SkipShort(t)
 	for _, prefix := range []string{"", "/api/v3"} {
 		t.Run("API at "+prefix+"/", func(t *testing.T) {
 			s, c := fake(t, githubtest.Options{Prefix: prefix}, rights...)
@@ -322,6 +324,7 @@ func TestMissingRights(t *testing.T) {
 // The fake misbehaves: each call returns the right result or an error, and no write
 // is made twice.
 func TestMisbehaviour(t *testing.T) {
+	lanetest.SkipShort(t)
 	const create, list = "issues/create-comment", "issues/list-comments"
 	tests := []struct {
 		name     string

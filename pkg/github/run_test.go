@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
@@ -89,6 +90,7 @@ func window(t *testing.T, created string) (from, to time.Time) {
 }
 
 func TestCountWorkflowRuns(t *testing.T) {
+	lanetest.SkipShort(t)
 	repeat := func(n int, conclusion string) (list []string) {
 		for range n {
 			list = append(list, conclusion)

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 // Work that began before the drain is waited for, and other work is not.
@@ -44,6 +46,7 @@ func TestDrain(t *testing.T) {
 // What Grace returns ends after the first context: after a time, at another signal, or when
 // the caller says so, and not before.
 func TestGrace(t *testing.T) {
+	lanetest.SkipShort(t)
 	for name, tt := range map[string]struct {
 		grace time.Duration
 		end   func(context.CancelFunc)

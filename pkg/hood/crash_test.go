@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
@@ -36,6 +37,7 @@ func fake(o *observe.Observer, log journal.Log, runner hood.Runner) *hood.Hood {
 // THREATS 30: the log of a fumehood killed at any moment verifies, and its events
 // are the first ones, without a gap.
 func TestCutAnywhere(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	log, err := audit.Create(path, audit.Options{Origin: "cut"})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -136,6 +137,7 @@ func TestEventsPassRedactor(t *testing.T) {
 
 // THREATS 30: a log that cannot take an event ends the command, and the run.
 func TestLogFailsWhileWatching(t *testing.T) {
+	lanetest.SkipShort(t)
 	stopped := &proposal.StopError{Code: "audit.full", Message: "no room"}
 	w := &world{fail: map[string]error{"log events": stopped}}
 	h, k := watching(t, w, whole())
@@ -181,6 +183,7 @@ func TestFail(t *testing.T) {
 
 // A batch does not wait for the next event.
 func TestBatchAge(t *testing.T) {
+	lanetest.SkipShort(t)
 	w := &world{}
 	h, k := watching(t, w, whole())
 	w.during = func(context.Context) {
@@ -291,9 +294,7 @@ func TestCompareNetwork(t *testing.T) {
 
 // Events that the log only counts are compared by their counts.
 func TestCompareCounted(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compares often; run without -short")
-	}
+	lanetest.SkipShort(t)
 	t.Parallel()
 	const files, lookups, refused = 20_700, 10_500, 10_300
 	h, k := watching(t, &world{}, whole())

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -113,6 +114,7 @@ func TestRecall(t *testing.T) {
 
 // A kept result's proof is checked when a report is compared with its log.
 func TestVerifyCached(t *testing.T) {
+	lanetest.SkipShort(t)
 	r := proposal.Record{Proposal: proposal.Proposal{ID: "b"}, Entry: 1, Result: new(computed())}
 	r.Result.CacheKey = testKey
 	log, err := audit.Create(t.TempDir()+"/audit.jsonl", audit.Options{Origin: "fumehood/r", Now: func() time.Time { return time.Unix(0, 0) }})

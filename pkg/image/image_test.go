@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 	"gvisor.dev/gvisor/pkg/erofs"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -158,6 +159,7 @@ func sample() []file {
 
 // What is written is what gVisor reads.
 func TestWriter(t *testing.T) {
+	lanetest.SkipShort(t)
 	path := filepath.Join(t.TempDir(), "image")
 	files := sample()
 	hard := file{Entry{Path: "zz", Mode: 0o644, Hard: "a/big"}, ""}
@@ -185,6 +187,7 @@ func TestWriter(t *testing.T) {
 
 // Metadata may be added in any order; only that of contents shows.
 func TestReproducible(t *testing.T) {
+	lanetest.SkipShort(t)
 	dir := t.TempDir()
 	files := sample()
 	first, err := build(t, filepath.Join(dir, "1"), Options{}, files...)

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 // shellAt starts the real bash in a directory, as the sandbox does.
@@ -81,6 +83,7 @@ func ranWithin(t testing.TB, i *Interpreter, code string, limit time.Duration) (
 
 // Cells of one shell are as one script.
 func TestShell(t *testing.T) {
+	lanetest.SkipShort(t)
 	i := shellAt(t, t.TempDir())
 	if i.Hello.Version == "" {
 		t.Error("no version")
@@ -122,6 +125,7 @@ func TestShell(t *testing.T) {
 
 // Whatever a cell does to its shell, the next one runs as it was sent, or the shell is gone.
 func TestShellHostile(t *testing.T) {
+	lanetest.SkipShort(t)
 	evil := filepath.Join(t.TempDir(), "evil")
 	if err := os.WriteFile(evil, []byte(strings.Repeat("echo evil\n", 100)), 0o644); err != nil {
 		t.Fatal(err)
@@ -175,6 +179,7 @@ func TestShellHostile(t *testing.T) {
 // A cell that reads a part of a later cell's line, which it can only while it pretends to have
 // ended, leaves nothing of the text that runs as something else: all of it runs, or nothing.
 func TestShellTornLine(t *testing.T) {
+	lanetest.SkipShort(t)
 	text := "true; >one; echo \"x; >three; \" 'y; >four; '; : $(>five); >two"
 	line, err := encodeShell(request{Op: "execute", Nonce: "5f", Code: text}, true)
 	if err != nil {
@@ -261,6 +266,7 @@ func bashReads(t testing.TB, text string) string {
 
 // Bash reads each byte as it was, alone and among others.
 func TestEscaped(t *testing.T) {
+	lanetest.SkipShort(t)
 	texts := []string{"", "\n\n", "a\n", "é€😀", "\xff\xfe", "\xc3", "'\\''", "\\x41", "$x `y`", strings.Repeat("a b;", 16<<10)}
 	all := ""
 	for b := 1; b < 256; b++ {

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/audit"
 )
 
@@ -78,9 +79,7 @@ func wants(t *testing.T, what string, err error, code string) {
 }
 
 func TestLedger(t *testing.T) {
-	if testing.Short() {
-		t.Skip("tries every size; run without -short")
-	}
+	lanetest.SkipShort(t)
 	const n = full + 9
 	signer := newSigner(t, "ledger.example")
 	dir := filepath.Join(t.TempDir(), "new", "ledger")
@@ -115,9 +114,7 @@ func TestLedger(t *testing.T) {
 
 // Whatever is changed, removed or cut off is noticed, and nothing is added to it.
 func TestChanged(t *testing.T) {
-	if testing.Short() {
-		t.Skip("changes every byte; run without -short")
-	}
+	lanetest.SkipShort(t)
 	signer := newSigner(t, "ledger.example")
 	for _, spoil := range []struct {
 		name string
@@ -192,9 +189,7 @@ func TestForked(t *testing.T) {
 }
 
 func TestProofs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("tries every size; run without -short")
-	}
+	lanetest.SkipShort(t)
 	signer := newSigner(t, "ledger.example")
 	l, _ := filled(t, signer, t.TempDir(), 11)
 	proof, err := l.Prove(leafOf(5))
@@ -243,6 +238,7 @@ func TestKilled(t *testing.T) {
 }
 
 func TestTogether(t *testing.T) {
+	lanetest.SkipShort(t)
 	signer, dir := newSigner(t, "ledger.example"), t.TempDir()
 	var all sync.WaitGroup
 	for i := range 8 {

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/audit"
 )
 
@@ -277,9 +278,7 @@ func TestVectors(t *testing.T) {
 // earlier checkpoint and in a proof. The verifier finds every change. A cosignature changes nothing.
 func TestChangedBytes(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("fills a ledger of 300 runs; run without -short")
-	}
+	lanetest.SkipShort(t)
 	changeEach(t, 3, askAll)
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/policy/facts"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -221,6 +222,7 @@ func TestInnerText(t *testing.T) {
 }
 
 func TestInnerTextsAreBounded(t *testing.T) {
+	lanetest.SkipShort(t)
 	g := gated(t, command("go", "test"))
 	const long = 1 << 20
 	for i := range maxTextBytes/long + 10 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -237,9 +238,7 @@ func TestNotAsked(t *testing.T) {
 // question does: in the protocol's old form, in which the server asks during the call, and
 // in the new one.
 func TestHandlers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for commands; run without -short")
-	}
+	lanetest.SkipShort(t)
 	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
 		for _, reads := range []bool{false, true} {
 			w := newWorld()

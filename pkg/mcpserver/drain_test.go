@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/health"
 )
 
@@ -44,6 +45,7 @@ func ask(t *testing.T, url string, headers map[string]string) (int, string) {
 
 // Health and metrics are the only answers without a token, and a web page cannot have them.
 func TestStatus(t *testing.T) {
+	lanetest.SkipShort(t)
 	addr, _ := serve(t, newWorld(), Options{Metrics: health.New(), MaxClients: 1})
 	for _, tt := range []struct {
 		path    string
@@ -81,6 +83,7 @@ func TestStatus(t *testing.T) {
 
 // A server that is stopped answers the calls that run, refuses others, and then seals.
 func TestDrain(t *testing.T) {
+	lanetest.SkipShort(t)
 	for name, tt := range map[string]struct {
 		drain    time.Duration
 		released bool

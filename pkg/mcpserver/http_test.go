@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/localhttp"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -80,6 +81,7 @@ func post(t *testing.T, addr, body string, headers map[string]string) *http.Resp
 // Requests without a token, from a web page, or for another host are refused before
 // anything of the protocol is read.
 func TestHTTPRefuses(t *testing.T) {
+	lanetest.SkipShort(t)
 	w := newWorld()
 	addr, _ := serve(t, w, Options{})
 	_, port, _ := strings.Cut(addr, ":")

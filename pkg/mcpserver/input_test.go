@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/plan"
@@ -22,6 +23,7 @@ import (
 // TestCorpus: each text of the corpus has the same decision through check as through
 // gate.Check.
 func TestCorpus(t *testing.T) {
+	lanetest.SkipShort(t)
 	g, err := gate.New(t.Context(), gate.Options{DecideOnly: true})
 	if err != nil {
 		t.Fatal(err)

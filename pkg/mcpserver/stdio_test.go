@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -85,6 +86,7 @@ func FuzzStdio(f *testing.F) {
 
 // A server answers what came before its input ended.
 func TestStdioAnswers(t *testing.T) {
+	lanetest.SkipShort(t)
 	w := newWorld()
 	w.out = "hi\n"
 	if out, err := stdio(t, w, hello+callTrue); err != nil || !strings.Contains(out, `"id":2`) || !strings.Contains(out, "exit code 0") || !w.has("seal") {

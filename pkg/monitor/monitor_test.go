@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/frame"
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -401,6 +402,7 @@ func TestSlowDecision(t *testing.T) {
 
 // A flood is reported up to the budget, the rest is counted, and Flood is called once.
 func TestFlood(t *testing.T) {
+	lanetest.SkipShort(t)
 	var told, floods atomic.Int64
 	m, k := dialed(t, Options{Events: 1000, Event: func(proposal.Event) { told.Add(1) }})
 	k.greet(m, &Command{ID: "x", Flood: func() { floods.Add(1) }})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -85,6 +86,7 @@ func TestJoin(t *testing.T) {
 
 // A Flow whose process is not found does not wait for the end of the command.
 func TestParkedFlowIsWritten(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	k := &keeper{}
 	o := newObserver(t, k, noFindings)
@@ -102,6 +104,7 @@ func TestParkedFlowIsWritten(t *testing.T) {
 
 // What is kept to find the process of a Flow is bounded, whatever a command does.
 func TestJoinerIsBounded(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	var j joiner
 	const n = maxPlaces + 2*maxParked
@@ -120,6 +123,7 @@ func TestJoinerIsBounded(t *testing.T) {
 // Events of the kernel and the gateway come from different goroutines: each event is
 // in the log once, and the report matches the log.
 func TestSeeFromTwoSides(t *testing.T) {
+	lanetest.SkipShort(t)
 	const n = 3000
 	k := &keeper{slow: time.Millisecond}
 	o := newObserver(t, k, noFindings)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -122,6 +123,7 @@ func TestPrograms(t *testing.T) {
 // A command that starts ever new programs cannot grow the tree or the lists
 // without limit or hide a refusal, and every start is counted once.
 func TestBounds(t *testing.T) {
+	lanetest.SkipShort(t)
 	tl := newTally()
 	tl.add(trimmed(started(2, 1, "/usr/bin/bash", "bash")))
 	for i := range 20000 {
@@ -212,6 +214,7 @@ func TestQuiet(t *testing.T) {
 
 // File events beyond the limit are counted, in the log as in the report.
 func TestManyFiles(t *testing.T) {
+	lanetest.SkipShort(t)
 	var events []proposal.Event
 	for range maxFiles + 700 {
 		events = append(events, event(proposal.EventWrite, "/workspace/x"))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -287,6 +288,7 @@ func TestRedacted(t *testing.T) {
 // A log that is slower than the command makes it wait; nothing is lost, and what
 // waits is bounded.
 func TestSlowLog(t *testing.T) {
+	lanetest.SkipShort(t)
 	k := &keeper{slow: 20 * time.Millisecond}
 	o := newObserver(t, k, noFindings)
 	highest := 0

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -114,6 +115,7 @@ func TestListedOnce(t *testing.T) {
 
 // A flood of names is only counted: it crowds out neither the refusals nor the log.
 func TestManyFlows(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	k := &keeper{}
 	observer := newObserver(t, k, noFindings)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -42,9 +43,7 @@ var dialUses = []string{
 // TestDials tries every target with every carrier, each in one use. It reaps every
 // child, so it must not run in parallel with other tests.
 func TestDials(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs bash often; run without -short")
-	}
+	lanetest.SkipShort(t)
 	l := newLab(t)
 	port, dialed := listen(t)
 	var texts []string

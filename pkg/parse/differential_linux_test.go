@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -74,6 +75,7 @@ func startsLogin(analysis proposal.Analysis) bool {
 // TestRandomTextsAgainstBash builds small scripts from tokens and compares what bash
 // really executes with what Analyze found.
 func TestRandomTextsAgainstBash(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	l := newLab(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -141,6 +143,7 @@ func TestKnownDisagreements(t *testing.T) {
 
 // TestSamplesAgainstBash runs every text that Analyze understands.
 func TestSamplesAgainstBash(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	l := newLab(t)
 	compared, executed := 0, 0

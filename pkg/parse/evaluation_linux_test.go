@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
@@ -44,9 +45,7 @@ var readers = []string{
 // TestEvaluationAgainstBash tries every reader with every carrier, for every name
 // that makes a difference. Analyze must refuse what bash evaluates implicitly.
 func TestEvaluationAgainstBash(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs bash often; run without -short")
-	}
+	lanetest.SkipShort(t)
 	t.Parallel()
 	l := newLab(t)
 	var texts []string

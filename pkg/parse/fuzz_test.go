@@ -7,11 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // FuzzAnalyze checks the promises that Analyze makes for any input.
 func FuzzAnalyze(f *testing.F) {
+	lanetest.SkipShort(f)
 	for _, sample := range samples(f, "plain.txt", "nested.txt", "words.txt", "refused.txt") {
 		f.Add(sample.text)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -83,6 +84,7 @@ func marked(c proposal.Command) string {
 
 // TestBuiltinsAreThoseOfTheShells compares the two lists with the shells themselves.
 func TestBuiltinsAreThoseOfTheShells(t *testing.T) {
+	lanetest.SkipShort(t)
 	out, err := exec.Command("bash", "-c", "compgen -b").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -130,9 +131,7 @@ func bashPrints(t *testing.T, text string) []string {
 
 // TestSlots tries the slots in both shells.
 func TestSlots(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs bash often; run without -short")
-	}
+	lanetest.SkipShort(t)
 	t.Parallel()
 	l := newLab(t)
 	for group, texts := range slotTexts(t) {
@@ -154,9 +153,7 @@ func TestSlots(t *testing.T) {
 // TestSlotsAreDangerous shows that the canaries work: for many refused texts, bash
 // really runs the hidden program.
 func TestSlotsAreDangerous(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs bash often; run without -short")
-	}
+	lanetest.SkipShort(t)
 	t.Parallel()
 	l := newLab(t)
 	random := rand.New(rand.NewPCG(7, 8))

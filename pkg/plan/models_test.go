@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -93,6 +94,7 @@ func outcome(t *testing.T, document, name string) (lines []string) {
 // A text without quotes in YAML, in any place that a command has, is the text that is
 // decided, or only its proposal is refused.
 func TestPlainTextIsUnchanged(t *testing.T) {
+	lanetest.SkipShort(t)
 	tokens := []string{"!", "#", " #", ": ", ":", "'", `"`, "[", "]", "{", "}", "&", "*", "|", ">", "%", "@", "`", ", ", ",", `\`, "a", "b c", "$x",
 		" ", "- ", "? ", "~", "<<", "1", "yes", "--", "=", "\t", "é"}
 	random := rand.New(rand.NewPCG(1, 2))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -150,6 +151,7 @@ func TestMovedWarning(t *testing.T) {
 
 // A hostile plan, of proposals that all need ids that almost exist, is read in bounded time.
 func TestRefusedSoon(t *testing.T) {
+	lanetest.SkipShort(t)
 	var list []string
 	for i := range MaxProposals {
 		var needs []string

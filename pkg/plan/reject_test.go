@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -91,6 +92,7 @@ func complaints(problems []proposal.Problem) map[string]int {
 
 // A limit allows its last value and rejects the next, in both formats.
 func TestBounds(t *testing.T) {
+	lanetest.SkipShort(t)
 	const kib = 1 << 10
 	one := func(mutate func(p *proposal.Proposal, n int)) func(n int) proposal.Plan {
 		return func(n int) proposal.Plan {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/pod"
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -62,6 +63,7 @@ func code(err error) string {
 // What policy refuses, and what cannot be decided, is refused through a door as in the pod's own
 // process.
 func TestAdmit(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	p, door := newGate(t)
 	for _, test := range []struct {

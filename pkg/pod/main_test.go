@@ -7,7 +7,7 @@ package pod_test
 import (
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/roottest"
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
-func TestMain(m *testing.M) { roottest.Main(m) }
+func TestMain(m *testing.M) { lanetest.Main(m) }

@@ -20,6 +20,7 @@ import (
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 	"github.com/fumehood/fumehood/pkg/pod"
@@ -318,6 +319,7 @@ func (k *kube) entries() string {
 // Two containers of a pod run what policy allows, and nothing else, and what each does is in the
 // log as its own.
 func TestPod(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	k := newKube(t)
 	argv := []string{"sh", "-c", "while sleep 0.2; do id; done"}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/pod"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -90,6 +91,7 @@ func (k *kube) wantFailed(want string) {
 
 // What a failed pod closes is not why it failed.
 func TestFirstReason(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	for range 20 {
 		p, _ := newGate(t)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/policies"
 )
@@ -46,6 +47,7 @@ func checkAdvised(t *testing.T, advised map[string]string, atLeast int) {
 // Advice that the policy's files have between backquotes is a command that the policy allows, and so is
 // each example of a variable's value, which its denial shows.
 func TestAdvisedCommands(t *testing.T) {
+	lanetest.SkipShort(t)
 	e := shipped(t)
 	advised := map[string]string{}
 	for _, dir := range []string{"command", "exec", "lib", "proposal", "snippet"} {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -117,6 +118,7 @@ const maxRSS = 1200 << 20
 // TestBombs holds that no policy exhausts who decides by it: there is an answer, or
 // none, soon, in bounded memory; never an allow.
 func TestBombs(t *testing.T) {
+	lanetest.SkipShort(t)
 	if name := os.Getenv("FUMEHOOD_BOMB"); name != "" {
 		explode(t, name)
 		return

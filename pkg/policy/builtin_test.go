@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/policy/bounds"
 	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/policies"
@@ -77,6 +78,7 @@ func recordLayer(t testing.TB, s Layer) []byte {
 
 // The compiled form of the shipped policy is that of its files.
 func TestCompiled(t *testing.T) {
+	lanetest.SkipShort(t)
 	s, err := shipped()
 	if err != nil {
 		t.Fatal(err)
@@ -86,6 +88,7 @@ func TestCompiled(t *testing.T) {
 
 // Restored rules are the compiled ones: equal, at the same places, generated or not.
 func TestRestored(t *testing.T) {
+	lanetest.SkipShort(t)
 	s, err := shipped()
 	if err != nil {
 		t.Fatal(err)

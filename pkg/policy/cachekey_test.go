@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/module"
@@ -131,6 +132,7 @@ func beyondEngine(t *testing.T, text string) *policy.Engine {
 }
 
 func TestReuse(t *testing.T) {
+	lanetest.SkipShort(t)
 	for _, c := range beyondRules {
 		e := beyondEngine(t, c.text)
 		if d := judge(t, e, plainExec()); d.Cacheable != c.reused {
@@ -182,6 +184,7 @@ func TestKeyFields(t *testing.T) {
 // TestReusedAnswersHold changes all that is not in the key of an exec, and holds that
 // an answer that may be reused stays the same.
 func TestReusedAnswersHold(t *testing.T) {
+	lanetest.SkipShort(t)
 	engines := []*policy.Engine{shipped(t)}
 	for _, c := range beyondRules {
 		engines = append(engines, beyondEngine(t, c.text))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -125,6 +126,7 @@ func TestCandidateElsewhere(t *testing.T) {
 // TestCandidateKeepsTheFloor holds that nothing hostile passes beside a candidate that
 // would allow everything.
 func TestCandidateKeepsTheFloor(t *testing.T) {
+	lanetest.SkipShort(t)
 	l := layersOf(t, policy.Grants, folder(t, "c.rego", "package fumehood.command\n\nallow contains {\"rule\": \"new.all\"} if true\n"))
 	e, err := policy.New(t.Context(), policy.Options{Layers: l, Observe: true})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/policy/facts"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/policies"
@@ -48,6 +49,7 @@ func TestEveryToolHasChildren(t *testing.T) {
 
 // What people write before runners and programs of the repository is allowed where it is harmless.
 func TestHarmlessVariables(t *testing.T) {
+	lanetest.SkipShort(t)
 	e := shipped(t)
 	for _, text := range []string{
 		"CC=clang make", "CXX=g++ cmake -S . -B build", "CC=gcc-12 CXX=g++-12 make test", "LD_LIBRARY_PATH=build/lib ./t",

@@ -5,6 +5,7 @@ package policy_test
 import (
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -16,6 +17,7 @@ func readCorpus(t *testing.T, name string) []string {
 }
 
 func TestCorpusHostileIsNeverAllowed(t *testing.T) {
+	lanetest.SkipShort(t)
 	e := shipped(t)
 	texts := readCorpus(t, "hostile.txt")
 	if len(texts) < 400 {
@@ -29,9 +31,7 @@ func TestCorpusHostileIsNeverAllowed(t *testing.T) {
 }
 
 func TestCorpusBenignIsSeldomRefused(t *testing.T) {
-	if testing.Short() {
-		t.Skip("asks the corpus; run without -short")
-	}
+	lanetest.SkipShort(t)
 	e := shipped(t)
 	texts := readCorpus(t, "benign.txt")
 	if len(texts) < 300 {

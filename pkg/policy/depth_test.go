@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/bounds"
@@ -15,9 +16,7 @@ import (
 // TestNestedPolicies holds that no nesting takes the process down or holds it up: a Go
 // stack that overflows cannot be caught.
 func TestNestedPolicies(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles deep policies; run without -short")
-	}
+	lanetest.SkipShort(t)
 	most := sample.Rounds(t, 250<<10, 20<<10, 10<<10) // bytes
 	fill := func(opening, middle, closing string) string {
 		n := most / (len(opening) + len(closing))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/policy/opatest"
@@ -26,9 +27,7 @@ import (
 // by the runner that authors have. None must be forgotten: each point has as many rules
 // with examples as it had, and rules about what is no command have both kinds.
 func TestShippedPolicyPassesItsTests(t *testing.T) {
-	if testing.Short() {
-		t.Skip("tries 1,200 examples; run without -short")
-	}
+	lanetest.SkipShort(t)
 	layer, err := policy.Shipped()
 	if err != nil {
 		t.Fatal(err)
@@ -54,6 +53,7 @@ func TestShippedPolicyPassesItsTests(t *testing.T) {
 // TestOPATools: OPA's own tools accept the shipped policy and the examples, with the
 // capabilities that policy authors have.
 func TestOPATools(t *testing.T) {
+	lanetest.SkipShort(t)
 	capabilities, err := module.EditorCapabilities()
 	if err != nil {
 		t.Fatal(err)

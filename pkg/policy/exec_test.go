@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -57,6 +58,7 @@ func TestExecTogether(t *testing.T) {
 
 // TestExecStops holds that a late answer is an error.
 func TestExecStops(t *testing.T) {
+	lanetest.SkipShort(t)
 	e := shipped(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -68,9 +69,7 @@ var trials = []proposal.Proposal{
 
 // TestHostilePolicies holds that none of the attempts loosens anything.
 func TestHostilePolicies(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles many policies; run without -short")
-	}
+	lanetest.SkipShort(t)
 	plain := shipped(t)
 	for name, a := range attempts {
 		t.Run(name, func(t *testing.T) {
@@ -132,9 +131,7 @@ func more(before, after proposal.Grant) string {
 
 // TestPolicyFoldersAreBounded holds that reading a directory stops before it fills memory.
 func TestPolicyFoldersAreBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads large folders; run without -short")
-	}
+	lanetest.SkipShort(t)
 	many := t.TempDir()
 	for i := range 1_001 {
 		if err := os.WriteFile(filepath.Join(many, fmt.Sprintf("%d.rego", i)), []byte("package fumehood.lib\n"), 0o600); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy/module"
@@ -90,9 +91,7 @@ func answer(t testing.TB, q rego.PreparedEvalQuery, document ast.Value) any {
 // TestIndexChangesNoAnswer holds that each rule of the shipped policy says the same of
 // every text of the corpus, whether it is compiled with our index or by OPA alone.
 func TestIndexChangesNoAnswer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("asks the corpus twice; run without -short")
-	}
+	lanetest.SkipShort(t)
 	e, err := New(t.Context(), Options{})
 	if err != nil {
 		t.Fatal(err)

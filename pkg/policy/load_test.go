@@ -6,12 +6,14 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/policies"
 )
 
 // What the shipped layer is spared when it is loaded is checked here.
 func TestShippedLayerHasNoMistake(t *testing.T) {
+	lanetest.SkipShort(t)
 	s, err := shipped()
 	if err != nil {
 		t.Fatal(err)

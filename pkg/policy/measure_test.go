@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -87,6 +88,7 @@ func measure(t *testing.T, entries []entry, judged func(entry, proposal.Decision
 // TestMeasureHostile holds that no text which hides a program, reaches out or
 // leaves the workspace is allowed. To ask a person is not to let it through.
 func TestMeasureHostile(t *testing.T) {
+	lanetest.SkipShort(t)
 	entries := readEntries(t, "hostile")
 	if len(entries) < minHostile {
 		t.Fatalf("only %d hostile entries, want at least %d", len(entries), minHostile)
@@ -108,6 +110,7 @@ func TestMeasureHostile(t *testing.T) {
 // TestMeasureBenign holds that the policy does not get in the way: what reviewers
 // really run is allowed, except for one command in fifty.
 func TestMeasureBenign(t *testing.T) {
+	lanetest.SkipShort(t)
 	entries := readEntries(t, "benign")
 	if len(entries) < minBenign {
 		t.Fatalf("only %d benign entries, want at least %d", len(entries), minBenign)

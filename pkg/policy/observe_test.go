@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -94,6 +95,7 @@ func TestObserve(t *testing.T) {
 // TestObserveKeepsTheFloor holds that nothing hostile passes because a layer is only
 // observed, and that a layer with a defect still stops.
 func TestObserveKeepsTheFloor(t *testing.T) {
+	lanetest.SkipShort(t)
 	e := observing(t, folder(t, "a.rego", `package fumehood.command
 
 allow contains {"rule": "mine.all"} if true

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -40,6 +41,7 @@ func judged(t testing.TB, e *policy.Engine, p proposal.Proposal) proposal.Decisi
 
 // TestHostsAreGranted holds who may grant hosts, and what a grant says.
 func TestHostsAreGranted(t *testing.T) {
+	lanetest.SkipShort(t)
 	asks := func(phase string, network ...string) proposal.Proposal {
 		return proposal.Proposal{Run: "npm ci", Phase: phase, Network: network}
 	}
@@ -298,6 +300,7 @@ func TestExampleHosts(t *testing.T) {
 // TestReachesExamples runs the reaches and not_reaches examples of rules about
 // commands: allowed, or not, where hosts were granted. Without hosts none is allowed.
 func TestReachesExamples(t *testing.T) {
+	lanetest.SkipShort(t)
 	all := folder(t, "p.rego", "package fumehood.proposal\n\nnetwork contains {\"rule\": \"x\", \"host\": h} if some h in input.proposal.network\n")
 	e := opening(t, false, all)
 	found := 0

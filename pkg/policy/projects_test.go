@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -30,6 +31,7 @@ type project struct {
 // TestProjects holds that the shipped policy answers to the commands of popular projects
 // as a maintainer would expect, except for the misses that are written down.
 func TestProjects(t *testing.T) {
+	lanetest.SkipShort(t)
 	e, err := policy.New(t.Context(), policy.Options{Layers: layersOf(t, policy.Opens, exampleRegistries)})
 	if err != nil {
 		t.Fatal(err)

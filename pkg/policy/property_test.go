@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -100,6 +101,7 @@ const rounds = 6
 // TestAddingALayerLoosensNothing: a layer that may not grant never turns a deny or ask
 // into an allow, raises a limit, or adds a host, a variable or a kind of program.
 func TestAddingALayerLoosensNothing(t *testing.T) {
+	lanetest.SkipShort(t)
 	for seed := range uint64(rounds) {
 		m := maker{rand.New(rand.NewPCG(seed, 1))}
 		base := []policy.Layer{m.layer(policy.Allows), m.layer(policy.Opens), m.layer(policy.Restricts)}
@@ -118,6 +120,7 @@ func TestAddingALayerLoosensNothing(t *testing.T) {
 // TestOrderMattersNot: neither the order of layers of one role nor that of a layer's
 // files changes what is decided.
 func TestOrderMattersNot(t *testing.T) {
+	lanetest.SkipShort(t)
 	for seed := range uint64(rounds) {
 		m := maker{rand.New(rand.NewPCG(seed, 2))}
 		layers := []policy.Layer{m.layer(policy.Allows), m.layer(policy.Restricts), m.layer(policy.Restricts), m.layer(policy.Restricts)}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -48,6 +49,7 @@ func readSeen(t *testing.T) []seen {
 // TestSeenProgramsBegin holds the two judgements together: what the text of a command
 // was allowed for may also begin.
 func TestSeenProgramsBegin(t *testing.T) {
+	lanetest.SkipShort(t)
 	e := shipped(t)
 	programs, refusedText := 0, 0
 	for _, s := range readSeen(t) {
@@ -74,6 +76,7 @@ func TestSeenProgramsBegin(t *testing.T) {
 // TestNamedProgramsBegin holds the same for each program that a benign text names,
 // wherever it would lie.
 func TestNamedProgramsBegin(t *testing.T) {
+	lanetest.SkipShort(t)
 	e := shipped(t)
 	programs, entries := 0, sample.Of(t, readEntries(t, "benign"), 4, 10)
 	for _, entry := range entries {

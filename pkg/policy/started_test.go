@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -57,9 +58,7 @@ func argv(t *testing.T, list string) []string {
 // TestStartedProgramsAreDecided holds that a word that only run time knows does not
 // refuse a text, and that the options it may become are refused when the program starts.
 func TestStartedProgramsAreDecided(t *testing.T) {
-	if testing.Short() {
-		t.Skip("asks about every program; run without -short")
-	}
+	lanetest.SkipShort(t)
 	e := shipped(t)
 	denied := 0
 	for _, s := range readStarted(t) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -134,6 +135,7 @@ allow contains {"rule": "mine.all"}
 }
 
 func TestTriggerFailsClosed(t *testing.T) {
+	lanetest.SkipShort(t)
 	const head = "package fumehood.trigger\n\ndeny contains {\"rule\": \"x.y\", \"message\": \"m\", \"suggestion\": \"s\"} if "
 	for name, c := range map[string]struct{ rego, code string }{
 		"bomb":          {head + "count([1 | some a in numbers.range(1, 3000); some b in numbers.range(1, 3000); some c in numbers.range(1, 3000); a + b == c]) == 1", "policy.deadline"},

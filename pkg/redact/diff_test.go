@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -32,6 +33,7 @@ func raw(t *testing.T, u *Redactor, side, path, content string) *proposal.FileSt
 }
 
 func TestDiff(t *testing.T) {
+	lanetest.SkipShort(t)
 	long := strings.Repeat("x\n", maxCompared/2)
 	for name, c := range map[string]struct {
 		path, before, after string
@@ -96,9 +98,7 @@ func TestDiffSame(t *testing.T) {
 
 // The texts are bounded together; the files are still named.
 func TestDiffBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("redacts ten megabytes; run without -short")
-	}
+	lanetest.SkipShort(t)
 	u := redactor(t, &asked{})
 	var in proposal.Diff
 	for _, name := range strings.Split("abcdefghij", "") {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/lease"
 	"github.com/fumehood/fumehood/pkg/internal/lease/leasetest"
 	"github.com/fumehood/fumehood/pkg/internal/secrets"
@@ -176,9 +177,7 @@ func TestStreamCutOff(t *testing.T) {
 
 // A stream reveals no part of a secret where the omitted part begins or ends.
 func TestStreamCutAtMargin(t *testing.T) {
-	if testing.Short() {
-		t.Skip("redacts ten megabytes; run without -short")
-	}
+	lanetest.SkipShort(t)
 	filler := strings.Repeat("an ordinary line of a test\n", 12000)
 	at := func(place int) string { return filler[:place] + " " + token + " " + canary + " " + filler[place:] }
 	for name, text := range map[string]string{

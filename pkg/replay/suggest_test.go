@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -246,6 +247,7 @@ var injections = []string{
 }
 
 func TestSuggestIsNoTemplate(t *testing.T) {
+	lanetest.SkipShort(t)
 	plain := engineOf(t)
 	s := holds(t, plain, injections...)
 	if err := s.Hold(t.Context(), engineOf(t, layerOf(s, policy.Allows)), parse.Analyze); err != nil || len(s.Rules) < 5 {
@@ -254,6 +256,7 @@ func TestSuggestIsNoTemplate(t *testing.T) {
 }
 
 func FuzzSuggest(f *testing.F) {
+	lanetest.SkipShort(f)
 	for _, text := range injections {
 		f.Add(text)
 	}

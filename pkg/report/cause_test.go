@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/diagnose"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -121,6 +122,7 @@ func missingSetup() proposal.Report {
 }
 
 func TestMissingIsNeutral(t *testing.T) {
+	lanetest.SkipShort(t)
 	for name, want := range map[string]string{
 		"missing_dependencies": "neutral", "missing_tool": "neutral", "missing_network": "neutral", "missing_service": "neutral",
 		"missing_withheld": "neutral", "missing_setup": "neutral", "missing_mixed": "failure", "missing_toolchain": "failure",

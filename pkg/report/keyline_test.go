@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/internal/text"
@@ -121,9 +122,7 @@ func TestFine(t *testing.T) {
 // A report that only the pull request's own run vouches for has no mark of success, and nothing
 // in it is stated as known.
 func TestForeignClaims(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes every report three times; run without -short")
-	}
+	lanetest.SkipShort(t)
 	for name, r := range cases() {
 		p := Page{Parts: []Part{{Report: r, Foreign: true, Audit: "sealed and complete: 24 entries"}}}
 		for _, s := range []string{p.Body(), p.Summary(), p.Check().Title + p.Check().Summary} {
@@ -142,9 +141,7 @@ func TestForeignClaims(t *testing.T) {
 
 // Detail and length shorten what is shown, and never what a person is asked to approve.
 func TestSized(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes large reports; run without -short")
-	}
+	lanetest.SkipShort(t)
 	base := Page{Parts: []Part{{Report: mixed()}}}
 	for detail, want := range map[string][2]bool{config.DetailQuiet: {false, false}, config.DetailNormal: {true, false}, config.DetailFull: {true, true}, "": {true, false}} {
 		body := base.Sized(config.Comment{Detail: detail}).Body()
@@ -269,6 +266,7 @@ func TestSARIFSeverity(t *testing.T) {
 // JUnit has one case for each command, and one for a run that stopped; its counts are those of the
 // cases. It has a failure or an error exactly if the check run is a failure.
 func TestJUnit(t *testing.T) {
+	lanetest.SkipShort(t)
 	for name, r := range cases() {
 		var b bytes.Buffer
 		if err := JUnit(&b, r); err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -119,6 +120,7 @@ func put(parent, key, value any) bool {
 
 // TestMutatedTypes: a value of a wrong type is refused.
 func TestMutatedTypes(t *testing.T) {
+	lanetest.SkipShort(t)
 	for name, value := range map[string]any{"object": map[string]any{"x": 1}, "list of lists": []any{[]any{}}, "number": json.Number("1.25"), "boolean": "flip"} {
 		for path, data := range mutants(t, func(parent, key any) bool {
 			if name == "boolean" {
@@ -180,6 +182,7 @@ func TestMutatedFields(t *testing.T) {
 
 // TestMutatedTexts: a report with any text that Read accepts is rendered as promised.
 func TestMutatedTexts(t *testing.T) {
+	lanetest.SkipShort(t)
 	for path, data := range mutants(t, func(parent, key any) bool { return put(parent, key, "</code>\n::error::x @you") }) {
 		r, err := Read(data, maxRead)
 		if err != nil {

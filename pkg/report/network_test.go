@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -177,6 +178,7 @@ func TestForeignNetwork(t *testing.T) {
 
 // THREATS 25: names, paths and programs of the network are plain text.
 func TestHostileNetwork(t *testing.T) {
+	lanetest.SkipShort(t)
 	for i, s := range append(slices.Clone(attacks), strings.Repeat("x", 300), strings.Join(attacks, " ")) {
 		r := networkedRun()
 		r.Records[0].Result.Observations.Network = oddReaches(s)

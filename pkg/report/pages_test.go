@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
@@ -143,6 +144,7 @@ func hostilePage(s string) Page {
 }
 
 func TestHostilePages(t *testing.T) {
+	lanetest.SkipShort(t)
 	for _, a := range sample.Of(t, append([]string{strings.Join(attacks, "\n"), strings.Join(attacks, " ")}, attacks...), 3, 5) {
 		p := hostilePage(a)
 		checkPage(t, p, p.Markdown())
@@ -181,9 +183,7 @@ func TestBodyIsTheRest(t *testing.T) {
 
 // TestSummary: the step summary has the same content with more room, counted in bytes.
 func TestSummary(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes summaries of every size; run without -short")
-	}
+	lanetest.SkipShort(t)
 	big := huge(40, 40<<10)
 	for i := range big.Records {
 		s := &big.Records[i].Result.Stdout

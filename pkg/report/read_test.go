@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -29,9 +30,7 @@ func document(t testing.TB, r proposal.Report) []byte {
 }
 
 func TestReadWhatWeWrite(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads every report; run without -short")
-	}
+	lanetest.SkipShort(t)
 	all := cases()
 	for _, name := range written {
 		r := all[name]
@@ -175,6 +174,7 @@ func TestReadBounds(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
+	lanetest.SkipShort(f)
 	all := cases()
 	for _, name := range written {
 		if data := document(f, all[name]); len(data) < 64<<10 {

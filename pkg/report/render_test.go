@@ -15,6 +15,7 @@ import (
 	"github.com/yuin/goldmark/renderer/html"
 	xhtml "golang.org/x/net/html"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -167,6 +168,7 @@ func checkElement(t testing.TB, n *xhtml.Node, inCode bool) {
 }
 
 func FuzzMarkdown(f *testing.F) {
+	lanetest.SkipShort(f)
 	for _, a := range attacks {
 		f.Add([]byte(a), uint16(40000))
 	}
@@ -188,6 +190,7 @@ func FuzzMarkdown(f *testing.F) {
 }
 
 func FuzzPage(f *testing.F) {
+	lanetest.SkipShort(f)
 	for _, a := range sample.Of(f, attacks, 1, 5) {
 		f.Add(a, uint16(40000))
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/internal/text"
@@ -22,6 +23,7 @@ import (
 const folder = "../../testdata/report"
 
 func TestGolden(t *testing.T) {
+	lanetest.SkipShort(t)
 	for name, r := range cases() {
 		t.Run(name, func(t *testing.T) {
 			data, err := JSON(r)
@@ -55,9 +57,7 @@ func decode(t *testing.T, data []byte) proposal.Report {
 }
 
 func TestAttacksEverywhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes every report with every attack; run without -short")
-	}
+	lanetest.SkipShort(t)
 	t.Parallel()
 	for _, a := range sample.Of(t, append([]string{strings.Join(attacks, "\n"), strings.Join(attacks, " ")}, attacks...), 3, 5) {
 		r := everywhere(a)
@@ -76,9 +76,7 @@ func TestAttacksEverywhere(t *testing.T) {
 
 // TestEveryLimit renders with limits that force each level of detail.
 func TestEveryLimit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes reports of every size; run without -short")
-	}
+	lanetest.SkipShort(t)
 	t.Parallel()
 	for name, r := range cases() {
 		for _, limit := range sample.Of(t, []int{4000, 6000, 9000, 13000, 20000, 30000, 45000, MaxComment}, 3, 7) {
@@ -92,6 +90,7 @@ func TestEveryLimit(t *testing.T) {
 }
 
 func TestCommentIsFilled(t *testing.T) {
+	lanetest.SkipShort(t)
 	for _, r := range []proposal.Report{huge(40, 6<<10), huge(3, 1<<20)} {
 		if n := text.Units(Markdown(r)); n < MaxComment*9/10 {
 			t.Errorf("a report with megabytes of output fills only %d of %d units", n, MaxComment)

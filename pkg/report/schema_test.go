@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -55,9 +56,7 @@ func TestSchema(t *testing.T) {
 
 // TestReportsFollowSchema validates every report that this package writes.
 func TestReportsFollowSchema(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads every report with the schema; run without -short")
-	}
+	lanetest.SkipShort(t)
 	resolved, err := schema(t).Resolve(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -267,9 +268,7 @@ func TestReadRefusesObservations(t *testing.T) {
 // Whatever 200 commands do, and whatever names they use, the comment has the
 // important facts and keeps to its limit.
 func TestManyObservations(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes large reports; run without -short")
-	}
+	lanetest.SkipShort(t)
 	t.Parallel()
 	for name, s := range map[string]string{"long": strings.Repeat("w&rd ", 200), "attack": strings.Join(attacks, " ")} {
 		var records []proposal.Record

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -41,9 +42,7 @@ func loud(n int, letter string) proposal.Report {
 
 // Whatever a run printed, each way to show it keeps GitHub's limit for that place.
 func TestSizes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes reports of megabytes; run without -short")
-	}
+	lanetest.SkipShort(t)
 	t.Parallel()
 	letters := []string{"👩‍👩‍👧", "&", "\u202e", "x", "`", "é", "漢", "\xff", "@a "}
 	sizes := map[int][]string{1: sample.Of(t, letters, 4, 9), 50: letters[:1]}

@@ -14,6 +14,7 @@ import (
 
 	xhtml "golang.org/x/net/html"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -109,6 +110,7 @@ func checkVisible(t testing.TB, s string) {
 }
 
 func TestWeb(t *testing.T) {
+	lanetest.SkipShort(t)
 	for name, r := range cases() {
 		t.Run(name, func(t *testing.T) {
 			page := webOf(t, Web{Report: r})
@@ -144,9 +146,7 @@ func FuzzWeb(f *testing.F) {
 // A page shows all output of a report, up to its limit, in pieces that a browser lays out one
 // by one.
 func TestWebSize(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes pages of megabytes; run without -short")
-	}
+	lanetest.SkipShort(t)
 	r := finish(proposal.Report{Records: []proposal.Record{ran("loud", "cat log", proposal.Exited, 1, loudLog(5<<20), ""), ran("last", "echo x", proposal.Exited, 0, "the last line\n", "")}})
 	page := webOf(t, Web{Report: r})
 	if len(page) > 7<<20 || strings.Count(page, "line 000000: ") != 1 || !strings.Contains(page, fmt.Sprintf("line %06d: ", 5<<20/80-1)) || !strings.Contains(page, "the last line") {
@@ -256,9 +256,7 @@ func TestWebDifferences(t *testing.T) {
 
 // An untrusted report with many large differences does not make a page that a browser refuses.
 func TestWebDifferencesBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes pages of megabytes; run without -short")
-	}
+	lanetest.SkipShort(t)
 	r := allOK()
 	r.Differences = &proposal.Differences{}
 	for i := range 6000 {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/redact"
 	"github.com/fumehood/fumehood/pkg/review/model"
@@ -139,6 +140,7 @@ func TestRounds(t *testing.T) {
 
 // What is wrong goes back to the model, and is used in no way.
 func TestMistakes(t *testing.T) {
+	lanetest.SkipShort(t)
 	many := strings.Split(strings.Repeat("ls ", maxAsked+1), " ")[:maxAsked+1]
 	for what, wrong := range map[string]string{
 		"no JSON": "I think that the change is fine.", "two": reply(true, nil) + reply(true, nil), "more fields": `{"done":true,"commands":[],"findings":[],"tests":[],"policy":"allow"}`,
@@ -214,6 +216,7 @@ func unfenced(t *testing.T, turn string) {
 
 // The change is bounded, whatever its size, and what is not shown is named.
 func TestChangeIsBounded(t *testing.T) {
+	lanetest.SkipShort(t)
 	var diff strings.Builder
 	for i := range 3000 {
 		fmt.Fprintf(&diff, "diff --git a/f%d b/f%d\nindex 1..2 100644\n--- a/f%d\n+++ b/f%d\n@@ -1 +1 @@\n-a\n+%s\n", i, i, i, i, strings.Repeat("b", 300))
@@ -284,6 +287,7 @@ func TestProviderFailures(t *testing.T) {
 // for, the accounting never exceeds a limit by one token or the smallest part of a dollar; and
 // each request is in the log before it is sent.
 func TestBudgetIsKept(t *testing.T) {
+	lanetest.SkipShort(t)
 	random, conversations := rand.New(rand.NewPCG(1, 2)), 100
 	if testing.Short() {
 		conversations = 20

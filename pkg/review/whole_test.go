@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/review/spend"
@@ -95,6 +96,7 @@ func TestHostileWhole(t *testing.T) {
 
 // 3,000 files, and rooms of all sizes: what is shown is bounded, and counted.
 func TestWholeIsBounded(t *testing.T) {
+	lanetest.SkipShort(t)
 	var names []string
 	files := map[string]string{}
 	for i := range 3000 {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 )
 
@@ -73,6 +74,7 @@ const script = "#!/bin/sh\n"
 
 // Every layout of a toolchain that is shown: what of it, and where tool is found.
 func TestShown(t *testing.T) {
+	lanetest.SkipShort(t)
 	for name, c := range map[string]struct {
 		files      map[string]string
 		path       string
@@ -132,6 +134,7 @@ func TestShown(t *testing.T) {
 
 // What is not shown is named with its reason, if the sandbox has another of the name.
 func TestNotShown(t *testing.T) {
+	lanetest.SkipShort(t)
 	whole := map[string]string{"x/bin/python3": program, "x/lib/x": ""}
 	with := func(more ...string) map[string]string {
 		files := map[string]string{}
@@ -226,6 +229,7 @@ func TestOwners(t *testing.T) {
 // Versions come from files, or from the tool if only its owners can replace it, and are kept
 // while the tool is the same.
 func TestToolchains(t *testing.T) {
+	lanetest.SkipShort(t)
 	root := tree(t, map[string]string{
 		"go/bin/go": script + "exit 1", "go/VERSION": "go1.99.1 X:y\ntime", "go/src/runtime/x": "",
 		"node/bin/node": script + "exit 1", "node/include/node/node_version.h": "#define NODE_MAJOR_VERSION 98\n#define NODE_MINOR_VERSION 7\n#define NODE_PATCH_VERSION 6\n",

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -59,6 +60,7 @@ func TestDrain(t *testing.T) {
 }
 
 func TestDrainFileCap(t *testing.T) {
+	lanetest.SkipShort(t)
 	path := filepath.Join(t.TempDir(), "x.stdout")
 	text := bytes.Repeat([]byte("0123456789abcdef"), (maxFile+readSize)/16)
 	s := drained(t, text, path, 1<<40, nil)

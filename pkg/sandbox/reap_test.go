@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/lease"
 	"github.com/fumehood/fumehood/pkg/internal/lease/leasetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -95,6 +96,7 @@ func TestReap(t *testing.T) {
 // The lock of a killed fumehood is released a moment before its sandbox is gone. What the
 // sandbox uses is kept until then, and so is its note.
 func TestReapWhileSandboxEnds(t *testing.T) {
+	lanetest.SkipShort(t)
 	s := newClaimed(t)
 	ending := exec.Command("sleep", "1000")
 	if err := ending.Start(); err != nil {

@@ -10,11 +10,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/monitor"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox/control"
@@ -22,15 +22,15 @@ import (
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
-// inShort are the tests that start a sandbox with -short.
-var inShort = []string{"TestFirst", "TestNotStarted"}
+// inShort is the test that starts a sandbox with -short.
+const inShort = "TestFirst"
 
 // testOptions returns options for a sandbox with the host's /usr, as the commands make
 // it, and the tests' programs in /opt/bin, as part of the root.
 func testOptions(t testing.TB) Options {
 	t.Helper()
-	if testing.Short() && !slices.Contains(inShort, t.Name()) {
-		t.Skip("starts a sandbox; run without -short")
+	if t.Name() != inShort {
+		lanetest.SkipShort(t)
 	}
 	runsc := installtest.Runsc(t)
 	return Options{
@@ -399,6 +399,7 @@ func TestNothingLeft(t *testing.T) {
 }
 
 func TestNotStarted(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	r := testRunner(t, testOptions(t))
 	for _, x := range []proposal.Execution{

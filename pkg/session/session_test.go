@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/lease"
 	"github.com/fumehood/fumehood/pkg/internal/peer"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -186,6 +187,7 @@ func TestPlace(t *testing.T) {
 
 // Requests that are not what they must be are refused before they have an effect.
 func TestRequests(t *testing.T) {
+	lanetest.SkipShort(t)
 	h := &host{} // no request reaches the session
 	for body, want := range map[string]string{
 		"":                             "session.request",

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 // tree makes a file system of pairs of path and text.
@@ -423,6 +425,7 @@ func TestUnreadableRoot(t *testing.T) {
 
 // Long patterns and many of them cost no time.
 func TestHostilePatterns(t *testing.T) {
+	lanetest.SkipShort(t)
 	long := strings.Repeat("*a", 200<<10)
 	root := tree("package.json", `{"workspaces":["`+long+`","`+strings.Repeat(`x","`, 5000)+`"]}`, "package-lock.json", "", "go.work", "use "+strings.Repeat("a", 300<<10)+"\n", "Cargo.toml", "members = [\""+long+"\"]")
 	for i := range 600 {

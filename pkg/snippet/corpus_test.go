@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -46,6 +47,7 @@ func codes(s proposal.Snippet) []string {
 var harmless = []string{"dynamic-import", "dynamic-attribute", "remote-host"}
 
 func TestOrdinary(t *testing.T) {
+	lanetest.SkipShort(t)
 	for _, c := range samples(t, "ordinary.txt") {
 		s := Analyze(c.language, c.text)
 		for _, f := range s.Findings {
@@ -60,6 +62,7 @@ func TestOrdinary(t *testing.T) {
 }
 
 func TestHostile(t *testing.T) {
+	lanetest.SkipShort(t)
 	missed := 0
 	for _, c := range samples(t, "hostile.txt") {
 		s := Analyze(c.language, c.text)

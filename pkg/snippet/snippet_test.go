@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/cputime"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -95,9 +96,7 @@ func TestDoubts(t *testing.T) {
 
 // TestDeepNames analyzes expressions whose names grow: the walk must stay short.
 func TestDeepNames(t *testing.T) {
-	if testing.Short() {
-		t.Skip("parses for a second; run without -short")
-	}
+	lanetest.SkipShort(t)
 	for _, text := range sample.Of(t, []string{
 		strings.Repeat("exec('", 500), "import os\nos" + strings.Repeat(".a", 20000), "exec(" + strings.Repeat("'a'+", 10000) + "'a')",
 		"exec('" + strings.Repeat(`exec(\'`, 200) + "')", "a=" + strings.Repeat("f(", 10000), strings.Repeat("a = b = ", 5000) + "eval",
@@ -110,6 +109,7 @@ func TestDeepNames(t *testing.T) {
 // Code in strings must be read often enough to be useful, but never so often that it
 // takes long.
 func TestManyStringsWithCode(t *testing.T) {
+	lanetest.SkipShort(t)
 	clock := cputime.Start()
 	for _, text := range []string{strings.Repeat("exec('import os')\n", 3000), strings.Repeat("exec('exec(\"import os\")')\n", 2000)} {
 		if s := Analyze("python", text); s.Complete || !slices.ContainsFunc(s.Findings, func(f proposal.SnippetFinding) bool { return f.Code == "too-large" }) {

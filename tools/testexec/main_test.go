@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 // asProgram in the environment makes this test program behave as the one that testexec runs.
@@ -65,6 +67,7 @@ func TestExitCode(t *testing.T) {
 
 // A package that uses more than its budget fails; an invalid table is an error.
 func TestBudget(t *testing.T) {
+	lanetest.SkipShort(t)
 	file := filepath.Join(t.TempDir(), "budgets")
 	for text, want := range map[string]int{"tools/testexec 0.001\n": 1, "# why\ntools/testexec 600\n": 0} {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
@@ -109,6 +112,7 @@ func TestParts(t *testing.T) {
 
 // The summary fails if no test ran.
 func TestSummary(t *testing.T) {
+	lanetest.SkipShort(t)
 	file := filepath.Join(t.TempDir(), "usage")
 	if _, err := runPackage(program(t, "none"), file, "", "", "1/1"); err != nil {
 		t.Fatal(err)

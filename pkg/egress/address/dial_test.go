@@ -15,6 +15,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 func addrs(list ...string) []netip.Addr {
@@ -144,6 +146,7 @@ func TestDialOwnThatCameLater(t *testing.T) {
 
 // Where any address can be bound, only the addresses given as own are refused.
 func TestDialWhereAnyAddressCanBeBound(t *testing.T) {
+	lanetest.SkipShort(t)
 	w := newWorld(t)
 	w.listen(w.internet, "20.1.2.5:443")
 	w.must(w.host.do(func() error {

@@ -20,7 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/fumehood/fumehood/internal/roottest"
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 // TestMain also runs the process that confines itself and then tries what its
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprint(os.Stderr, attempts[os.Args[1]]())
 		os.Exit(0)
 	}
-	roottest.Main(m)
+	lanetest.Main(m)
 }
 
 var port string // of the test's server
@@ -149,6 +149,7 @@ func pipeEnd(t *testing.T) *os.File {
 }
 
 func TestConfined(t *testing.T) {
+	lanetest.SkipShort(t)
 	const killed = "signal: bad system call"
 	tests := []struct {
 		what string
@@ -172,9 +173,7 @@ func TestConfined(t *testing.T) {
 
 // A process that takes all memory it can get ends itself and does not harm the host.
 func TestMemoryLimit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fills memory; run without -short")
-	}
+	lanetest.SkipShort(t)
 	if got := try(t, "memory limit", ""); strings.HasPrefix(got, "exit status 0") {
 		t.Error(got)
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
@@ -152,9 +153,7 @@ func resident(t testing.TB) int {
 // A thousand open connections (fewer without the tag nightly), then all filled with unread bytes, stay
 // within the documented bounds.
 func TestManyConnectionsStayBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("opens thousands of connections; run without -short")
-	}
+	lanetest.SkipShort(t)
 	many := sample.Rounds(t, 1000, 300, 100)
 	stuck, answer := make(chan struct{}), make([]byte, 8<<20)
 	w := newWorld(t, &world{admit: func(context.Context, netip.AddrPort, netip.AddrPort) Session {

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip/header"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 var ways = []struct{ name, network, address string }{
@@ -29,6 +31,7 @@ var ways = []struct{ name, network, address string }{
 }
 
 func TestAdmittedConnection(t *testing.T) {
+	lanetest.SkipShort(t)
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			w := newWorld(t, &world{admit: func(_ context.Context, from, to netip.AddrPort) Session {
@@ -122,6 +125,7 @@ func TestHalfClose(t *testing.T) {
 
 // What was written before the close arrives, however slowly it is read.
 func TestCloseKeepsWhatWasWritten(t *testing.T) {
+	lanetest.SkipShort(t)
 	const size = 3 << 20
 	w := newWorld(t, &world{admit: func(context.Context, netip.AddrPort, netip.AddrPort) Session {
 		return session{serve: func(_ context.Context, c Conn) { _, _ = c.Write(make([]byte, size)) }}
@@ -411,6 +415,7 @@ func TestDatagramsAreToldAndRefused(t *testing.T) {
 }
 
 func TestRawDatagramsAreToldAndNotAnswered(t *testing.T) {
+	lanetest.SkipShort(t)
 	echo4 := []byte{8, 0, 0xf7, 0xfd, 0, 1, 0, 1}
 	echo6 := []byte{128, 0, 0, 0, 0, 1, 0, 1} // the kernel adds its checksum
 	tests := []struct {

@@ -27,6 +27,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
 
@@ -109,6 +110,7 @@ func occupy(s *stack.Stack, device stack.LinkEndpoint, w *world) (errs []error) 
 // The host kernel also sees every frame meant for gVisor's stack. It has no address
 // there, so it neither answers nor resets the sandbox's connections.
 func TestHostKernelStaysOutOfTheSandboxesConnections(t *testing.T) {
+	lanetest.SkipShort(t)
 	w := newWorld(t, &world{admit: admitEcho}, Config{})
 	s := sandboxed(t, w)
 	for _, way := range ways {

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/egress/address"
 )
 
@@ -55,6 +56,7 @@ func outcome(addrs []netip.Addr, err error) string {
 }
 
 func TestResolve(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	const name = "a.example"
 	many := func(n int) (list []dnsmessage.Resource) {
@@ -386,6 +388,7 @@ func TestResolveOnceForAll(t *testing.T) {
 }
 
 func TestResolveAsksTheNextServer(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	silent := newUpstream(t, func(asked) {})
 	broken := newUpstream(t, func(a asked) { a.replyCode(dnsmessage.RCodeServerFailure) })

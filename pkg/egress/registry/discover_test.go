@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -232,6 +233,7 @@ func TestDiscoverRealGo(t *testing.T) {
 // A tool that exists but prints nothing usable is an error, and no other host is used
 // instead; the error contains no credential.
 func TestDiscoverFails(t *testing.T) {
+	lanetest.SkipShort(t)
 	for _, c := range []struct{ name, registry, tool, script, want string }{
 		{"unknown", "cpan", "cpan", "", "invalid registry"},
 		{"tool exits", "npm", "npm", "echo canary >&2; exit 1", "cannot ask npm"},

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/egress/segment"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -67,6 +68,7 @@ func TestRawServerName(t *testing.T) {
 }
 
 func TestConnectionsEnd(t *testing.T) {
+	lanetest.SkipShort(t)
 	tests := []struct {
 		name   string
 		d      proposal.EgressDecision

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -81,9 +82,7 @@ func (w *world) talk2(text string, answers int) {
 
 // What Go's server refuses by itself has a record, one for each connection.
 func TestMalformedHTTP2(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for connections to end; run without -short")
-	}
+	lanetest.SkipShort(t)
 	start := preface + h2Frame(4, 0, 0, "")
 	long := func(n int) string {
 		return strings.Repeat(h2Frame(9, 0, 1, fields("x", strings.Repeat("x", 16000))), n)

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 // scripted is a connection that returns the bytes it was given.
@@ -24,6 +26,7 @@ func (s scripted) Read(p []byte) (int, error) { return s.Reader.Read(p) }
 // FuzzStrict compares what a strict lets through with net/http's parse: every head that
 // it passes is one request there, with the same framing, and nothing else is a request.
 func FuzzStrict(f *testing.F) {
+	lanetest.SkipShort(f)
 	for _, s := range smuggles {
 		f.Add([]byte(s.text))
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -319,6 +320,7 @@ func TestEventsArriveAsTheyAreSent(t *testing.T) {
 }
 
 func TestBudgetHoldsOverConnections(t *testing.T) {
+	lanetest.SkipShort(t)
 	var received atomic.Int64
 	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, _ := io.Copy(io.Discard, r.Body)

@@ -14,11 +14,14 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 // A server that repeats what it was sent does not give the credential to the program, in any of
 // these spellings, and however it splits them.
 func TestEcho(t *testing.T) {
+	lanetest.SkipShort(t)
 	const token = `s3cret/val+ue "q`
 	back := []byte(token)
 	for i, j := 0, len(back)-1; i < j; i, j = i+1, j-1 {

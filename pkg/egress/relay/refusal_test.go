@@ -9,11 +9,13 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // What policy was still asked about when the command ended was cut, and not refused.
 func TestEndsBeforeTheAnswer(t *testing.T) {
+	lanetest.SkipShort(t)
 	for _, test := range []struct {
 		kind string
 		port int

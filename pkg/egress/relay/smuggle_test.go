@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -148,6 +149,7 @@ func (c *canary) saw() (string, int) {
 }
 
 func TestSmuggling(t *testing.T) {
+	lanetest.SkipShort(t)
 	for _, test := range smuggles {
 		t.Run(test.name, func(t *testing.T) {
 			w, c := newWorld(t, 80, allow), &canary{}

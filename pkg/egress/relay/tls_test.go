@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/egress/hello"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -82,6 +83,7 @@ func TestTLSPassesByItsHello(t *testing.T) {
 }
 
 func TestPolicyIsAskedAboutTheHello(t *testing.T) {
+	lanetest.SkipShort(t)
 	w := newWorld(t, 443, allow)
 	w.https(http.HandlerFunc(hello200))
 	w.policy = func(e proposal.Egress) proposal.EgressDecision { return deny }
@@ -136,6 +138,7 @@ var echHello = func() []byte {
 
 // A server may ask for a second hello and serve the name in it.
 func TestSecondHelloIsChecked(t *testing.T) {
+	lanetest.SkipShort(t)
 	tests := []struct {
 		name, second, code string
 	}{

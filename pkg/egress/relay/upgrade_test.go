@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -118,6 +119,7 @@ func TestWebSocket(t *testing.T) {
 
 // Without the policy's consent, and in an answer that is not an agreement, nothing but HTTP passes.
 func TestWebSocketRefused(t *testing.T) {
+	lanetest.SkipShort(t)
 	for name, test := range map[string]struct {
 		text, head string
 		status     int
@@ -169,6 +171,7 @@ func TestWebSocketRefused(t *testing.T) {
 
 // A WebSocket ends with its command, its budget and its silence.
 func TestWebSocketEnds(t *testing.T) {
+	lanetest.SkipShort(t)
 	for _, name := range []string{"command", "budget", "silence"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -24,6 +24,7 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -212,6 +213,7 @@ func TestDial(t *testing.T) {
 
 // Whatever a proxy answers, Dial ends in time, reads little, and quotes nothing of it.
 func TestHostile(t *testing.T) {
+	lanetest.SkipShort(t)
 	say := func(text string) func(net.Conn, *http.Request) {
 		return func(c net.Conn, _ *http.Request) { io.WriteString(c, text) }
 	}

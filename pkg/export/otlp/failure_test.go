@@ -18,6 +18,7 @@ import (
 	collecttrace "go.opentelemetry.io/proto/slim/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/export"
 	"github.com/fumehood/fumehood/pkg/export/exporttest"
 )
@@ -46,6 +47,7 @@ func status(codes ...int) func(int, http.ResponseWriter, *http.Request) bool {
 
 // TestAnswers: whatever a collector responds, sending ends soon and returns the cause.
 func TestAnswers(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
@@ -182,6 +184,7 @@ func TestAnswerQuotesHeader(t *testing.T) {
 // A collector that accepts the connection but never responds costs at most the
 // given time.
 func TestHang(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -200,9 +203,7 @@ func TestHang(t *testing.T) {
 
 // An unreachable collector is detected soon, without waiting.
 func TestNobody(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for a receiver; run without -short")
-	}
+	lanetest.SkipShort(t)
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -221,6 +222,7 @@ func TestNobody(t *testing.T) {
 
 // A server with an untrusted certificate receives nothing, not even the headers.
 func TestCertificate(t *testing.T) {
+	lanetest.SkipShort(t)
 	asked := 0
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
 	server.StartTLS()

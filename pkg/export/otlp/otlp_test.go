@@ -16,6 +16,7 @@ import (
 	logs "go.opentelemetry.io/proto/slim/otlp/logs/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/export"
 	"github.com/fumehood/fumehood/pkg/export/exporttest"
 	"github.com/fumehood/fumehood/pkg/internal/golden"
@@ -153,6 +154,7 @@ func everything(t *testing.T) []sent {
 // A flood of one kind of decision neither crowds out another nor increases the size
 // of what is sent.
 func TestFlood(t *testing.T) {
+	lanetest.SkipShort(t)
 	f := newFake(t)
 	const n = 10_000
 	story, b := exported(t, exporttest.Run{Extra: exporttest.Flood(n)}, export.Options{})
@@ -180,6 +182,7 @@ func TestFlood(t *testing.T) {
 // Whatever untrusted authors write, what is sent is short, valid UTF-8 and free of control
 // characters.
 func TestHostileText(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	texts := map[string]string{
 		"newline": "a\nb\r\n::error::x", "controls": "\x00\x1b[31m\x07\x7f\u0085", "bidi": "\u202ecod\u202c\u200b", "invalid": "\xff\xfe",

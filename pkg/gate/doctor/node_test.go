@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 )
 
@@ -19,6 +20,7 @@ const answer = `[{"name": "sandbox", "state": "STATE", "detail": "it works"}]`
 
 // An answer of the shim is whole, in time and agrees with its exit code, or it is refused.
 func TestAskShim(t *testing.T) {
+	lanetest.SkipShort(t)
 	shim := filepath.Join(t.TempDir(), "shim")
 	ok, bad := strings.Replace(answer, "STATE", OK, 1), strings.Replace(answer, "STATE", Missing, 1)
 	for name, c := range map[string]struct{ script, name, state, detail string }{

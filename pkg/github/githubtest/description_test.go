@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 // TestEveryOperationIsServed checks that the cut description and the fake have the
@@ -69,6 +71,7 @@ func TestOwnAnswersAreChecked(t *testing.T) {
 // TestDeviations shows that each deviation is needed: without it, the description
 // refuses a response that GitHub gives.
 func TestDeviations(t *testing.T) {
+	lanetest.SkipShort(t)
 	s, err := NewHandler(Options{Public: true})
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 )
 
@@ -115,6 +116,7 @@ func walk(t *testing.T, s *githubtest.Server, path string, limit int) (ids []int
 }
 
 func TestPages(t *testing.T) {
+	lanetest.SkipShort(t)
 	s := town(t, githubtest.Options{})
 	var want []int64
 	for i := range 205 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 )
 
@@ -54,6 +55,7 @@ func fetch(t *testing.T, url, sha string, config ...string) (string, error) {
 }
 
 func TestGitServer(t *testing.T) {
+	lanetest.SkipShort(t)
 	root, sha := hosted(t)
 	g := githubtest.NewGitServer(t, root)
 	for _, url := range []string{"/Codertocat/Hello-World", "/Codertocat/Hello-World.git"} {
@@ -74,6 +76,7 @@ func TestGitServer(t *testing.T) {
 }
 
 func TestGitServerWantsToken(t *testing.T) {
+	lanetest.SkipShort(t)
 	root, sha := hosted(t)
 	g := githubtest.NewGitServer(t, root)
 	g.Require("Codertocat/Hello-World", "ghs_secret")

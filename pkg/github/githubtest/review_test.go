@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 )
 
@@ -97,6 +98,7 @@ func TestReviewPositions(t *testing.T) {
 // A review without an event waits, for its author's eyes only, and blocks another one. A review
 // needs a body and a commit of the pull request.
 func TestReviewStates(t *testing.T) {
+	lanetest.SkipShort(t)
 	s, _ := reviewed(t)
 	post := func(body string) said { return ask(t, s, "POST", home+"/pulls/2/reviews", token, body) }
 	for body, words := range map[string]string{
@@ -122,6 +124,7 @@ func TestReviewStates(t *testing.T) {
 // A comment follows its line while the head moves, and is outdated when the line has changed or
 // is no longer in the diff. Lists have pages.
 func TestReviewCommentMoves(t *testing.T) {
+	lanetest.SkipShort(t)
 	s, commit := reviewed(t)
 	for range 120 {
 		s.AddReviewComment(2, "octocat", "b", "f", 10)

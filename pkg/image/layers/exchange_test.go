@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 // exported is a directory of another user with the layer "a", and the file's name.
@@ -77,6 +79,7 @@ func TestExchange(t *testing.T) {
 // THREATS 67, 68: nothing that a directory of others holds is used unless it is the layer for
 // the key: it is refused when it is copied, or removed by Get, and what it names is not read.
 func TestImportRefused(t *testing.T) {
+	lanetest.SkipShort(t)
 	for name, spoil := range map[string]func(t *testing.T, dir, file string) error{
 		"poisoned": func(t *testing.T, _, file string) error {
 			return edit(file, func(b []byte) []byte { b[100] ^= 1; return b })

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/image"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -138,6 +139,7 @@ func TestKeepAndGet(t *testing.T) {
 // THREATS 67: a layer that is not what its name says is never used, and the next run makes
 // another.
 func TestTamperedLayers(t *testing.T) {
+	lanetest.SkipShort(t)
 	flip := func(at int64) func(string) error {
 		return func(path string) error {
 			f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -328,6 +330,7 @@ func TestTooLarge(t *testing.T) {
 // THREATS 68: processes that make and read the same layer at once, and are killed at any
 // moment, leave a whole layer or none, and nothing else after the next Open.
 func TestProcessesAtOnce(t *testing.T) {
+	lanetest.SkipShort(t)
 	random := sample.Random(t)
 	dir := filepath.Join(t.TempDir(), "layers")
 	for range 10 {

@@ -26,6 +26,7 @@ import (
 	fakeregistry "github.com/google/go-containerregistry/pkg/registry"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/image/oci/ocitest"
 	"github.com/fumehood/fumehood/pkg/image/tree"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -256,6 +257,7 @@ func zstdLayer(t testing.TB, data []byte, o ...zstd.EOption) ocitest.Layer {
 }
 
 func TestCompression(t *testing.T) {
+	lanetest.SkipShort(t)
 	for name, layer := range map[string]ocitest.Layer{
 		"gzip": ocitest.Gzip(ocitest.Tar(t, f("a", "1"))), "zstd": zstdLayer(t, ocitest.Tar(t, f("a", "1"))), "none": ocitest.Plain(ocitest.Tar(t, f("a", "1"))),
 	} {
@@ -306,9 +308,7 @@ func sparse(n int64) []byte {
 
 // What an image asks for is bounded.
 func TestBounds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("expands hundreds of megabytes; run without -short")
-	}
+	lanetest.SkipShort(t)
 	small := Limits{Bytes: 200 << 20, File: 100 << 20, Entries: 1000, Files: 500, Layers: 10}
 	many := func(n int) (list []file) {
 		for i := range n {
@@ -372,6 +372,7 @@ func hundredThousand() *ocitest.Image {
 
 // Content that is not what its digest or size says is refused.
 func TestDigests(t *testing.T) {
+	lanetest.SkipShort(t)
 	tests := map[string]struct {
 		change func(*ocitest.Image)
 		code   string

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/image/oci/ocitest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -58,6 +59,7 @@ func count(t *testing.T, dir, suffix string) (n int) {
 
 // What is in the store is used only if it is what was made; otherwise it is made again.
 func TestStoreVerifies(t *testing.T) {
+	lanetest.SkipShort(t)
 	o := options(t)
 	var notices []string
 	o.Notice = func(text string) { notices = append(notices, text) }
@@ -120,6 +122,7 @@ func rewrite(path string, change func([]byte) []byte) error {
 
 // The store keeps what was used last, and never removes what a process uses.
 func TestStoreIsBounded(t *testing.T) {
+	lanetest.SkipShort(t)
 	o := options(t)
 	o.Limits.Kept = 3 << 20
 	body := strings.Repeat("x", 1<<20)
@@ -143,6 +146,7 @@ func TestStoreIsBounded(t *testing.T) {
 
 // Several processes and goroutines that need one image make it once.
 func TestStoreTogether(t *testing.T) {
+	lanetest.SkipShort(t)
 	o := options(t)
 	value := Layout + layers(t, []file{f("a", strings.Repeat("x", 4<<20))}).Layout(t)
 	var all sync.WaitGroup
@@ -172,9 +176,7 @@ func TestStoreTogether(t *testing.T) {
 
 // A process that is killed while it makes an image leaves nothing that is used.
 func TestStoreKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("kills eight processes; run without -short")
-	}
+	lanetest.SkipShort(t)
 	o := options(t)
 	image := layers(t, []file{f("a", strings.Repeat("x", 24<<20))})
 	value := Layout + image.Layout(t)
@@ -195,6 +197,7 @@ func TestStoreKilled(t *testing.T) {
 
 // A full disk is reported, and leaves nothing.
 func TestStoreDiskFull(t *testing.T) {
+	lanetest.SkipShort(t)
 	o := options(t)
 	must(t, os.Mkdir(o.Dir, 0o700))
 	must(t, syscall.Mount("tmpfs", o.Dir, "tmpfs", 0, "size=8m,mode=0700"))

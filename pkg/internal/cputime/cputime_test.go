@@ -8,6 +8,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 func spin(ctx context.Context) {
@@ -26,6 +28,7 @@ func TestWithinEndsWork(t *testing.T) {
 
 // Waiting, and the work of other threads, uses none of the time.
 func TestWithinCountsNoWaiting(t *testing.T) {
+	lanetest.SkipShort(t)
 	busy, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	go spin(busy)

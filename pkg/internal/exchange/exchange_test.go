@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 func put(t *testing.T, path, name string, data []byte) {
@@ -117,6 +119,7 @@ func TestOpenRefused(t *testing.T) {
 
 // Of writers at once, one file stays, and none of it is ever seen in part.
 func TestPutAtOnce(t *testing.T) {
+	lanetest.SkipShort(t)
 	dir := t.TempDir()
 	var writers sync.WaitGroup
 	for i := range 8 {

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/lease"
 	"github.com/fumehood/fumehood/pkg/internal/lease/leasetest"
 )
@@ -49,6 +50,7 @@ func TestTogether(t *testing.T) {
 // Make returns a directory that stays, although sweepers remove most of them before they
 // are locked.
 func TestMakeAmongSweepers(t *testing.T) {
+	lanetest.SkipShort(t)
 	dir := t.TempDir()
 	var sweepers sync.WaitGroup
 	done := make(chan struct{})

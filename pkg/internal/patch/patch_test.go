@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -22,6 +23,7 @@ func link(target string) *Side {
 
 // git applies the text to the tree before, and gets the tree after.
 func TestGitApplies(t *testing.T) {
+	lanetest.SkipShort(t)
 	long := strings.Repeat("line\n", 40)
 	for path, c := range map[string]struct{ before, after *Side }{
 		"added":                    {nil, file(0o644, "a\nb\n")},

@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/cputime"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -123,6 +124,7 @@ func unescapedAll(text string) string {
 
 // Each value in each form is removed, at every position of a text and for any chunks.
 func TestMasksInEveryForm(t *testing.T) {
+	lanetest.SkipShort(t)
 	near := [][2]string{{"", ""}, {"token=", "\n"}, {"\"", "\","}, {"AAAA", "zz"}}
 	far := [2]string{strings.Repeat("ok 1 2 3\n", 9000), strings.Repeat("\nend", 9000)}
 	for i, value := range sample.Of(t, canaries, 2, 4) {
@@ -247,6 +249,7 @@ func TestKeep(t *testing.T) {
 
 // Thousands of finds neither hide the text between them nor take long.
 func TestNoise(t *testing.T) {
+	lanetest.SkipShort(t)
 	r := redactor(t, canaries...)
 	line := awsKey + " the test failed: want 4\n"
 	clock := cputime.Start()
@@ -261,9 +264,7 @@ func TestNoise(t *testing.T) {
 
 // The search of text that is made to be slow ends, and its unsearched part does not leave.
 func TestSlowText(t *testing.T) {
-	if testing.Short() {
-		t.Skip("searches until its time is up; run without -short")
-	}
+	lanetest.SkipShort(t)
 	t.Parallel()
 	r := redactor(t, canaries...)
 	r.patience = minPatience / 6
@@ -283,9 +284,7 @@ func TestSlowText(t *testing.T) {
 
 // A text that nearly matches the value everywhere takes no longer than another.
 func TestAlmost(t *testing.T) {
-	if testing.Short() {
-		t.Skip("searches seven megabytes; run without -short")
-	}
+	lanetest.SkipShort(t)
 	r := redactor(t, canaries...)
 	for _, part := range []string{"aaaaaaaaaaaaaaaaaaaaa", "hunter2?hunter2", "%%%%%41%4", "\\u00\\u004\\x", "\x1b[\x1b[1;\x1b[[", "h\nu\nn\nt\n", strings.Repeat("\n", 40)} {
 		text := []byte(strings.Repeat(part, (1<<20)/len(part)))

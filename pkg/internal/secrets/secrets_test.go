@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/cputime"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -207,9 +208,7 @@ func hardest(s *Scanner) string {
 }
 
 func TestTimeIsBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("searches for a second; run without -short")
-	}
+	lanetest.SkipShort(t)
 	s := scanner(t)
 	list := s.find(hardest(s), maxFound, budget{limit: -1})
 	if len(list) != 1 || list[0].rule != Unscanned {

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 func keyOf(n int) string { return fmt.Sprintf("%064x", n) }
@@ -169,6 +171,7 @@ const helperDir = "FUMEHOOD_STORE_TEST"
 
 // Processes that write, read and prune at the same time see only whole entries.
 func TestProcesses(t *testing.T) {
+	lanetest.SkipShort(t)
 	if dir := os.Getenv(helperDir); dir != "" {
 		work(t, dir)
 		return

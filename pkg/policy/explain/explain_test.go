@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -59,6 +60,7 @@ func running(text string) proposal.Proposal { return proposal.Proposal{ID: "t", 
 // TestTypedDenial holds what is said to who proposed it: where, whether to try again,
 // and what is allowed.
 func TestTypedDenial(t *testing.T) {
+	lanetest.SkipShort(t)
 	v := explain.NewAdviser(shipped(t), parse.Analyze)
 	for _, c := range []struct {
 		text, rule, span string
@@ -113,6 +115,7 @@ func analyze(p proposal.Proposal) proposal.Analysis {
 
 // TestOneAlternative holds that a refusal names one command that does the same, or none.
 func TestOneAlternative(t *testing.T) {
+	lanetest.SkipShort(t)
 	v := explain.NewAdviser(shipped(t), analyze)
 	for text, want := range map[string]string{
 		"make install":                                           "",
@@ -150,6 +153,7 @@ func TestOneAlternative(t *testing.T) {
 
 // TestAlternativesAreAllowed holds that nothing is advertised which would be refused.
 func TestAlternativesAreAllowed(t *testing.T) {
+	lanetest.SkipShort(t)
 	e := shipped(t)
 	v := explain.NewAdviser(e, parse.Analyze)
 	found := 0
@@ -233,6 +237,7 @@ func words(text string) (all []string) {
 // TestAdviceIsRepeatable holds that who decides again finds the same, whatever else was
 // asked before.
 func TestAdviceIsRepeatable(t *testing.T) {
+	lanetest.SkipShort(t)
 	e := shipped(t)
 	one, other := explain.NewAdviser(e, parse.Analyze), explain.NewAdviser(shipped(t), parse.Analyze)
 	texts := sample.Corpus(t, corpora+"hostile.txt")[:120]
@@ -280,6 +285,7 @@ allow contains {"rule": "org.other"} if {
 // TestNear holds that the rules for a program are shown with what of them does not hold,
 // and no others.
 func TestNear(t *testing.T) {
+	lanetest.SkipShort(t)
 	e, err := policy.New(t.Context(), policy.Options{Layers: []policy.Layer{{Name: "ours", Role: policy.Allows, Files: []policy.File{{Name: "a.rego", Content: []byte(ourTool)}}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -309,6 +315,7 @@ func TestNear(t *testing.T) {
 // FuzzExplain holds that no text makes an explanation panic, reach outside the text or
 // advertise what is refused.
 func FuzzExplain(f *testing.F) {
+	lanetest.SkipShort(f)
 	for _, text := range []string{"go test -exec ./x ./...", "sudo -u a ls", "X=go; $X test", "for f in $(ls); do rm $f; done", "eval 'ls'", "cat <<E | sh\nls\nE", "a=1 b=2 >x", "ls\x00\xff", "echo `which ls`", "'\"", "cat a | /opt/bin/grep x"} {
 		f.Add(text)
 	}

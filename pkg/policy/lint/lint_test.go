@@ -7,11 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/policy"
 )
 
 // The shipped policy is held to what others are held to.
 func TestShippedPolicyHasNoProblems(t *testing.T) {
+	lanetest.SkipShort(t)
 	r, err := policy.Check(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -23,6 +25,7 @@ func TestShippedPolicyHasNoProblems(t *testing.T) {
 
 // TestLints: each lint finds the bad rule and lets the good one be.
 func TestLints(t *testing.T) {
+	lanetest.SkipShort(t)
 	titled := func(set, id string) string {
 		return "# METADATA\n# title: T " + id + "\n# custom: {rule: " + id + ", match: [x]}\n" + set + ` contains {"rule": "` + id + `", "message": "m", "suggestion": "s"} if `
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/yuin/goldmark"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/manual"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -23,6 +24,7 @@ var update = flag.Bool("update", false, "rewrite the page of the default policy"
 
 // The page of the default policy in this repository is that of its rules.
 func TestDefaultPage(t *testing.T) {
+	lanetest.SkipShort(t)
 	l, err := policy.Shipped()
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -126,6 +127,7 @@ func sparseTarball(t *testing.T, format string) []byte {
 }
 
 func TestHostileBundles(t *testing.T) {
+	lanetest.SkipShort(t)
 	good := file("a.rego", rule)
 	fine := tarball(t, good)
 	many := make([]member, 0, maxEntries+1)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/policy"
 )
 
@@ -70,6 +71,7 @@ func servers(t *testing.T, data []byte) (first *httptest.Server, o Options) {
 }
 
 func TestFetch(t *testing.T) {
+	lanetest.SkipShort(t)
 	data := tarball(t, file("a.rego", rule))
 	server, o := servers(t, data)
 	tests := []struct{ path, code, said string }{

@@ -24,6 +24,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/bundle"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/policy"
 )
 
@@ -150,6 +151,7 @@ func TestSignatures(t *testing.T) {
 // TestRotation: a bundle signed with the old or the new key is accepted while both are
 // trusted, and names the key that signed it; one signed with neither is not.
 func TestRotation(t *testing.T) {
+	lanetest.SkipShort(t)
 	plain := tarball(t, file(".manifest", `{"revision":"3"}`), file("a.rego", rule))
 	old, next, other := ed25519Pair(t), ecPair(t, elliptic.P256()), rsaPair(t, 2048)
 	contents := func(p pair) string {
@@ -230,6 +232,7 @@ func tokenOf(t *testing.T, data []byte) string {
 // TestSignatureAttacks: without the key nothing under a signature can be changed, and
 // chooses neither algorithm, key nor hash.
 func TestSignatureAttacks(t *testing.T) {
+	lanetest.SkipShort(t)
 	p := rsaPair(t, 2048)
 	key := mustKey(t, p.public)
 	plain := tarball(t, file(".manifest", `{"revision":"3"}`), file("a.rego", rule), file("acme/data.json", `{"b":1}`), file("README.md", "text"))

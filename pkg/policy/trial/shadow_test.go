@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/trial"
@@ -33,6 +34,7 @@ func shadowsOf(r trial.Report) map[string]string {
 // with commands of the shipped policy. One that no input reaches, an allow that is always
 // denied and a denial that others make are reported; of two that deny the same, one is.
 func TestShadows(t *testing.T) {
+	lanetest.SkipShort(t)
 	deny := func(point, id, body string) string {
 		return fmt.Sprintf("package fumehood.%s\n\n# METADATA\n# title: %s\n# custom: {rule: %s}\ndeny contains {\"rule\": \"%s\", \"message\": \"m\", \"suggestion\": \"s\"} if {\n%s\n}\n", point, id, id, id, body)
 	}
@@ -66,9 +68,7 @@ func TestShadows(t *testing.T) {
 // TestShadowsOfShipped: the tests, the corpora and generated inputs leave few rules of the
 // shipped policy without an effect.
 func TestShadowsOfShipped(t *testing.T) {
-	if testing.Short() {
-		t.Skip("asks the corpus; run without -short")
-	}
+	lanetest.SkipShort(t)
 	l, err := policy.Shipped()
 	if err != nil {
 		t.Fatal(err)

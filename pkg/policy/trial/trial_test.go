@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -63,6 +64,7 @@ func statuses(r trial.Report) map[string]trial.Status {
 // Each point has examples and cases laid over an ordinary input; an undecided thing is no
 // pass.
 func TestEveryPointIsTried(t *testing.T) {
+	lanetest.SkipShort(t)
 	const cases = `schema: fumehood.cases/v1
 cases:
   - {name: exec, exec: {path: /usr/bin/curl}, want: deny, rule: exec.network}
@@ -91,6 +93,7 @@ cases:
 
 // A rule that gives something is not named in a decision: its examples look whether it held.
 func TestExamplesOfWhatIsGiven(t *testing.T) {
+	lanetest.SkipShort(t)
 	l := layer("a.rego", `package fumehood.proposal
 
 # METADATA
@@ -185,9 +188,7 @@ test_error_twice if fumehood.parse("x", {"run": "y"}) != {}
 // A test file that does not compile is reported with its line, and the layer's other kinds
 // of tests still run.
 func TestBrokenTestFile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles ten policies; run without -short")
-	}
+	lanetest.SkipShort(t)
 	for name, c := range map[string]struct{ rego, says string }{
 		"syntax":           {"package x\n\ntest_x if {", "unexpected"},
 		"undefined":        {"package fumehood.command\n\ntest_x if denny[1]", "denny"},
@@ -215,9 +216,7 @@ func TestBrokenTestFile(t *testing.T) {
 
 // What loops or eats memory is named, and what comes after it still runs.
 func TestTestsAreBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs tests without end; run without -short")
-	}
+	lanetest.SkipShort(t)
 	const rego = `package fumehood.command
 
 test_a_loop if {
@@ -335,6 +334,7 @@ func BenchmarkManyTests(b *testing.B) {
 
 // An example that does not hold fails, and one whose rule must not speak fails when it does.
 func TestExamplesFail(t *testing.T) {
+	lanetest.SkipShort(t)
 	r := try(t, trial.Options{Tried: []policy.Layer{layer("a.rego", `package fumehood.command
 
 # METADATA

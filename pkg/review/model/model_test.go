@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 	"github.com/fumehood/fumehood/pkg/review/model"
 	"github.com/fumehood/fumehood/pkg/review/model/modeltest"
@@ -78,6 +79,7 @@ func TestStops(t *testing.T) {
 // A failure is one request, says whether another makes sense and whether it was paid for, and
 // has no key in it.
 func TestFailures(t *testing.T) {
+	lanetest.SkipShort(t)
 	for what, c := range map[string]struct {
 		said  modeltest.Said
 		want  model.Error
@@ -208,6 +210,7 @@ func TestOptions(t *testing.T) {
 
 // A program gets the question and the named variables alone; what it started is killed.
 func TestCommand(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Setenv("OTHER_SECRET", "not for the program")
 	for script, want := range map[string]model.Answer{
 		`read -r q; printf '{"text":"%s","stop":"complete","input_tokens":3,"output_tokens":2}\n' "$A$OTHER_SECRET"`: {Text: "a-value", Stop: model.Complete, Input: 3, Output: 2},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/review"
 	"github.com/fumehood/fumehood/pkg/review/post"
@@ -54,6 +55,7 @@ func newLinted(t *testing.T) *town {
 // What linters report on changed lines is posted once, with the changes that formatters print as
 // suggestions. It is marked and resolved when it is gone, and findings are left alone.
 func TestLints(t *testing.T) {
+	lanetest.SkipShort(t)
 	w := newLinted(t)
 	w.mayResolve()
 	both := eslintSays + gofmtSays
@@ -158,6 +160,7 @@ func TestDoubtfulLints(t *testing.T) {
 
 // However much linters report, a run posts few comments, and a pull request does not fill up.
 func TestManyLints(t *testing.T) {
+	lanetest.SkipShort(t)
 	w := newTown(t, map[string]string{"f.js": "a\n"}, map[string]string{"f.js": "a\n" + numbered(300)})
 	out := "/workspace/f.js\n"
 	for i := range 300 {

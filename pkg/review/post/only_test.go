@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
 // No code of fumehood can approve a pull request, request changes, merge, or submit, dismiss or
@@ -19,6 +21,7 @@ import (
 // place creates a review, with a constant event. The only mutations of the GraphQL API resolve a
 // thread or unresolve it.
 func TestOnlyComments(t *testing.T) {
+	lanetest.SkipShort(t)
 	events := map[string]bool{"APPROVE": true, "REQUEST_CHANGES": true}
 	methods := map[string]bool{"SubmitReview": true, "DismissReview": true, "UpdateReview": true, "Merge": true, "UpdateBranch": true, "EnableAutoMerge": true}
 	files, constant, mutations := 0, 0, 0

@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/review"
 )
 
 // A review that does not mention findings which an earlier one verified says which are still open, and
 // since which commit. Those whose threads are resolved are not.
 func TestOpenFindings(t *testing.T) {
+	lanetest.SkipShort(t)
 	w := small(t)
 	if o := w.post(w.document(finding(10), finding(11))); o.Created != 2 || len(o.Open) != 0 {
 		t.Fatalf("%+v", o)

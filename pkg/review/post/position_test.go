@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/checkout"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -97,6 +98,7 @@ func odd() (before, after map[string]string) {
 // Every position of the mapper is one that git's own diff has, read by the fake in its own way:
 // GitHub accepts a review with all of them. What has no position says why.
 func TestPositions(t *testing.T) {
+	lanetest.SkipShort(t)
 	before, after := odd()
 	w := newTown(t, before, after)
 	link := maps.Clone(after)
@@ -138,6 +140,7 @@ func (w *town) acceptAll(d review.Document, atLeast int) {
 
 // Random changes of random files.
 func TestRandomPositions(t *testing.T) {
+	lanetest.SkipShort(t)
 	for seed := range sample.Rounds(t, 12, 3, 1) {
 		r := rand.New(rand.NewPCG(1, uint64(seed)))
 		before, after := map[string]string{}, map[string]string{}
@@ -187,9 +190,7 @@ func randomText(r *rand.Rand, from []string) string {
 // Of a pull request with 3,100 files, and one whose diff GitHub does not show, the positions that
 // GitHub knows nothing about are left to the summary.
 func TestHugePositions(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads large patches; run without -short")
-	}
+	lanetest.SkipShort(t)
 	before, after := map[string]string{"a-big": "1\n"}, map[string]string{"a-big": strings.Repeat("long line\n", 60_000)}
 	var findings []proposal.ReviewFinding
 	for i := range 3100 {

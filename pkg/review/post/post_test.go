@@ -17,6 +17,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -309,9 +310,7 @@ func TestRefusedPosition(t *testing.T) {
 // Whatever happens to one request, at most one review is created, and after another run each
 // finding has one comment.
 func TestMisbehaviour(t *testing.T) {
-	if testing.Short() {
-		t.Skip("tries fifty faults; run without -short")
-	}
+	lanetest.SkipShort(t)
 	for _, f := range []githubtest.Fault{
 		{Kind: githubtest.ResetAfter}, {Kind: githubtest.ResetBefore}, {Kind: githubtest.AnswerAfter}, {Kind: githubtest.Answer}, {Kind: githubtest.Truncate},
 		{Kind: githubtest.Cut}, {Kind: githubtest.SecondaryLimit, Delay: time.Second}, {Kind: githubtest.PrimaryLimit, Delay: 10 * time.Second},
@@ -350,9 +349,7 @@ func TestMisbehaviour(t *testing.T) {
 // A job that is killed before or after any of its requests leaves a whole review or none, and the
 // next run completes it.
 func TestKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("stops at each request; run without -short")
-	}
+	lanetest.SkipShort(t)
 	for after := range 10 {
 		for _, done := range []bool{false, true} {
 			w := small(t)
@@ -397,9 +394,7 @@ func (k *killer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // Jobs that post at the same time leave one comment for each finding, and its thread resolved.
 func TestTogether(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for other jobs; run without -short")
-	}
+	lanetest.SkipShort(t)
 	for range 5 {
 		w := small(t)
 		w.mayResolve()

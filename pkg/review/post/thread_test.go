@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/github"
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 	"github.com/fumehood/fumehood/pkg/review"
@@ -141,6 +142,7 @@ func TestResolveNotOurs(t *testing.T) {
 // A token or a server that cannot resolve threads is no failure: the comments say it, after one
 // attempt.
 func TestResolveForbidden(t *testing.T) {
+	lanetest.SkipShort(t)
 	for what, prepare := range map[string]func(*town){
 		"token": func(w *town) { w.AddWorkflowToken(secret, "contents:read", "pull-requests:write") },
 		"no server": func(w *town) {
@@ -202,6 +204,7 @@ func TestResolveLater(t *testing.T) {
 
 // Threads beyond the first hundred are found.
 func TestResolveMany(t *testing.T) {
+	lanetest.SkipShort(t)
 	w := small(t)
 	w.mayResolve()
 	for i := range 250 {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox/install"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
@@ -44,6 +45,7 @@ func TestFindReturnsAWholeInstallation(t *testing.T) {
 // "go test ./..." runs two at once; the third finds what they built. What they
 // build here is a copy; build_e2e_test.go makes a real build.
 func TestConcurrentFindsBuildOnce(t *testing.T) {
+	lanetest.SkipShort(t)
 	whole := filepath.Dir(installtest.Runsc(t).Path)
 	install.BuildBy(t, func(dir string) error { return errors.Join(copyInto(t, whole, dir), os.Chmod(dir, 0o755)) })
 	buildsOnce(t)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/lease"
 	"github.com/fumehood/fumehood/pkg/internal/lease/leasetest"
 )
@@ -74,6 +75,7 @@ func TestFindHolds(t *testing.T) {
 // A user with only read access to the cache cannot block fumehood with a lock, and waiting
 // for the lock can be canceled.
 func TestHoldAgainstAStrangersLock(t *testing.T) {
+	lanetest.SkipShort(t)
 	t.Parallel()
 	dir := oldBuilds(t, t.TempDir(), 1)[0]
 	file, err := os.Open(dir)

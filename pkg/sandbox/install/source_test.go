@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/mod/modfile"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -44,6 +45,7 @@ func TestGVisorVersionIsThePinnedOne(t *testing.T) {
 // The key must cover everything that the go command compiles of this module, or
 // a changed source would run an old build.
 func TestSourceRootsCoverTheBuild(t *testing.T) {
+	lanetest.SkipShort(t)
 	root := tree(t)
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{if .Module}}{{if .Module.Main}}{{.Dir}}{{end}}{{end}}",
 		"./cmd/"+runscName, "./cmd/"+initName)
@@ -122,6 +124,7 @@ func TestReleaseUsesItsOwnInstallation(t *testing.T) {
 // A local build must not recompile what "go run" of fumehood compiled: on two
 // processors that would add 13 s to a new user's first minutes.
 func TestLocalBuildReusesPackagesOfGoRun(t *testing.T) {
+	lanetest.SkipShort(t)
 	shared := []string{"reflect", "google.golang.org/protobuf/proto", "gvisor.dev/gvisor/pkg/abi/linux"}
 	if run, here := exports(t, "", nil, shared), exports(t, "0", localFlags, shared); run != here {
 		t.Errorf("go run compiles\n%sthe build of %s compiles\n%s", run, runscName, here)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 	"github.com/fumehood/fumehood/pkg/sandbox/install"
@@ -88,6 +89,7 @@ var tampered = []struct {
 }
 
 func TestTampered(t *testing.T) {
+	lanetest.SkipShort(t)
 	for _, c := range sample.Of(t, tampered, 1, 4) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := clone(t)
@@ -105,6 +107,7 @@ func TestTampered(t *testing.T) {
 }
 
 func TestUnchanged(t *testing.T) {
+	lanetest.SkipShort(t)
 	for name, with := range map[string]func(t *testing.T, dir string){
 		"written in place": func(t *testing.T, dir string) {
 			f, err := os.OpenFile(filepath.Join(dir, guest), os.O_WRONLY, 0)
@@ -140,9 +143,7 @@ func TestTamperedLater(t *testing.T) { tamperLater(t, "", func() {}) }
 
 // So does one that another has left the digests to.
 func TestTamperedAfterOthers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("installs often; run without -short")
-	}
+	lanetest.SkipShort(t)
 	known := filepath.Join(t.TempDir(), "known")
 	tamperLater(t, known, install.Forget)
 	if kept, err := os.ReadDir(known); len(kept) == 0 || err != nil {
@@ -151,6 +152,7 @@ func TestTamperedAfterOthers(t *testing.T) {
 }
 
 func tamperLater(t *testing.T, remember string, again func()) {
+	lanetest.SkipShort(t)
 	t.Helper()
 	dir := clone(t)
 	time.Sleep(1100 * time.Millisecond) // digests of files that were just written are not kept

@@ -16,7 +16,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/roottest"
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -101,7 +101,7 @@ func Main(m *testing.M) {
 	if code, is := gate.Helper(); is {
 		os.Exit(code)
 	}
-	roottest.Check()
+	lanetest.CheckRoot()
 	os.Exit(runTests(m))
 }
 
@@ -149,10 +149,8 @@ func RunTransport(t *testing.T, open Opener) {
 func RunLanguages(t *testing.T, open Opener) { run(t, open, []subtest{{"languages", testLanguages}}) }
 
 func run(t *testing.T, open Opener, tests []subtest) {
+	lanetest.SkipShort(t)
 	for _, test := range tests {
-		if testing.Short() && test.name != "commands" {
-			continue
-		}
 		t.Run(test.name, func(t *testing.T) {
 			g := open(t)
 			defer func() {

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/claims"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -174,6 +175,7 @@ func openPod(t *testing.T) conformance.Gate {
 
 // A client that begins again after a session gets another pod.
 func TestEachSessionItsPod(t *testing.T) {
+	lanetest.SkipShort(t)
 	c := newCluster(t)
 	g := c.gate()
 	for range 2 {

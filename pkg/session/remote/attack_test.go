@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/session/remote"
@@ -35,6 +36,7 @@ func shell(id, text string) proposal.Proposal { return proposal.Proposal{ID: id,
 
 // Who has no certificate of the right authority, with the right name, gets nowhere.
 func TestStrangers(t *testing.T) {
+	lanetest.SkipShort(t)
 	n := newNode(t)
 	other := certtest.NewAuthority(t)
 	foreign := client(t, other, "serve")
@@ -119,6 +121,7 @@ func TestOpenOptions(t *testing.T) {
 
 // A session is of one client, and a server has one, also after it has ended.
 func TestTaken(t *testing.T) {
+	lanetest.SkipShort(t)
 	n := newNode(t)
 	first, err := n.connect(t, client(t, n.Authority, "serve")).Open(t.Context(), gate.SessionOptions{})
 	if err != nil {
@@ -158,6 +161,7 @@ func TestTaken(t *testing.T) {
 
 // Requests have bounds.
 func TestHostileClient(t *testing.T) {
+	lanetest.SkipShort(t)
 	n := newNode(t)
 	c := n.connect(t, client(t, n.Authority, "serve"))
 	s, err := c.Open(t.Context(), gate.SessionOptions{})
@@ -251,9 +255,7 @@ func newRelay(t *testing.T, to string) relay {
 // A connection that breaks is known at both ends: the command and then the session end, and the log
 // is sealed where it was written.
 func TestCut(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits ten seconds for a client; run without -short")
-	}
+	lanetest.SkipShort(t)
 	t.Parallel()
 	n := newNode(t)
 	r := newRelay(t, n.address)
@@ -285,6 +287,7 @@ func TestCut(t *testing.T) {
 
 // A server that is stopped kills what runs, and its client gets the log.
 func TestStopped(t *testing.T) {
+	lanetest.SkipShort(t)
 	n := newNode(t)
 	s, ended := begun(t, n.connect(t, client(t, n.Authority, "serve")))
 	n.stop()
@@ -298,6 +301,7 @@ func TestStopped(t *testing.T) {
 // What is larger than a Record's excerpt is fetched, and no name of the server's file system is in
 // what the client returns.
 func TestNoForeignPaths(t *testing.T) {
+	lanetest.SkipShort(t)
 	n := newNode(t)
 	s, err := n.connect(t, client(t, n.Authority, "serve")).Open(t.Context(), gate.SessionOptions{})
 	if err != nil {

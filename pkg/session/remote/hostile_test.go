@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/session/remote/certtest"
@@ -215,6 +216,7 @@ func TestHostilePaths(t *testing.T) {
 
 // A server that is silent, or says too much, is lost.
 func TestSilence(t *testing.T) {
+	lanetest.SkipShort(t)
 	for what, answer := range map[string]http.HandlerFunc{
 		"silence": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		"noise":   endless("{\"alive\": true}\n"),

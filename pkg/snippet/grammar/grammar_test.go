@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/cputime"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 )
@@ -36,6 +37,7 @@ func shape(n Node) string {
 }
 
 func TestParse(t *testing.T) {
+	lanetest.SkipShort(t)
 	for _, c := range []struct{ language, text, want string }{
 		{"python", "import os as x", "module(import_statement(name:aliased_import(name:dotted_name(identifier))(alias:identifier)))"},
 		{"python", "-a", "module(expression_statement(unary_operator(operator:-)(argument:identifier)))"},
@@ -54,6 +56,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseTellsWhatItDoesNotUnderstand(t *testing.T) {
+	lanetest.SkipShort(t)
 	for language, text := range map[string]string{"python": "import os; )(", "javascript": "{{", "typescript": "let : = 1"} {
 		tree, err := Parse(t.Context(), language, text)
 		if err != nil || !tree.Broken {
@@ -68,6 +71,7 @@ func TestParseTellsWhatItDoesNotUnderstand(t *testing.T) {
 // TestBombs parses texts that are made to be slow, deep or large. Each must end soon,
 // as a tree or as one of the errors, and the next text must parse as usual.
 func TestBombs(t *testing.T) {
+	lanetest.SkipShort(t)
 	repeat := func(s string) string { return strings.Repeat(s, 16<<10/len(s)) }
 	units := map[string]string{
 		"parens": "(", "brackets": "[", "braces": "{", "lambda": "lambda:", "not": "not ", "attributes": "a.", "calls": "f(", "colons": "a:",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package roottest stops the tests of packages that start sandboxes or make network namespaces
-// at once if they do not run as root. Tests of other packages run without root.
-package roottest
+// Package lanetest keeps what a lane of tests promises: tests that start sandboxes or make network
+// namespaces end at once if they do not run as root, and the short lane has no long test.
+package lanetest
 
 import (
 	"fmt"
@@ -13,12 +13,20 @@ import (
 
 // Main runs the tests of a package, for a TestMain that does nothing else.
 func Main(m *testing.M) {
-	Check()
+	CheckRoot()
 	os.Exit(m.Run())
 }
 
-// Check ends a test program that does not run as root. The first one of a go test says what to do.
-func Check() {
+// SkipShort skips a test in the short lane: one that takes more than an eighth of a second.
+func SkipShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("too long for the short lane; run without -short")
+	}
+}
+
+// CheckRoot ends a test program that does not run as root. The first one of a go test says what to do.
+func CheckRoot() {
 	if os.Geteuid() == 0 {
 		return
 	}
