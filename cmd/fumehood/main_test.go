@@ -22,7 +22,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/internal/roottest"
 	"github.com/fumehood/fumehood/pkg/sandbox"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 type allTests struct{ *testing.M }
 
 func (a allTests) Run() int {
-	lanetest.CheckRoot()
+	roottest.Check()
 	var err error
 	if shared, err = os.MkdirTemp("", "fumehood-test-"); err != nil {
 		panic(err)

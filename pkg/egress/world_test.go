@@ -37,7 +37,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
 
-	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/internal/roottest"
 	"github.com/fumehood/fumehood/pkg/egress/netns/netnstest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 	case len(os.Args) == 2 && os.Args[1] == "supervisor":
 		supervise()
 	case os.Getenv("EGRESS_TEST_HOST") == "":
-		lanetest.CheckRoot()
+		roottest.Check()
 		os.Exit(inNamespace())
 	}
 	os.Exit(m.Run())

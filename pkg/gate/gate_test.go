@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/internal/roottest"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("FUMEHOOD_TEST_IMAGES") != "" {
 		sandbox.DefaultImageFrom = 1
 	}
-	lanetest.CheckRoot()
+	roottest.Check()
 	state, err := os.MkdirTemp("", "fumehood-test-")
 	if err != nil {
 		panic(err)

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/internal/roottest"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -155,7 +155,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("FUMEHOOD_TEST_IMAGES") != "" {
 		DefaultImageFrom = 1
 	}
-	lanetest.CheckRoot()
+	roottest.Check()
 	var err error
 	if testFiles, err = os.MkdirTemp("", "fumehood-test-"); err != nil {
 		panic(err)

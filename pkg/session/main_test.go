@@ -7,7 +7,7 @@ package session
 import (
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/internal/roottest"
 )
 
-func TestMain(m *testing.M) { lanetest.Main(m) }
+func TestMain(m *testing.M) { roottest.Main(m) }

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/internal/roottest"
 )
 
 // TestMain also runs the process that confines itself and then tries what its
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprint(os.Stderr, attempts[os.Args[1]]())
 		os.Exit(0)
 	}
-	lanetest.Main(m)
+	roottest.Main(m)
 }
 
 var port string // of the test's server

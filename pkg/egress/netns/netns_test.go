@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/internal/roottest"
 	"github.com/fumehood/fumehood/pkg/egress/segment"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(inode)
 		select {}
 	}
-	lanetest.Main(m)
+	roottest.Main(m)
 }
 
 func mustMake(t *testing.T) *Namespace {

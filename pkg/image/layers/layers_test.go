@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/internal/roottest"
 	"github.com/fumehood/fumehood/pkg/image"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(asWriter); dir != "" {
 		writer(dir)
 	}
-	os.Exit(m.Run())
+	roottest.Main(m)
 }
 
 // writer makes the layer "shared" in dir again and again, until it is killed, and reads it.

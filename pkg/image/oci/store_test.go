@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/internal/roottest"
 	"github.com/fumehood/fumehood/pkg/image/oci/ocitest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	roottest.Main(m)
 }
 
 func opener(t *testing.T, value, dir string) *exec.Cmd {

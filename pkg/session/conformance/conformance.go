@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/internal/roottest"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -101,7 +102,7 @@ func Main(m *testing.M) {
 	if code, is := gate.Helper(); is {
 		os.Exit(code)
 	}
-	lanetest.CheckRoot()
+	roottest.Check()
 	os.Exit(runTests(m))
 }
 
