@@ -57,14 +57,21 @@ func TestNightlyWithoutRoot(t *testing.T) {
 	if len(packages) < 70 {
 		t.Fatalf("only %d packages need no root: %q", len(packages), packages)
 	}
-	// asOther starts a copy of a test program, because go's own is in a directory of root.
+	run(repository, "chown", "-R", "65534:65534", repository)
+	// asOther starts a copy of a test program as another user: go's own, and the modules, are in
+	// directories of root.
 	asOther := filepath.Join(dir, "as-other")
 	testprogram.WriteExecutable(t, asOther, `#!/bin/bash -e
 copy=$(mktemp -d)/${1##*/}
 cp "$1" "$copy"
-chmod -R 755 "${copy%/*}"
-export HOME=${copy%/*}
-exec setpriv --reuid=65534 --regid=65534 --clear-groups "$copy" "${@:2}"
+modules=$(go env GOMODCACHE)
+export HOME=${copy%/*} GOMODCACHE=${copy%/*}/modules
+unset GOCACHE XDG_CACHE_HOME
+mkdir "$GOMODCACHE"
+chmod 755 "$HOME" "$copy"
+chown -R 65534:65534 "$HOME"
+exec unshare --mount bash -ec 'mount --bind "$0" "$GOMODCACHE"
+	exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"' "$modules" "$copy" "${@:2}"
 `)
 	tested := bytes.Count(run(repository, append([]string{"go", "test", "-count=1", "-exec", asOther}, packages...)...), []byte("\nok "))
 	if tested < 70 {
