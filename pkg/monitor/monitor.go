@@ -103,8 +103,9 @@ type Monitor struct {
 	generation uint32              // the newest
 	waiting    chan wire.Mark      // for the last Order sent
 	token      uint64
-	asked      uint32 // its generation
-	sequence   uint64 // number of the last message read; used only by the reader
+	asked      uint32      // its generation
+	recorded   *wire.Reads // while Reads waits for them
+	sequence   uint64      // number of the last message read; used only by the reader
 }
 
 // maxEnded is how many commands that have ended are remembered.

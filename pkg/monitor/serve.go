@@ -114,6 +114,12 @@ func (m *Monitor) handle(message []byte) error {
 			return err
 		}
 		return m.mark(mark)
+	case wire.KindReads:
+		reads, err := wire.DecodeReads(body)
+		if err != nil {
+			return err
+		}
+		return m.reads(reads)
 	}
 	return fmt.Errorf("message of kind %d", h.Kind)
 }
@@ -250,6 +256,39 @@ func (m *Monitor) mark(mark wire.Mark) error {
 	}
 	m.waiting <- mark
 	m.waiting = nil
+	return nil
+}
+
+// Reads returns what the kernel has recorded of the workspace's tree, and ends the recording: all
+// that was read for the first time until the end of the last command with the id until, or if
+// that is not known until now. Its paths are untrusted.
+func (m *Monitor) Reads(until string, nudge func() error) (wire.Reads, error) {
+	m.mu.Lock()
+	m.recorded = &wire.Reads{}
+	o := wire.Order{Act: wire.ActReads, Generation: m.generation, Until: m.generation}
+	for _, c := range m.ended { // the last one counts
+		if c.ID == until {
+			o.Until = c.generation
+		}
+	}
+	m.mu.Unlock()
+	_, err := m.order(o, nudge)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	reads := *m.recorded
+	m.recorded = nil
+	return reads, err
+}
+
+// reads keeps a part of what Reads returns.
+func (m *Monitor) reads(part wire.Reads) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.recorded == nil || len(m.recorded.List)+len(part.List) > wire.MaxReads {
+		return errors.New("reads that were not asked for")
+	}
+	m.recorded.Over = m.recorded.Over || part.Over
+	m.recorded.List = append(m.recorded.List, part.List...)
 	return nil
 }
 

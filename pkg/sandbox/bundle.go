@@ -26,22 +26,23 @@ const serviceID = 64000
 
 // A layout is everything that a sandbox's OCI spec is made from.
 type layout struct {
-	ID      string
-	Root    string // skeleton directory: mount points and generated files, read-only
-	Init    string // guest init on the host
-	Upper   string // private empty directory on the file system that takes every write
-	Image   string // of the root, on the host; "" if Binds are the host's
-	Binds   []Bind // read-only; with Image their sources are paths in it
-	Trees   []tree // read-only, with an overlay each; the first is the workspace
-	UID     int
-	GID     int
-	Limits  proposal.Limits
-	Cgroup  string
-	BinDirs string // PATH
-	Home    map[string]string
-	Layer   string // image of a layer; "" for none
-	Netns   string // path of the network namespace; "" for a new one without devices
-	files   files  // of Binds
+	ID       string
+	Root     string // skeleton directory: mount points and generated files, read-only
+	Init     string // guest init on the host
+	Upper    string // private empty directory on the file system that takes every write
+	Image    string // of the root, on the host; "" if Binds are the host's
+	Binds    []Bind // read-only; with Image their sources are paths in it
+	Trees    []tree // read-only, with an overlay each; the first is the workspace
+	UID      int
+	GID      int
+	Limits   proposal.Limits
+	Cgroup   string
+	BinDirs  string // PATH
+	Home     map[string]string
+	Layer    string // image of a layer; "" for none
+	Recorded bool   // what is read of the workspace is recorded
+	Netns    string // path of the network namespace; "" for a new one without devices
+	files    files  // of Binds
 }
 
 // A tree is a directory, or the EROFS image at Source.
@@ -105,7 +106,7 @@ func (l layout) services() string {
 }
 
 func (l layout) guestConfig() guest.Config {
-	c := guest.Config{UID: l.UID, GID: l.GID, Service: l.service(), Home: l.Home, Lookups: l.Netns == "", Layer: l.Layer != ""}
+	c := guest.Config{UID: l.UID, GID: l.GID, Service: l.service(), Home: l.Home, Lookups: l.Netns == "", Layer: l.Layer != "", Recorded: l.Recorded}
 	for i, t := range l.Trees {
 		c.Overlays = append(c.Overlays, guest.Overlay{Lower: guest.Lower + "/" + strconv.Itoa(i), Target: t.Target})
 	}
@@ -217,7 +218,7 @@ func (l layout) write(dir string) error {
 // skeleton makes the mount points under root. The sandbox sees everything in it
 // read-only.
 func (l layout) skeleton() error {
-	dirs := []string{"/proc", "/sys", "/dev", "/tmp", guest.Home, guest.Upper, guest.Layer, guest.Merged, "/run", "/var/tmp"}
+	dirs := []string{"/proc", "/sys", "/dev", "/tmp", guest.Home, guest.Upper, guest.Layer, guest.Merged, guest.Recorded, "/run", "/var/tmp"}
 	if l.Image != "" {
 		dirs = append(dirs, guest.Image)
 	}

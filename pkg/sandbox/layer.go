@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fumehood/fumehood/pkg/monitor/wire"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox/guest"
 )
@@ -72,6 +73,48 @@ func (r *Runner) Export(ctx context.Context, b LayerBounds, add func(f LayerFile
 		return err
 	})
 	return errors.Join(err, refused)
+}
+
+// A Read is a path that commands have learned something of, of the workspace's own tree, not of
+// what they have written over it: at least what is there, or that nothing is, and with Content
+// the content of a file, the list of a directory or the target of a link. The Path is relative, "."
+// for the workspace, and untrusted.
+type Read struct {
+	Path    string
+	Content bool
+}
+
+// ErrReads means that commands have read more than MaxReads files of the workspace, or one whose
+// path cannot be said.
+var ErrReads = errors.New("set-up read too many files of the workspace")
+
+// MaxReads is the maximum number of files that Reads returns.
+const MaxReads = wire.MaxReads
+
+// Reads returns what commands have read of the workspace in the current sandbox, until the last
+// command with the id until ended, and ends the recording. What is read later is not known. It
+// requires Options.Recorded. ErrReads and ErrNoLayer leave the Runner usable, any other error ends
+// it.
+func (r *Runner) Reads(ctx context.Context, until string) (list []Read, err error) {
+	if !r.o.Recorded || r.idle() {
+		return nil, fmt.Errorf("%w: nothing was recorded", ErrNoLayer)
+	}
+	var refused error
+	_, err = r.between(ctx, func(s *instance, result *proposal.Result) error {
+		if result.NewSandbox || s.gate == nil { // it has just replaced one that ended
+			refused = fmt.Errorf("%w: the sandbox has ended", ErrNoLayer)
+			return nil
+		}
+		reads, err := s.gate.monitor.Reads(until, s.gate.nudge)
+		if reads.Over {
+			refused = ErrReads
+		}
+		for _, read := range reads.List {
+			list = append(list, Read(read))
+		}
+		return err
+	})
+	return list, errors.Join(err, refused)
 }
 
 // UseLayer makes each sandbox that starts from now on begin with layer: see Options.Layer.

@@ -88,7 +88,7 @@ type waiting struct {
 
 // Keep starts sandboxes for Runners with o, and from then on replaces each that is claimed.
 // A Runner with other options that can wait changes what the Pool keeps. Options with a Netns,
-// an image or UnwatchedUnsafe cannot, and are ignored. Callbacks, Artifacts, Env and Guard do not matter.
+// an image, Recorded or UnwatchedUnsafe cannot, and are ignored. Callbacks, Artifacts, Env and Guard do not matter.
 func (p *Pool) Keep(o Options) {
 	if p == nil || !o.canWait() {
 		return
@@ -103,7 +103,7 @@ func (p *Pool) Keep(o Options) {
 // canWait reports whether a sandbox with o can start before its Runner is known.
 // What is in images is opened, or made, for a Runner.
 func (o Options) canWait() bool {
-	return o.Netns == "" && o.watched() && o.RootImage.Source == "" && o.Layer == nil && len(o.Images) == 0 &&
+	return o.Netns == "" && o.watched() && o.RootImage.Source == "" && o.Layer == nil && !o.Recorded && len(o.Images) == 0 &&
 		!hasFiles(o.Workspace, cmp.Or(o.ImageFrom, DefaultImageFrom))
 }
 

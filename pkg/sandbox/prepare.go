@@ -201,6 +201,7 @@ func (s *instance) trees() []string {
 func (s *instance) bundle() error {
 	l := &s.layout
 	l.ID, l.Init, l.Binds, l.Limits, l.Netns, l.Home = s.id, s.o.Init, s.o.Binds, s.o.Limits, s.o.Netns, s.o.Home
+	l.Recorded = s.o.Recorded
 	l.Root, l.Upper = filepath.Join(s.dir, "root"), filepath.Join(s.dir, "upper")
 	l.Cgroup, l.files = filepath.Join("/", s.o.Cgroup, "fumehood-"+s.id), s.o.files
 	if err := l.skeleton(); err != nil {

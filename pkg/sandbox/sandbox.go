@@ -96,7 +96,9 @@ type Options struct {
 	// has it between what commands write and the trees below, and changes are those since. It
 	// must stay open as long as the Runner. Trees must be those of the Export.
 	Layer *os.File
-	Env   map[string]string
+	// Recorded makes each sandbox record what commands read of the workspace: see Runner.Reads.
+	Recorded bool
+	Env      map[string]string
 	// Guard are variables for commands without the grant "built", which run none of the
 	// repository's code, and for the shells of contexts. No grant changes them.
 	Guard map[string]string

@@ -117,6 +117,7 @@ type gate struct {
 	lineages *lineages
 	capacity capacity
 	dropped  atomic.Uint64
+	record   record // of what was read of the workspace
 
 	files    sync.Mutex // for what is known about files
 	contents map[fileKey]read
@@ -190,6 +191,12 @@ func (g *gate) answer(order wire.Order) {
 	}
 	mark := wire.Mark{Token: order.Token, Generation: of.number, Alive: alive, Writes: of.writes.Load(),
 		Processes: of.processes.Load(), Bytes: of.bytes.Load(), Dropped: g.dropped.Load()}
+	if order.Act == wire.ActReads {
+		for _, part := range g.record.take(order.Until) {
+			g.seq++
+			_ = g.write(part.Append(g.buf[:0], g.seq))
+		}
+	}
 	g.seq++
 	_ = g.write(mark.Append(g.buf[:0], g.seq))
 }

@@ -180,8 +180,12 @@ func (g *gate) Clone(ctx context.Context, _ seccheck.FieldSet, info *pb.CloneInf
 		return linuxerr.EACCES
 	}
 	k := t.Kernel()
-	if g.capacity.kernel.Swap(k) == nil && g.pod != nil {
-		if err := g.pod.add(k, k.GlobalInit().Leader()); err != nil { // it runs our own program
+	if g.capacity.kernel.Swap(k) == nil { // it runs our own program
+		err := g.recorded(k)
+		if g.pod != nil {
+			err = g.pod.add(k, k.GlobalInit().Leader())
+		}
+		if err != nil {
 			return linuxerr.EACCES
 		}
 	}

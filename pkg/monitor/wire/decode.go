@@ -60,11 +60,27 @@ func DecodeVerdict(body []byte) (Verdict, error) {
 // DecodeOrder reads the body of an Order.
 func DecodeOrder(body []byte) (Order, error) {
 	r := reader{rest: body}
-	o := Order{Token: r.u64(), Act: Act(r.u8()), Generation: r.u32(), First: r.u32(), Memory: r.u64(), Disk: r.u64(), Pid: int32(r.u32()), Signal: int32(r.u32())}
+	o := Order{Token: r.u64(), Act: Act(r.u8()), Generation: r.u32(), First: r.u32(), Memory: r.u64(), Disk: r.u64(), Pid: int32(r.u32()), Signal: int32(r.u32()), Until: r.u32()}
 	if o.Act == 0 || o.Act >= acts || o.Generation == 0 {
 		r.bad = true
 	}
 	return o, r.end()
+}
+
+// DecodeReads reads the body of Reads.
+func DecodeReads(body []byte) (Reads, error) {
+	r := reader{rest: body}
+	reads := Reads{Over: r.boolean()}
+	for range r.count(maxPart) {
+		reads.List = append(reads.List, Read{Path: r.text(MaxPath), Content: r.boolean()})
+		if r.bad {
+			return Reads{}, r.end()
+		}
+	}
+	if reads.Over && len(reads.List) > 0 {
+		r.bad = true
+	}
+	return reads, r.end()
 }
 
 // A reader takes fields off a body. After the first one that does not fit it is bad

@@ -93,7 +93,17 @@ func (v Verdict) Append(b []byte, seq uint64) []byte {
 func (o Order) Append(b []byte, seq uint64) []byte {
 	b = append(u64(format.Append(b, KindOrder, seq), o.Token), byte(o.Act))
 	b = u64(u64(u32(u32(b, o.Generation), o.First), o.Memory), o.Disk)
-	return u32(u32(b, uint32(o.Pid)), uint32(o.Signal))
+	return u32(u32(u32(b, uint32(o.Pid)), uint32(o.Signal)), o.Until)
+}
+
+// Append appends r as a message.
+func (r Reads) Append(b []byte, seq uint64) []byte {
+	b = boolean(format.Append(b, KindReads, seq), r.Over)
+	b = u16(b, len(r.List))
+	for _, read := range r.List {
+		b = boolean(text(b, read.Path), read.Content)
+	}
+	return b
 }
 
 // Bounds returns how many words of argv a message about a process of this lineage

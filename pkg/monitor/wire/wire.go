@@ -32,7 +32,7 @@ import (
 )
 
 // Version is the protocol's version. A message with another version is refused.
-const Version = 4
+const Version = 5
 
 // Bounds. The sink truncates longer values before it sends them.
 const (
@@ -55,12 +55,14 @@ const (
 	MaxFiles   = MaxScripts + 1 // and the loader of the last one
 	// MaxGenerations is how many generations live at once, at most, besides the current one.
 	MaxGenerations = 64
+	// MaxReads is how many paths of a workspace can be reported as read, at most.
+	MaxReads = 20_000
 )
 
 // A Kind is a kind of message.
 type Kind uint8
 
-// The kinds. The sink sends the first four, the supervisor the last two.
+// The kinds. The supervisor sends Verdicts and Orders, the sink all others.
 const (
 	KindHello   Kind = 1 // no body: the sink is active
 	KindExec    Kind = 2
@@ -68,7 +70,8 @@ const (
 	KindMark    Kind = 4
 	KindVerdict Kind = 5
 	KindOrder   Kind = 6
-	kinds       Kind = 7
+	KindReads   Kind = 7
+	kinds       Kind = 8
 )
 
 // A Layer says where a file is; see proposal's Layer constants.
@@ -214,6 +217,35 @@ type Mark struct {
 	Dropped    uint64 // since the sandbox began
 }
 
+// A Read is a path of the workspace's own tree, below what was written, of which processes have
+// learned something: at least what is there, or that nothing is, and with Content the content of
+// a file, the list of a directory or the target of a link.
+type Read struct {
+	Path    string // relative; "." is the workspace
+	Content bool
+}
+
+// Reads is a part of what was read. All parts are sent before the Mark that answers an Order with
+// ActReads, and no path twice.
+type Reads struct {
+	Over bool // there was more than can be said; then nothing is in Paths
+	List []Read
+}
+
+// AddRead adds r to the last of parts, or to a new one if that would be longer than a message.
+func AddRead(parts []Reads, r Read) []Reads {
+	last := &parts[len(parts)-1]
+	if len(last.List) >= maxPart {
+		parts = append(parts, Reads{})
+		last = &parts[len(parts)-1]
+	}
+	last.List = append(last.List, r)
+	return parts
+}
+
+// maxPart is how many Reads with paths of MaxPath bytes fit one message.
+const maxPart = MaxMessage/(MaxPath+3) - 1
+
 // A Verdict answers an Exec.
 type Verdict struct {
 	Allow bool
@@ -243,6 +275,9 @@ const (
 	// cannot fork or exec any more. It is repeated until none is alive. The generation is
 	// forgotten when the next one begins.
 	ActEnd
+	// ActReads asks for the Reads, as far as they were first made before the generation after
+	// Until began, and ends their recording. It also asks for the counts of Generation.
+	ActReads
 	acts
 )
 
@@ -258,8 +293,9 @@ type Order struct {
 	// write in addition to what was written before it.
 	Memory uint64
 	Disk   uint64
-	Pid    int32 // for ActDetach
-	Signal int32 // for ActSignal
+	Pid    int32  // for ActDetach
+	Signal int32  // for ActSignal
+	Until  uint32 // for ActReads
 }
 
 var format = frame.Format[Kind]{Version: Version, Kinds: kinds, Max: MaxMessage}

@@ -31,7 +31,8 @@ func fullEvent() Event {
 func TestRoundTrip(t *testing.T) {
 	exec, event := fullExec(), fullEvent()
 	mark := Mark{Token: 1, Generation: 2, Alive: 7, Writes: 3, Processes: 4, Bytes: 5, Dropped: 6}
-	verdict, order := Verdict{Allow: true, Lineage: 1 << 31}, Order{Token: 9, Act: ActSignal, Generation: 8, First: LineageFirst, Memory: 1 << 31, Disk: 1 << 40, Pid: 7, Signal: 2}
+	verdict, order := Verdict{Allow: true, Lineage: 1 << 31}, Order{Token: 9, Act: ActSignal, Generation: 8, First: LineageFirst, Memory: 1 << 31, Disk: 1 << 40, Pid: 7, Signal: 2, Until: 6}
+	reads := Reads{List: []Read{{Path: "."}, {Path: "a/\xff", Content: true}}}
 	tests := []struct {
 		name    string
 		kind    Kind
@@ -44,6 +45,7 @@ func TestRoundTrip(t *testing.T) {
 		{"mark", KindMark, mark.Append(nil, 5), func(b []byte) (any, error) { return DecodeMark(b) }, mark},
 		{"verdict", KindVerdict, verdict.Append(nil, 5), func(b []byte) (any, error) { return DecodeVerdict(b) }, verdict},
 		{"order", KindOrder, order.Append(nil, 5), func(b []byte) (any, error) { return DecodeOrder(b) }, order},
+		{"reads", KindReads, reads.Append(nil, 5), func(b []byte) (any, error) { return DecodeReads(b) }, reads},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -59,12 +59,13 @@ const MaxServices = 8
 
 // Paths inside the sandbox.
 const (
-	Init      = "/.fumehood/init"          // this program
-	Private   = "/.fumehood/private"       // readable only by the guest's root
-	Upper     = "/.fumehood/private/upper" // the size-limited disk-backed layer for all writes
-	Lower     = "/.fumehood/private/lower" // Lower/0, Lower/1 …: the read-only trees below the overlays
-	Image     = "/.fumehood/private/image" // the image of the root, if it has one
-	Layer     = "/.fumehood/private/layer" // the image of what an earlier set-up left
+	Init      = "/.fumehood/init"             // this program
+	Private   = "/.fumehood/private"          // readable only by the guest's root
+	Upper     = "/.fumehood/private/upper"    // the size-limited disk-backed layer for all writes
+	Lower     = "/.fumehood/private/lower"    // Lower/0, Lower/1 …: the read-only trees below the overlays
+	Image     = "/.fumehood/private/image"    // the image of the root, if it has one
+	Layer     = "/.fumehood/private/layer"    // the image of what an earlier set-up left
+	Recorded  = "/.fumehood/private/recorded" // Lower/0 with a record of what is read, for the workspace's overlay
 	Workspace = "/workspace"
 	Home      = "/home/fumehood"
 )
@@ -85,6 +86,9 @@ type Config struct {
 	Lookups bool `json:"lookups,omitempty"`
 	// Layer means that Layer is between what commands write and the trees below.
 	Layer bool `json:"layer,omitempty"`
+	// Recorded means that the kernel records what processes read of the tree below the first
+	// overlay.
+	Recorded bool `json:"recorded,omitempty"`
 }
 
 // An Overlay is a host tree with a writable layer over it.
@@ -223,12 +227,22 @@ func mountOverlay(i int, o Overlay, c Config) error {
 	if err := syscall.Chmod(upper, st.Mode&0o7777|0o700); err != nil {
 		return err
 	}
-	options := "lowerdir=" + c.lowers(TreeOf(i), o.Lower) + ",upperdir=" + upper
+	lower := o.Lower
+	if i == 0 && c.Recorded {
+		lower = Recorded
+		if err := syscall.Mount(o.Lower, Recorded, recordedType, syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_RDONLY, ""); err != nil {
+			return fmt.Errorf("cannot mount %q: %v", Recorded, err)
+		}
+	}
+	options := "lowerdir=" + c.lowers(TreeOf(i), lower) + ",upperdir=" + upper
 	if err := syscall.Mount("overlay", o.Target, "overlay", syscall.MS_NOSUID|syscall.MS_NODEV, options); err != nil {
 		return fmt.Errorf("cannot mount overlay on %q: %v", o.Target, err)
 	}
 	return nil
 }
+
+// recordedType is the type of the file system that sentry.RecordedName describes.
+const recordedType = "fumehood-recorded"
 
 func upperOf(overlay int) string { return Upper + "/" + strconv.Itoa(overlay) }
 
