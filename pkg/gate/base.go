@@ -239,12 +239,12 @@ type baseLayers struct{ layering }
 
 // Find implements hood.Layers.
 func (l *baseLayers) Find(_ context.Context, records []proposal.Record) *proposal.Layer {
-	key, err := l.keyOf(records)
-	if err != nil {
+	var err error
+	if l.key, err = l.keyOf(records); err != nil {
 		return nil
 	}
-	found, err := l.run.gate.o.Layers.Get(key)
-	if err != nil || found == nil {
+	found, _ := l.find(l.run.gate.o.Layers.Find)
+	if found == nil {
 		return nil
 	}
 	if found.Info.Run == l.run.info.ID {

@@ -13,7 +13,7 @@ import (
 
 // startEarly starts the sandbox of Options.Plan, if it has one without a network, of o.
 func (g *Gate) startEarly(o sandbox.Options) {
-	if g.o.Plan == nil || g.o.ObserveNetworkUnsafe || g.o.keepsLayers() && len(g.o.Setup.Steps) > 0 { // it may begin with a layer
+	if g.o.Plan == nil || g.o.ObserveNetworkUnsafe || g.o.keepsLayers() && len(g.o.Setup.Steps) > 0 || g.o.needsPrivate(renews(*g.o.Plan)) { // it may begin with a layer, or make one
 		return
 	}
 	planned := g.o.Planned(*g.o.Plan).Proposals

@@ -113,21 +113,25 @@ func renews(plan proposal.Plan) bool {
 
 // private reports whether what set-up leaves is likely to be needed in another sandbox of this
 // run, or of a later one of the Gate.
-func (r *run) private() bool {
-	o := r.gate.o
-	return !o.LayersOff && len(o.Setup.Steps) > 0 && (r.renews || o.Repeated)
+func (r *run) private() bool { return r.gate.o.needsPrivate(r.renews) }
+
+func (o Options) needsPrivate(renews bool) bool {
+	return !o.LayersOff && len(o.Setup.Steps) > 0 && (renews || o.Repeated)
 }
 
 // layering finds and keeps the layer of one run. Whatever goes wrong is a notice: set-up then
 // runs, or is not kept.
 type layering struct {
-	run    *run
-	key    string // "" if there is none
-	inputs setup.Inputs
-	used   *layers.Layer
+	run      *run
+	key      string // of set-up; "" if there is none
+	began    time.Time
+	optional string // id of the command of set-up from which on all are optional; "" if the last is not
+	inputs   []setup.Input
+	used     *layers.Layer
 }
 
-// A layerKey is everything that decides what set-up leaves.
+// A layerKey is everything that decides what set-up leaves, except for the workspace: of that, a
+// layer has what its set-up read.
 type layerKey struct {
 	Format   string
 	Version  string // of fumehood
@@ -136,7 +140,6 @@ type layerKey struct {
 	Root     string // kind and digest
 	Policy   string
 	UID, GID uint32 // the workspace's owner, and so the files'
-	Inputs   string
 	Day      string // if no lock file chooses the versions
 	Env      map[string]string
 	Path     string
@@ -157,35 +160,70 @@ func (l *layering) Find(_ context.Context, records []proposal.Record) *proposal.
 	g := l.run.gate
 	key, err := l.keyOf(records)
 	if err != nil {
-		g.o.notice("set-up is not kept in a layer: " + err.Error())
+		g.o.notice("set-up is not kept in a layer: " + notKept(layers.CodeUnknown, err).Error())
 		return nil
 	}
 	l.key = key
-	if l.used, err = g.findLayer(key); err != nil {
+	if l.used, err = l.find(g.findLayer); err != nil {
 		g.o.notice("warning: " + g.redactor.Error(err).Error())
 	}
-	if l.used == nil {
-		return nil
+	switch {
+	case l.used != nil:
+		l.run.sandbox.Layer = l.used.File
+		return layerOf(l.used.Info)
+	case g.o.LayersWrite || l.run.private() && g.layers.refused != key:
+		l.run.sandbox.Recorded, l.began = true, setup.Now()
+		l.optional = optionalFrom(g.o.Setup.Steps, records)
 	}
-	l.run.sandbox.Layer = l.used.File
-	return layerOf(l.used.Info)
+	return nil
 }
 
-// findLayer returns the layer for key, or nil if there is none.
-func (g *Gate) findLayer(key string) (*layers.Layer, error) {
+// optionalFrom returns the id of the first command of set-up that is optional like all after it.
+// Those only fill a cache that their tool checks by content, so what they read decides nothing.
+func optionalFrom(steps []setup.Step, records []proposal.Record) (id string) {
+	if len(steps) != len(records) {
+		return ""
+	}
+	for i, step := range slices.Backward(steps) {
+		if !step.Optional {
+			break
+		}
+		id = records[i].Proposal.ID
+	}
+	return id
+}
+
+// find returns the layer that look finds for the workspace.
+func (l *layering) find(look func(key string, match layers.Matcher) (*layers.Layer, error)) (*layers.Layer, error) {
+	tree, err := setup.OpenTree(l.run.sandbox.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	return look(l.key, func(inputs []layers.Input) (bool, error) {
+		list := make([]setup.Input, len(inputs))
+		for i, in := range inputs {
+			list[i] = setup.Input(in)
+		}
+		return tree.Has(list)
+	})
+}
+
+// findLayer returns a layer with the key that match accepts, or nil if there is none.
+func (g *Gate) findLayer(key string, match layers.Matcher) (*layers.Layer, error) {
 	if dir := g.o.LayersExchange; dir != "" {
 		own, err := g.layers.open()
 		if err == nil {
-			err = own.Import(dir, key)
+			err = own.Import(dir, key, match)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	if found, err := g.layers.store.Get(key); found != nil || err != nil {
+	if found, err := g.layers.store.Find(key, match); found != nil || err != nil {
 		return found, err
 	}
-	return g.o.Layers.Get(key)
+	return g.o.Layers.Find(key, match)
 }
 
 func layerOf(i layers.Info) *proposal.Layer {
@@ -222,28 +260,15 @@ func (l *layering) keyOf(records []proposal.Record) (string, error) {
 		g := r.Decision.Grant
 		k.Commands = append(k.Commands, layerCommand{r.Analysis.Canonical, r.Proposal.Cwd, g.Env, g.Network, g.Exec})
 	}
-	var err error
-	if l.inputs, err = readInputs(s.Workspace, o.Setup.Steps); err != nil {
-		return "", err
-	}
-	if k.Inputs = l.inputs.Digest; !l.inputs.Pinned {
+	if slices.ContainsFunc(o.Setup.Steps, func(step setup.Step) bool { return !setup.IsPinned(wordsOf(step.Proposal)) }) {
 		k.Day = time.Now().UTC().Format(time.DateOnly)
 	}
-	data, err := json.Marshal(k)
-	return fmt.Sprintf("sha256:%x", sha256.Sum256(data)), err
+	return k.digest()
 }
 
-func readInputs(workspace string, steps []setup.Step) (setup.Inputs, error) {
-	root, err := os.OpenRoot(workspace)
-	if err != nil {
-		return setup.Inputs{}, err
-	}
-	defer root.Close()
-	var commands [][]string
-	for _, step := range steps {
-		commands = append(commands, wordsOf(step.Proposal))
-	}
-	return setup.ReadInputs(root.FS(), commands)
+func (k layerKey) digest() (string, error) {
+	data, err := json.Marshal(k)
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(data)), err
 }
 
 // plainWords is shell text in which no character has a meaning.
@@ -262,6 +287,7 @@ func wordsOf(p proposal.Proposal) []string {
 
 // A layered is a Runner whose files can be a layer.
 type layered interface {
+	Reads(ctx context.Context, before string) ([]sandbox.Read, error)
 	Export(context.Context, sandbox.LayerBounds, func(sandbox.LayerFile, io.Reader) error) error
 	UseLayer(*os.File)
 }
@@ -270,16 +296,16 @@ type layered interface {
 func (l *layering) Keep(ctx context.Context, runner hood.Runner, _ []proposal.Record) *proposal.Layer {
 	g := l.run.gate
 	from, ok := runner.(layered)
-	if !ok || l.key == "" || l.used != nil || !g.o.LayersWrite && (!l.run.private() || g.layers.refused == l.key) {
+	if !ok || l.began.IsZero() || l.used != nil {
 		return nil
 	}
 	store, info, err := l.make(ctx, from)
 	if err != nil {
 		g.layers.refused = l.key
-		g.o.notice("warning: set-up is not kept in a layer: " + l.run.redactor.Text(err.Error()))
+		g.o.notice("warning: set-up is not kept in a layer: " + l.run.redactor.Text(notKept(layers.CodeFiles, err).Error()))
 		return nil
 	}
-	if err := errors.Join(l.leave(store), l.begin(store, info, from)); err != nil {
+	if err := errors.Join(l.leave(store, info), l.begin(store, info, from)); err != nil {
 		g.o.notice("warning: " + l.run.redactor.Text(err.Error()))
 	}
 	return layerOf(info)
@@ -294,25 +320,56 @@ func (l *layering) store() (*layers.Store, error) {
 	return g.layers.open()
 }
 
-// unchanged returns an error if the workspace is not the one that set-up began with.
-func (l *layering) unchanged() error {
-	now, err := readInputs(l.run.sandbox.Workspace, l.run.gate.o.Setup.Steps)
-	if err == nil && now.Digest != l.inputs.Digest {
-		err = errors.New("the workspace changed meanwhile")
+// notKept returns why set-up is not kept, with a code; code if err has none.
+func notKept(code string, err error) error {
+	var coded *proposal.StopError
+	switch {
+	case errors.As(err, &coded):
+		return err
+	case errors.Is(err, setup.ErrChanged):
+		code = layers.CodeChanged
 	}
-	return err
+	return &proposal.StopError{Code: code, Message: err.Error()}
+}
+
+// readInputs returns what set-up learned of the workspace, which is the same as before set-up.
+func (l *layering) readInputs(ctx context.Context, from layered) ([]setup.Input, error) {
+	reads, err := from.Reads(ctx, l.optional)
+	all := errors.Is(err, sandbox.ErrReads)
+	if err != nil && !all {
+		return nil, err
+	}
+	tree, err := setup.OpenTree(l.run.sandbox.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	tree.Since(l.began)
+	if all {
+		l.run.gate.o.notice(fmt.Sprintf("%s: set-up read more than %d files of the workspace: its layer is only used where all files are the same", layers.CodeReads, sandbox.MaxReads))
+		return tree.Whole()
+	}
+	list := make([]setup.Read, len(reads))
+	for i, read := range reads {
+		list[i] = setup.Read(read)
+	}
+	return tree.Inputs(list)
 }
 
 // make makes the layer, in the returned store.
-func (l *layering) make(ctx context.Context, from layered) (*layers.Store, layers.Info, error) {
-	if err := l.unchanged(); err != nil {
+func (l *layering) make(ctx context.Context, from layered) (_ *layers.Store, _ layers.Info, err error) {
+	if l.inputs, err = l.readInputs(ctx, from); err != nil {
 		return nil, layers.Info{}, err
+	}
+	inputs := make([]layers.Input, len(l.inputs))
+	for i, in := range l.inputs {
+		inputs[i] = layers.Input(in)
 	}
 	store, err := l.store()
 	if err != nil {
 		return nil, layers.Info{}, err
 	}
-	m, err := store.Make(layers.Info{Key: l.key, Run: l.run.info.ID, Private: !l.run.gate.o.LayersWrite})
+	m, err := store.Make(layers.Info{Setup: l.key, Run: l.run.info.ID, Private: !l.run.gate.o.LayersWrite}, inputs)
 	if err != nil {
 		return nil, layers.Info{}, err
 	}
@@ -331,9 +388,9 @@ func (l *layering) make(ctx context.Context, from layered) (*layers.Store, layer
 }
 
 // leave copies the layer to Options.LayersExchange.
-func (l *layering) leave(store *layers.Store) error {
+func (l *layering) leave(store *layers.Store, made layers.Info) error {
 	if o := l.run.gate.o; o.LayersExchange != "" && o.LayersWrite {
-		return store.Export(l.key, o.LayersExchange)
+		return store.Export(made, o.LayersExchange)
 	}
 	return nil
 }
@@ -344,7 +401,7 @@ func (l *layering) begin(store *layers.Store, made layers.Info, runner layered) 
 	if !l.run.renews || l.run.gate.o.LayersOff {
 		return nil
 	}
-	found, err := store.Get(l.key)
+	found, err := store.Get(made.Setup, made.Key)
 	if found == nil || found.Digest != made.Digest {
 		return errors.Join(err, found.Close())
 	}
@@ -353,10 +410,11 @@ func (l *layering) begin(store *layers.Store, made layers.Info, runner layered) 
 	return nil
 }
 
-// add adds one file that set-up has written, unless other workspaces with the same key could
+// add adds one file that set-up has written, unless other workspaces with the same inputs could
 // have another one there.
 func (l *layering) add(m *layers.Maker, f sandbox.LayerFile, content io.Reader) error {
-	if name, inside := strings.CutPrefix(f.Path, sandbox.LayerWorkspace+"/"); inside && !f.Mode.IsDir() && !l.inputs.Allows(name) {
+	name, inside := strings.CutPrefix(f.Path, sandbox.LayerWorkspace+"/")
+	if inside && !setup.Covers(l.inputs, name) {
 		return fmt.Errorf("set-up changed %q, which other commits may change, too", name)
 	}
 	return m.Add(image.Entry{Path: f.Path, Mode: f.Mode, UID: f.UID, GID: f.GID, ModTime: f.ModTime, Link: f.Link, Hard: f.Hard, Size: f.Size}, content)

@@ -5,6 +5,7 @@
 package gate_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -108,8 +109,127 @@ func TestSessionLayers(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(workspace, "a"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if l := withLayers(t, dir, workspace, false, text, look); l.replaced() {
-		t.Error("another workspace got the layer")
+	if l := withLayers(t, dir, workspace, false, text, look); !l.replaced() {
+		t.Error("a file that set-up did not read matters")
+	}
+}
+
+// THREATS 67: a layer is used where all files are the same that set-up read, in whatever way, and
+// nowhere else. Where they are, no other file matters.
+func TestLayersFollowReads(t *testing.T) {
+	t.Parallel()
+	for _, x := range sample.Of(t, []struct{ name, text, file, content string }{
+		{"a file that another one names", "read f <name; cat $f >deps", "sub/one", "changed"},
+		{"the one that names it", "read f <name; cat $f >deps", "name", "other\n"},
+		{"through a link", "cat link >deps", "sub/one", "changed"},
+		{"the link", "cat link >deps", "link", "->other"},
+		{"a link of a directory", "cat dir/one >deps", "dir", "->away"},
+		{"nothing there", "if [ -e flag ]; then echo yes; else echo no; fi >deps", "flag", ""},
+		{"nothing there, below", "cat conf/x/y >deps || true", "conf/x/y", "x"},
+		{"a list", "ls sub >deps", "sub/two", ""},
+		{"a mode", "if [ -x name ]; then echo yes; else echo no; fi >deps", "name", "+x"},
+		{"a script of a script", "sh sub/run", "other", "changed"},
+		{"from elsewhere", "cd / && cat /proc/self/root/workspace/other >/workspace/deps", "other", "changed"},
+	}, 3, 11) {
+		t.Run(x.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "layers")
+			make := func() string {
+				workspace := testWorkspace(t, "other", "sub/one", "away/one", "unread")
+				edit(t, workspace, "name", "sub/one\n")
+				edit(t, workspace, "link", "->sub/one")
+				edit(t, workspace, "dir", "->sub")
+				edit(t, workspace, "sub/run", ". ./other >deps 2>&1; true\n")
+				return workspace
+			}
+			cold := withLayers(t, dir, make(), true, x.text, "cat deps")
+			if cold.replaced() || cold.setup[1].Result.Layer == nil {
+				t.Fatalf("not kept: %q", cold.notices)
+			}
+			same := make()
+			edit(t, same, "unread", "changed")
+			if l := withLayers(t, dir, same, false, x.text, "cat deps"); !l.replaced() || string(l.after.Stdout.Head) != string(cold.after.Stdout.Head) {
+				t.Errorf("not used for a workspace that is the same: %q", l.notices)
+			}
+			changed := make()
+			edit(t, changed, x.file, x.content)
+			if l := withLayers(t, dir, changed, false, x.text, "cat deps"); l.replaced() {
+				t.Errorf("used for one that is not, with %q", l.after.Stdout.Head)
+			}
+		})
+	}
+}
+
+// edit writes a file of a workspace, or a link if its content begins with "->". "+x" makes it a program.
+func edit(t *testing.T, workspace, name, content string) {
+	t.Helper()
+	path := filepath.Join(workspace, name)
+	if content == "+x" {
+		if err := os.Chmod(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.RemoveAll(path))
+	if target, link := strings.CutPrefix(content, "->"); link {
+		err = errors.Join(err, os.Symlink(target, path))
+	} else {
+		err = errors.Join(err, os.WriteFile(path, []byte(content), 0o644))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What optional commands at the end of set-up read decides nothing.
+func TestLayersOfCaches(t *testing.T) {
+	t.Parallel()
+	keep := func(optional bool, workspace string, store *layers.Store) (*proposal.Layer, bool) {
+		s := open(t, newGate(t, gate.Options{
+			Workspace: workspace, Layers: store, LayersWrite: true,
+			Setup: setup.Setup{Steps: []setup.Step{{Proposal: run("need", "cat a")}, {Proposal: run("warm", "mkdir -p ~/.cache/w; cat b >~/.cache/w/b"), Optional: optional}}},
+		}), gate.SessionOptions{})
+		var last proposal.Record
+		if err := s.SetUp(t.Context(), func(r proposal.Record) { last = r }); err != nil || last.Result == nil {
+			t.Fatal(err)
+		}
+		return last.Result.Layer, last.Result.FromLayer()
+	}
+	for _, optional := range []bool{true, false} {
+		store, err := layers.Open(filepath.Join(t.TempDir(), "layers"), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		workspace := testWorkspace(t, "a", "b")
+		if made, replaced := keep(optional, workspace, store); made == nil || replaced {
+			t.Fatalf("%+v, %v", made, replaced)
+		}
+		edit(t, workspace, "b", "changed")
+		if _, replaced := keep(optional, workspace, store); replaced != optional {
+			t.Errorf("optional %v: from the layer %v", optional, replaced)
+		}
+	}
+}
+
+// A set-up in whose time the workspace changed is not kept.
+func TestLayersOfChangingWorkspaces(t *testing.T) {
+	t.Parallel()
+	store, err := layers.Open(filepath.Join(t.TempDir(), "layers"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	workspace := testWorkspace(t, "a", "b")
+	var notices []string
+	s := open(t, newGate(t, gate.Options{
+		Workspace: workspace, Layers: store, LayersWrite: true, Notice: func(text string) { notices = append(notices, text) },
+		Setup: setup.Setup{Steps: []setup.Step{{Proposal: run("one", "cat a")}, {Proposal: run("two", "true")}}},
+	}), gate.SessionOptions{})
+	err = s.SetUp(t.Context(), func(r proposal.Record) {
+		if r.Proposal.ID == "one" {
+			edit(t, workspace, "a", "x") // as large as before would not matter
+		}
+	})
+	if list, errList := store.List(); err != nil || errList != nil || len(list) != 0 || !strings.Contains(strings.Join(notices, "\n"), layers.CodeChanged) {
+		t.Errorf("kept %+v, %v, %v, %q", list, err, errList, notices)
 	}
 }
 

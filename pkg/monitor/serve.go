@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -260,15 +261,15 @@ func (m *Monitor) mark(mark wire.Mark) error {
 }
 
 // Reads returns what the kernel has recorded of the workspace's tree, and ends the recording: all
-// that was read for the first time until the end of the last command with the id until, or if
-// that is not known until now. Its paths are untrusted.
-func (m *Monitor) Reads(until string, nudge func() error) (wire.Reads, error) {
+// that was read for the first time before the first command with the id before began, or if that
+// is not known until now. Its paths are untrusted.
+func (m *Monitor) Reads(before string, nudge func() error) (wire.Reads, error) {
 	m.mu.Lock()
 	m.recorded = &wire.Reads{}
 	o := wire.Order{Act: wire.ActReads, Generation: m.generation, Until: m.generation}
-	for _, c := range m.ended { // the last one counts
-		if c.ID == until {
-			o.Until = c.generation
+	for _, c := range slices.Backward(m.ended) { // the first one counts
+		if c.ID == before {
+			o.Until = c.generation - 1
 		}
 	}
 	m.mu.Unlock()

@@ -91,11 +91,10 @@ var ErrReads = errors.New("set-up read too many files of the workspace")
 // MaxReads is the maximum number of files that Reads returns.
 const MaxReads = wire.MaxReads
 
-// Reads returns what commands have read of the workspace in the current sandbox, until the last
-// command with the id until ended, and ends the recording. What is read later is not known. It
-// requires Options.Recorded. ErrReads and ErrNoLayer leave the Runner usable, any other error ends
+// Reads returns what commands have read of the workspace in the current sandbox before the command
+// with the id before began, or until now if there was none, and ends the recording. It requires Options.Recorded. ErrReads and ErrNoLayer leave the Runner usable, any other error ends
 // it.
-func (r *Runner) Reads(ctx context.Context, until string) (list []Read, err error) {
+func (r *Runner) Reads(ctx context.Context, before string) (list []Read, err error) {
 	if !r.o.Recorded || r.idle() {
 		return nil, fmt.Errorf("%w: nothing was recorded", ErrNoLayer)
 	}
@@ -105,7 +104,7 @@ func (r *Runner) Reads(ctx context.Context, until string) (list []Read, err erro
 			refused = fmt.Errorf("%w: the sandbox has ended", ErrNoLayer)
 			return nil
 		}
-		reads, err := s.gate.monitor.Reads(until, s.gate.nudge)
+		reads, err := s.gate.monitor.Reads(before, s.gate.nudge)
 		if reads.Over {
 			refused = ErrReads
 		}
@@ -121,7 +120,7 @@ func (r *Runner) Reads(ctx context.Context, until string) (list []Read, err erro
 func (r *Runner) UseLayer(layer *os.File) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.o.Layer = layer
+	r.o.Layer, r.o.Recorded = layer, false
 }
 
 // A layerRefusal is the reason that there is no layer; init is still in step.

@@ -1,95 +1,241 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package setup
 
 import (
-	"maps"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
+	"time"
 )
 
-func mapFS(files map[string]string) fstest.MapFS {
-	fsys := fstest.MapFS{}
+// workspace makes a directory with files, and links of which the text begins with "->".
+func workspace(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
 	for name, text := range files {
-		fsys[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o644}
+		change(t, dir, name, text)
 	}
-	return fsys
+	return dir
 }
 
-// The digest covers exactly what the commands read: lock files and manifests, or all files where
-// the repository's own code runs.
-func TestReadInputs(t *testing.T) {
-	node := map[string]string{"package.json": `{"scripts":{"test":"mocha"}}`, "package-lock.json": "{}", "src/a.js": "1", ".git/HEAD": "ref: refs/heads/main", ".git/index": "1"}
+func change(t *testing.T, dir, name, text string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.RemoveAll(path))
+	if target, link := strings.CutPrefix(text, "->"); link {
+		err = errors.Join(err, os.Symlink(target, path))
+	} else {
+		err = errors.Join(err, os.WriteFile(path, []byte(text), 0o644))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func openTree(t *testing.T, dir string) *Tree {
+	t.Helper()
+	tree, err := OpenTree(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tree.Close() })
+	return tree
+}
+
+// has reports whether the workspace dir has inputs, and fails if that cannot be said.
+func has(t *testing.T, dir string, inputs []Input) bool {
+	t.Helper()
+	same, err := openTree(t, dir).Has(inputs)
+	if err != nil {
+		t.Error(err)
+	}
+	return same
+}
+
+// A workspace is used for another's set-up only if all that set-up learned of it is the same, and
+// no other change matters.
+func TestInputs(t *testing.T) {
+	files := map[string]string{"package.json": "{}", "src/a.js": "1", "src/b.js": "22", "link": "->src/a.js", "dir": "->src", ".git/HEAD": "ref: refs/heads/main\n",
+		".git/refs/heads/main": "1", ".git/index": "x", "empty/x": "", "weird/\xff\n": "1"}
+	reads := []Read{{"package.json", true}, {"src/b.js", false}, {"missing", false}, {"src", true}, {"link", false}, {"empty", false}, {"weird/\xff\n", true}, {"weird/\xfe", false}}
 	for _, x := range []struct {
-		name          string
-		files         map[string]string
-		commands      string // separated by semicolons
-		whole, pinned bool
-		more          map[string]string // in addition
-		same          bool              // whether the digest is the same then
+		name, file, text string
+		same             bool
 	}{
-		{"npm, source changed", node, "npm ci", false, true, map[string]string{"src/a.js": "2"}, true},
-		{"npm, lock changed", node, "npm ci", false, true, map[string]string{"package-lock.json": "{ }"}, false},
-		{"npm, manifest below", node, "npm ci", false, true, map[string]string{"packages/a/package.json": "{}"}, false},
-		{"npm, configuration", node, "npm ci", false, true, map[string]string{".npmrc": "x=y"}, false},
-		{"npm without a lock", node, "npm install", false, false, nil, true},
-		{"npm, install script", with(node, "package.json", `{"scripts":{"postinstall":"node build"}}`), "npm ci", true, true, map[string]string{"src/a.js": "2"}, false},
-		{"npm, script below", with(node, "packages/a/package.json", `{"scripts": { "prepare" : "tsc"}}`), "npm ci", true, true, nil, true},
-		{"npm, local package", with(node, "package.json", `{"dependencies":{"a":"file:./a.tgz"}}`), "npm ci", true, true, nil, true},
-		{"npm, addon", with(node, "binding.gyp", `{}`), "npm ci", true, true, nil, true},
-		{"npm, unreadable manifest", with(node, "package.json", "{"), "npm ci", true, true, nil, true},
-		{"node_modules in the repository", with(node, "node_modules/a/x", ""), "npm ci", true, true, nil, true},
-		{"commit changed", with(node, "Makefile", ""), "make deps", true, false, map[string]string{".git/HEAD": "x"}, false},
-		{"index changed", with(node, "Makefile", ""), "make deps", true, false, map[string]string{".git/index": "2"}, true},
-		{"unknown words", node, "", true, false, nil, true},
-		{"go", map[string]string{"go.mod": "module x", "a.go": "1"}, "go mod download;go list -e -export -test -deps -f {{}} ./...", false, true, map[string]string{"a.go": "2"}, true},
-		{"go.sum", map[string]string{"go.mod": "module x", "a.go": "1"}, "go mod download", false, true, map[string]string{"go.sum": "2"}, false},
-		{"requirements", map[string]string{"requirements.txt": "a==1"}, "python3 -m venv .venv;.venv/bin/python -m pip install -r requirements.txt", false, false, map[string]string{"a.py": ""}, true},
-		{"requirements that include", map[string]string{"requirements.txt": "-r more.txt"}, ".venv/bin/python -m pip install -r requirements.txt", true, false, map[string]string{"more.txt": ""}, false},
-		{"project", map[string]string{"pyproject.toml": "[project]"}, ".venv/bin/python -m pip install -e .", true, false, nil, true},
-		{"uv", map[string]string{"pyproject.toml": "[project]", "uv.lock": ""}, "uv sync --frozen", false, true, nil, true},
-		{"uv, built", map[string]string{"pyproject.toml": "[build-system]", "uv.lock": ""}, "uv sync --frozen", true, true, nil, true},
-		{"cargo", map[string]string{"Cargo.toml": "", "Cargo.lock": ""}, "cargo fetch --locked", false, true, nil, true},
-		{"cargo, configured", map[string]string{"Cargo.toml": "", ".cargo/config.toml": ""}, "cargo fetch", true, false, nil, true},
-		{"gradle", map[string]string{"build.gradle": ""}, "gradle testClasses", true, false, nil, true},
+		{"nothing", "", "", true},
+		{"a file that was read", "package.json", "{ }", false},
+		{"a byte of it", "package.json", "[]", false},
+		{"another file's content", "src/a.js", "2", true},
+		{"content of one that was only looked up", "src/b.js", "33", true},
+		{"its size", "src/b.js", "3", false},
+		{"its type", "src/b.js", "->a.js", false},
+		{"what was not there", "missing", "", false},
+		{"a list", "src/c.js", "", false},
+		{"a directory that was only looked up", "empty/y", "", true},
+		{"a directory that became a link", "empty", "->src", false},
+		{"a directory above", "weird", "->src", false},
+		{"a link's target", "link", "->src/b.js", false},
+		{"a link that was not looked up", "dir", "->empty", true},
+		{"a name that is no text", "weird/\xff\n", "2", false},
+		{"another one", "weird/\xfe", "", false},
+		{"the commit", ".git/HEAD", "ref: refs/heads/next\n", true},
+		{"a directory at a file's path", "package.json/x", "", false},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			var commands [][]string
-			for text := range strings.SplitSeq(x.commands, ";") {
-				commands = append(commands, strings.Fields(text))
-			}
-			a, err := ReadInputs(mapFS(x.files), commands)
+			dir := workspace(t, files)
+			inputs, err := openTree(t, dir).Inputs(reads)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if (a.Whole != "") != x.whole || a.Pinned != x.pinned {
-				t.Errorf("%+v", a)
+			if other := workspace(t, files); !has(t, other, inputs) {
+				t.Fatalf("a copy has not %q", inputs)
 			}
-			all := maps.Clone(x.files)
-			maps.Copy(all, x.more)
-			b, err := ReadInputs(mapFS(all), commands)
-			if err != nil || (a.Digest == b.Digest) != x.same {
-				t.Errorf("%s and then %s, %v", a.Digest, b.Digest, err)
+			if x.name == "a directory at a file's path" || x.name == "a directory that became a link" || x.name == "a directory above" {
+				if err := os.RemoveAll(filepath.Join(dir, strings.Split(x.file, "/")[0])); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if x.file != "" {
+				change(t, dir, x.file, x.text)
+			}
+			if got := has(t, dir, inputs); got != x.same {
+				t.Errorf("%v for %q", got, inputs)
 			}
 		})
 	}
 }
 
-func with(files map[string]string, name, text string) map[string]string {
-	all := maps.Clone(files)
-	all[name] = text
-	return all
+// The states have the form that Input describes.
+func TestInputStates(t *testing.T) {
+	dir := workspace(t, map[string]string{"d/f": "abc", "l": "->d/f"})
+	if err := errors.Join(os.Chmod(filepath.Join(dir, "d/f"), 0o750), os.Chmod(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := openTree(t, dir).Inputs([]Read{{"d/f", true}, {"d", true}, {"l", false}, {"d/f/x", false}, {"no/thing", false}})
+	want := []Input{{".", "dir 755"}, {"d", "list 755 HASH"}, {"d/f", "content 750 3 ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+		{"d/f/x", "absent"}, {"l", `link "d/f"`}, {"no", "absent"}, {"no/thing", "absent"}}
+	for i := range got {
+		if head, _, found := strings.Cut(got[i].State, " 755 "); found {
+			got[i].State = head + " 755 HASH"
+		}
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
+	}
 }
 
-// What other commits may change must not come from a layer.
-func TestInputsAllows(t *testing.T) {
-	for name, want := range map[string][2]bool{ // of lock files only, of the whole tree
-		"node_modules/a/x": {true, true}, "packages/a/node_modules/x": {true, true}, ".venv/bin/python": {true, true}, "package-lock.json": {true, true},
-		"src/a.js": {false, true}, "node_modules": {false, true}, "dist/a.js": {false, true}, ".git/config": {false, false}, ".git/node_modules/x": {false, false},
+// A set-up that read the repository's store depends on the commit, and not on what differs from
+// clone to clone.
+func TestInputsOfGit(t *testing.T) {
+	files := map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/refs/heads/main": "1", ".git/index": "x", ".git/objects/pack/p": "1", "a": "1"}
+	dir := workspace(t, files)
+	inputs, err := openTree(t, dir).Inputs([]Read{{".git", true}, {".git/index", true}, {".git/objects/pack", true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := openTree(t, dir).Whole()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][2]bool{ // as many as were read, and all
+		".git/index": {true, true}, ".git/objects/pack/q": {true, true}, ".git/HEAD": {false, false}, ".git/refs/heads/main": {false, false}, ".git/refs/tags/v1": {false, false},
+		".git/packed-refs": {false, false}, "a": {true, false}, "b": {true, false},
 	} {
-		if got := [2]bool{Inputs{}.Allows(name), Inputs{Whole: "x"}.Allows(name)}; got != want {
+		other := workspace(t, files)
+		change(t, other, name, "another")
+		if got := [2]bool{has(t, other, inputs), has(t, other, whole)}; got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
+
+// What changed since set-up began is found, whatever changed it and whatever time it has then.
+func TestInputsChangedMeanwhile(t *testing.T) {
+	reads := []Read{{"a", true}, {"d/b", false}, {"none", false}}
+	for name, edit := range map[string]func(dir string) error{
+		"":                       func(string) error { return nil },
+		"a file, with its times": func(dir string) error { return rewrite(filepath.Join(dir, "a")) },
+		"back and forth": func(dir string) error {
+			return errors.Join(os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "x")), os.Rename(filepath.Join(dir, "x"), filepath.Join(dir, "a")))
+		},
+		"a file that is gone": func(dir string) error { return os.Remove(filepath.Join(dir, "d/b")) },
+		"a file that was not there": func(dir string) error {
+			return errors.Join(os.WriteFile(filepath.Join(dir, "none"), nil, 0o600), os.Remove(filepath.Join(dir, "none")))
+		},
+		"a directory": func(dir string) error {
+			return errors.Join(os.Rename(filepath.Join(dir, "d"), filepath.Join(dir, "e")), os.Rename(filepath.Join(dir, "e"), filepath.Join(dir, "d")))
+		},
+	} {
+		dir := workspace(t, map[string]string{"a": "a", "d/b": "b"})
+		tree := openTree(t, dir)
+		tree.Since(Now())
+		if err := edit(dir); err != nil {
+			t.Fatal(err)
+		}
+		_, err := tree.Inputs(reads)
+		all := openTree(t, dir)
+		all.Since(tree.before)
+		_, errAll := all.Whole()
+		if want := name != ""; errors.Is(err, ErrChanged) != want || errors.Is(errAll, ErrChanged) != want {
+			t.Errorf("%s: %v, %v", name, err, errAll)
+		}
+	}
+}
+
+// rewrite changes a file and gives it the time that it had.
+func rewrite(path string) error {
+	old := time.Now().Add(-time.Hour)
+	return errors.Join(os.WriteFile(path, []byte("b"), 0o644), os.Chtimes(path, old, old))
+}
+
+// What is not a file of the workspace gives no Inputs.
+func TestInputsRefused(t *testing.T) {
+	dir := workspace(t, map[string]string{"a": "a", "l": "->/etc"})
+	for _, name := range []string{"../x", "/etc/passwd", "", "a/../b", "..", "l/passwd"} {
+		inputs, err := openTree(t, dir).Inputs([]Read{{name, true}})
+		if err == nil {
+			t.Errorf("%q: %q", name, inputs)
+		}
+		if same, _ := openTree(t, dir).Has([]Input{{name, "absent"}}); same {
+			t.Errorf("%q: it is the same", name)
+		}
+	}
+	if same, err := openTree(t, dir).Has(nil); same || err != nil {
+		t.Errorf("no inputs: %v, %v", same, err)
+	}
+}
+
+// A layer may have only what is over the same in each workspace that it is used for.
+func TestCovers(t *testing.T) {
+	inputs, err := openTree(t, workspace(t, map[string]string{"src/a": "a"})).Inputs([]Read{{"src/a", true}, {"new", false}, {"src/b", false}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"src/a": true, "src/b": true, "src/c": false, "new": true, "new/x/y": true, "other": false, "src": true, ".": true, ".git": false, ".git/x": false, "../x": false} {
+		if got := Covers(inputs, name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	whole := []Input{{".", "tree x"}}
+	if !Covers(whole, "other") || Covers(whole, ".git/hooks/x") {
+		t.Error("of all files")
+	}
+}
+
+func TestIsPinned(t *testing.T) {
+	for text, want := range map[string]bool{
+		"npm ci": true, "npm install": false, "npm install --prefix x pnpm@9.1.2": true, "pnpm install --frozen-lockfile": true, "pnpm install": false, "go mod download": true,
+		"go list -e -export ./...": true, "cargo fetch": false, "cargo fetch --locked": true, "uv sync --frozen": true, "python3 -m venv .venv": true,
+		".venv/bin/python -m pip install -r requirements.txt": false, "make deps": false, "": false, "npm cider": false,
+	} {
+		if got := IsPinned(strings.Fields(text)); got != want {
+			t.Errorf("%q: %v", text, got)
 		}
 	}
 }

@@ -54,51 +54,70 @@ func cannotExchange(verb, dir string, err error) error {
 	return &proposal.StopError{Code: CodeExchange, Message: fmt.Sprintf("cannot %s a layer in %q", verb, dir), Hint: "remove the file from the directory and from the cache that it was restored from", Err: err}
 }
 
-// Import copies the layer for key from dir to s, unless s has one or dir has none. Others may
-// write to dir at the same time: no link is followed, only a regular file of the right name, a
-// layer's size and with this key is copied, and Get verifies the copy, which they cannot change.
-func (s *Store) Import(dir, key string) error {
-	path, err := s.path(key)
-	if err != nil {
+// maxListed is how many files of a directory Import looks at.
+const maxListed = 10_000
+
+// Import copies the layer that was used last of those in dir with the set-up key whose inputs match
+// accepts to s, unless s has it or dir has none. Others may write to dir at the same time: no link
+// is followed, only a regular file of the right name, a layer's size and with this key is copied,
+// and Find verifies the copy, which they cannot change.
+func (s *Store) Import(dir, setup string, match Matcher) error {
+	if _, err := digits(setup); err != nil {
 		return err
-	}
-	if _, err := os.Lstat(path); err == nil {
-		return nil
 	}
 	d, err := exchange.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil {
-		defer d.Close()
-		err = s.importFrom(d, key, path)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return cannotExchange("use", dir, err)
 	}
-	return nil
+	defer d.Close()
+	files, err := d.List(maxListed)
+	for _, path := range namesOf(dir, files, setup) {
+		copied, failed := s.importFrom(d, filepath.Base(path), match)
+		if copied {
+			return nil
+		}
+		if failed != nil && !errors.Is(failed, fs.ErrNotExist) {
+			err = cannotExchange("use", dir, failed)
+		}
+	}
+	return err
 }
 
-func (s *Store) importFrom(d *exchange.Dir, key, path string) error {
-	from, err := d.Open(filepath.Base(path))
+func (s *Store) importFrom(d *exchange.Dir, name string, match Matcher) (copied bool, err error) {
+	path := filepath.Join(s.dir, name)
+	if _, err := os.Lstat(path); err == nil {
+		return false, nil
+	}
+	from, err := d.Open(name)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer from.Close()
 	i, err := readInfo(from)
 	if err == nil && i.Private {
 		err = errPrivate
 	}
+	setup, key, _ := parseName(name)
 	if err == nil {
-		err = i.fits(s, key)
+		err = i.fits(s, setup, key)
 	}
+	var inputs []Input
 	if err == nil {
-		err = s.shrink(s.max - i.Size - block)
+		inputs, err = readInputs(from, i)
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	return s.copyIn(from, i.Size+block, path)
+	if same, err := match(inputs); err != nil || !same {
+		return false, err
+	}
+	if err := s.shrink(s.max - i.bytes()); err != nil {
+		return false, err
+	}
+	return true, s.copyIn(from, i.bytes(), path)
 }
 
 // copyIn copies the first size bytes of from to path, which appears complete or not at all.
@@ -131,14 +150,14 @@ func copyAll(into io.Writer, from *os.File, size int64) error {
 	return err
 }
 
-// Export copies the layer for key from s to dir, for the owner of dir. A file of its name there
+// Export copies the layer with i's keys from s to dir, for the owner of dir. A file of its name there
 // is replaced, and appears complete or not at all.
-func (s *Store) Export(key, dir string) error {
-	path, err := s.path(key)
+func (s *Store) Export(i Info, dir string) error {
+	name, err := fileName(i.Setup, i.Key)
 	if err != nil {
 		return err
 	}
-	l, err := open(path)
+	l, err := open(filepath.Join(s.dir, name))
 	if l != nil {
 		defer l.File.Close()
 	}
@@ -151,7 +170,7 @@ func (s *Store) Export(key, dir string) error {
 	}
 	if err == nil {
 		defer d.Close()
-		err = d.Put(filepath.Base(path), func(w io.Writer) error { return copyAll(w, l.File, l.Size+block) })
+		err = d.Put(name, func(w io.Writer) error { return copyAll(w, l.File, l.bytes()) })
 	}
 	if err != nil {
 		return cannotExchange("leave", dir, err)

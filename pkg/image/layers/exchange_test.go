@@ -26,10 +26,10 @@ func exported(t *testing.T) (dir, file string) {
 	if err := os.Chown(dir, 1234, 1235); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Export(made.Key, dir); err != nil {
+	if err := s.Export(made, dir); err != nil {
 		t.Fatal(err)
 	}
-	return dir, filepath.Join(dir, strings.TrimPrefix(made.Key, "sha256:")+suffix)
+	return dir, filepath.Join(dir, nameOf("a"))
 }
 
 // A layer leaves a store for another user's directory, and another store takes it from there.
@@ -44,22 +44,25 @@ func TestExchange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Import(dir, keyOf("b")); err != nil || mustGet(t, s, "b") != nil {
+	if err := s.Import(dir, keyOf("b"), anyInputs); err != nil || mustGet(t, s, "b") != nil {
 		t.Errorf("a key that is not there: %v", err)
 	}
-	if err := s.Import(filepath.Join(dir, "none"), keyOf("a")); err != nil || mustGet(t, s, "a") != nil {
+	if err := s.Import(filepath.Join(dir, "none"), keyOf("a"), anyInputs); err != nil || mustGet(t, s, "a") != nil {
 		t.Errorf("a directory that is not there: %v", err)
 	}
+	if err := s.Import(dir, keyOf("a"), only(nil)); err != nil || mustGet(t, s, "a") != nil {
+		t.Errorf("other inputs: %v", err)
+	}
 	for range 2 { // the second finds its own
-		if err := s.Import(dir, keyOf("a")); err != nil {
+		if err := s.Import(dir, keyOf("a"), anyInputs); err != nil {
 			t.Fatal(err)
 		}
 	}
 	l := mustGet(t, s, "a")
-	if l == nil || l.Key != keyOf("a") {
+	if l == nil || l.Setup != keyOf("a") {
 		t.Fatalf("imported %+v", l)
 	}
-	if err := s.Export(keyOf("a"), dir); err != nil { // replaces the file
+	if err := s.Export(l.Info, dir); err != nil { // replaces the file
 		t.Error(err)
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
@@ -77,7 +80,7 @@ func TestExchange(t *testing.T) {
 }
 
 // THREATS 67, 68: nothing that a directory of others holds is used unless it is the layer for
-// the key: it is refused when it is copied, or removed by Get, and what it names is not read.
+// the key: it is refused when it is copied, or removed by Find, and what it names is not read.
 func TestImportRefused(t *testing.T) {
 	lanetest.SkipShort(t)
 	for name, spoil := range map[string]func(t *testing.T, dir, file string) error{
@@ -92,8 +95,8 @@ func TestImportRefused(t *testing.T) {
 		},
 		"another key's": func(t *testing.T, _, file string) error {
 			s := testStore(t, 0)
-			i := mustKeep(t, s, "other", "x")
-			return os.Rename(filepath.Join(s.dir, strings.TrimPrefix(i.Key, "sha256:")+suffix), file)
+			mustKeep(t, s, "other", "x")
+			return os.Rename(filepath.Join(s.dir, nameOf("other")), file)
 		},
 		"another key, and this one's name and size": func(t *testing.T, _, file string) error {
 			return edit(file, func(b []byte) []byte { return bytes.Replace(b, []byte(keyOf("a")), []byte(keyOf("b")), 1) })
@@ -122,14 +125,14 @@ func TestImportRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := testStore(t, 0)
-			err := s.Import(dir, keyOf("a"))
+			err := s.Import(dir, keyOf("a"), anyInputs)
 			if err != nil && code(err) != CodeExchange {
 				t.Errorf("%v", err)
 			}
 			if name != "poisoned" && err == nil {
 				t.Error("it was copied")
 			}
-			l, getErr := s.Get(keyOf("a"))
+			l, getErr := get(s, "a")
 			if l != nil || err == nil && code(getErr) != CodeInvalid {
 				t.Errorf("got %+v, %v", l, getErr)
 			}
@@ -172,13 +175,13 @@ func TestExportFollowsNothing(t *testing.T) {
 	if err := os.WriteFile(elsewhere, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(dir, strings.TrimPrefix(made.Key, "sha256:")+suffix)
+	name := filepath.Join(dir, nameOf("a"))
 	for _, link := range []string{name, name + ".new"} {
 		if err := os.Symlink(elsewhere, link); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Export(made.Key, dir); err != nil {
+	if err := s.Export(made, dir); err != nil {
 		t.Fatal(err)
 	}
 	if data, err := os.ReadFile(elsewhere); err != nil || string(data) != "precious" {
@@ -190,7 +193,7 @@ func TestExportFollowsNothing(t *testing.T) {
 	if err := relink(dir, dir+"-real"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Export(made.Key, dir); code(err) != CodeExchange {
+	if err := s.Export(made, dir); code(err) != CodeExchange {
 		t.Errorf("a linked directory: %v", err)
 	}
 }
@@ -198,9 +201,9 @@ func TestExportFollowsNothing(t *testing.T) {
 // THREATS 81: a private layer is used by the temporary store that made it, and no other store
 // makes, takes, leaves or keeps one.
 func TestPrivateStays(t *testing.T) {
-	private := Info{Key: keyOf("a"), Run: "run-1", Private: true}
+	private := Info{Setup: keyOf("a"), Run: "run-1", Private: true}
 	kept, dir := testStore(t, 0), t.TempDir()
-	if _, err := kept.Make(private); code(err) != CodeWrite {
+	if _, err := kept.Make(private, testInputs); code(err) != CodeWrite {
 		t.Errorf("a kept store makes one: %v", err)
 	}
 	own, err := OpenTemporary(t.TempDir())
@@ -208,9 +211,10 @@ func TestPrivateStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer own.Close()
-	m, err := own.Make(private)
+	m, err := own.Make(private, testInputs)
+	var made Info
 	if err == nil {
-		_, err = m.Keep()
+		made, err = m.Keep()
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -218,10 +222,10 @@ func TestPrivateStays(t *testing.T) {
 	if l := mustGet(t, own, "a"); l == nil || !l.Private {
 		t.Fatalf("%+v", l)
 	}
-	if err := own.Export(keyOf("a"), dir); code(err) != CodeExchange {
+	if err := own.Export(made, dir); code(err) != CodeExchange {
 		t.Errorf("it was left: %v", err)
 	}
-	name := strings.TrimPrefix(keyOf("a"), "sha256:") + suffix
+	name := nameOf("a")
 	data, err := os.ReadFile(filepath.Join(own.dir, name))
 	if err != nil {
 		t.Fatal(err)
@@ -236,10 +240,10 @@ func TestPrivateStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if err := other.Import(dir, keyOf("a")); code(err) != CodeExchange || mustGet(t, other, "a") != nil {
+	if err := other.Import(dir, keyOf("a"), anyInputs); code(err) != CodeExchange || mustGet(t, other, "a") != nil {
 		t.Errorf("it was taken: %v", err)
 	}
-	if l, err := kept.Get(keyOf("a")); l != nil || code(err) != CodeInvalid {
+	if l, err := get(kept, "a"); l != nil || code(err) != CodeInvalid {
 		t.Errorf("a kept store has it: %v", err)
 	}
 }

@@ -2,25 +2,31 @@
 
 //go:build linux
 
-// Package layers keeps what set-up left, from run to run: a directory of read-only images,
-// each for one key. A key is the digest of everything that decides what set-up leaves; this
-// package does not know how it is made.
+// Package layers keeps what set-up left, from run to run: a directory of read-only images.
+//
+// A layer has two keys. Set-up key is what the caller knows before set-up runs: the commands, the
+// root, policy and so on. Below it are at most MaxLayers layers, each with the inputs of the
+// set-up that made it: paths of the workspace and what set-up learned of each. A layer is used
+// where its set-up key is the same and a workspace has all its inputs. Its key is the digest of
+// both. This package does not know how set-up keys and inputs are made.
 //
 // # Format
 //
-// A layer is one file, KEY.layer, with the 64 digits of its key: an EROFS image (see package
-// image), and after it a block of 4096 bytes with a JSON document padded with spaces:
+// A layer is one file, SETUP-KEY.layer, with the 64 digits of its keys: an EROFS image (see package
+// image), the inputs, and a block of 4096 bytes with a JSON document padded with spaces:
 //
-//	{"schema":"fumehood.layer/v1","key":"sha256:…","digest":"sha256:…","size":8192,"run":"…","made":"…"}
+//	{"schema":"fumehood.layer/v2","setup":"sha256:…","key":"sha256:…","digest":"sha256:…","size":8192,"inputs":512,"run":"…","made":"…"}
 //
-// digest and size are the image's. "private":true is in the layers of a temporary store that no
-// other store may hold.
+// digest and size are the image's, and inputs is the size of the inputs: a line of the form
+// "PATH" STATE for each, with the path as Go quotes it, sorted by path, padded with line feeds to
+// a multiple of 4096 bytes. "private":true is in the layers of a temporary store that no other
+// store may hold. Files of other versions are not layers.
 //
 // # What it promises
 //
-//   - Get returns a layer only if the whole file was read and its digest is right, and if the
-//     file itself names the requested key: a layer that was changed, truncated, or stored under
-//     the name of another is removed, and Get returns an error.
+//   - Find returns a layer only if the whole file was read and its digests are right, and if the
+//     file itself names the requested set-up key: a layer that was changed, truncated, or stored
+//     under the name of another is removed, and Find returns an error.
 //   - A layer appears under its name complete, or not at all. What a killed process left half
 //     made is removed by the next Open.
 //   - A layer that a process uses is never removed or replaced meanwhile.
@@ -46,6 +52,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -65,23 +72,30 @@ const (
 	DefaultMaxSize = 5 << 30    // bytes of all layers
 	MaxFiles       = 250_000    // of one layer
 	MaxBytes       = 1536 << 20 // of one layer's files
+	MaxInputs      = 100_000    // of one layer: more than the kernel reports, with the directories above
+	MaxLayers      = 16         // with one set-up key; those that were not used for longest go
 )
 
 // Version is the version of the format. It belongs into keys.
-const Version = "fumehood.layer/v1"
+const Version = "fumehood.layer/v2"
 
 // Codes of the *proposal.StopErrors of this package. None of them stops a run.
 const (
 	CodeStore   = "layers.store"   // the directory cannot be used
 	CodeInvalid = "layers.invalid" // a layer is not what its name says
 	CodeWrite   = "layers.write"   // a layer cannot be written
+	CodeUnknown = "layers.unknown" // it is not known what decides what set-up leaves
+	CodeReads   = "layers.reads"   // set-up read too many files to list them
+	CodeChanged = "layers.changed" // the workspace changed while set-up ran
+	CodeFiles   = "layers.files"   // set-up left what a layer cannot hold
 )
 
 const (
-	block   = 4096
-	suffix  = ".layer"
-	making  = "making-"
-	maxSize = MaxBytes + MaxFiles*2*block // of a file
+	block         = 4096
+	suffix        = ".layer"
+	making        = "making-"
+	maxInputBytes = 16 << 20
+	maxSize       = MaxBytes + MaxFiles*2*block // of a file
 )
 
 // A Store is a directory with layers. Several processes may use it at once.
@@ -109,17 +123,68 @@ func Open(dir string, max int64) (*Store, error) {
 	return &Store{dir: dir, max: cmp.Or(max, DefaultMaxSize)}, nil
 }
 
+// An Input is a path of the workspace, and what set-up learned of it. What a State says is the
+// caller's affair; it has no line feed.
+type Input struct{ Path, State string }
+
+// encode returns inputs as a layer has them.
+func encode(inputs []Input) ([]byte, error) {
+	var b []byte
+	for i, in := range inputs {
+		if i > 0 && inputs[i-1].Path >= in.Path || strings.Contains(in.State, "\n") {
+			return nil, errors.New("inputs that are not sorted, or not one line each")
+		}
+		b = fmt.Appendf(b, "%s %s\n", strconv.Quote(in.Path), in.State)
+	}
+	if len(inputs) == 0 || len(inputs) > MaxInputs || len(b) > maxInputBytes-block {
+		return nil, fmt.Errorf("set-up has %d inputs of the workspace", len(inputs))
+	}
+	for len(b)%block != 0 {
+		b = append(b, '\n')
+	}
+	return b, nil
+}
+
+// decode is the inverse of encode.
+func decode(data []byte) (inputs []Input, err error) {
+	for line := range strings.SplitSeq(strings.TrimRight(string(data), "\n"), "\n") {
+		quoted, err := strconv.QuotedPrefix(line)
+		if err != nil {
+			return nil, errors.New("invalid inputs")
+		}
+		name, _ := strconv.Unquote(quoted)
+		inputs = append(inputs, Input{name, strings.TrimPrefix(line[len(quoted):], " ")})
+	}
+	if again, err := encode(inputs); err != nil || !bytes.Equal(again, data) {
+		return nil, errors.New("invalid inputs")
+	}
+	return inputs, nil
+}
+
+// layerKey returns the key of a layer.
+func layerKey(setup string, inputs []byte) string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\n%s\n", Version, setup)
+	sum.Write(inputs)
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
+}
+
 // An Info describes a layer.
 type Info struct {
 	Schema string    `json:"schema"`
-	Key    string    `json:"key"`
+	Setup  string    `json:"setup"`
+	Key    string    `json:"key"`    // of Setup and the inputs
 	Digest string    `json:"digest"` // of the image
 	Size   int64     `json:"size"`   // of the image
+	Inputs int64     `json:"inputs"` // size of the inputs
 	Run    string    `json:"run"`    // the run that made it
 	Made   time.Time `json:"made"`
 	// Private means that only a temporary store may hold it.
 	Private bool `json:"private,omitempty"`
 }
+
+// bytes returns the size of the layer's file.
+func (i Info) bytes() int64 { return i.Size + i.Inputs + block }
 
 // A Layer is a layer that was verified and is in use until Close.
 type Layer struct {
@@ -141,30 +206,98 @@ func invalid(key, why string, err error) error {
 	return &proposal.StopError{Code: CodeInvalid, Message: fmt.Sprintf("the layer for %.19s… is not used: %s", key, why), Hint: "it was removed; a run with --layers write makes it again", Err: err}
 }
 
-// path returns the file of a key, "sha256:" and 64 digits.
-func (s *Store) path(key string) (string, error) {
-	digits, ok := strings.CutPrefix(key, "sha256:")
-	if b, err := hex.DecodeString(digits); !ok || err != nil || len(b) != sha256.Size || digits != strings.ToLower(digits) {
+// digits returns the digits of a key, "sha256:" and 64 digits.
+func digits(key string) (string, error) {
+	d, ok := strings.CutPrefix(key, "sha256:")
+	if b, err := hex.DecodeString(d); !ok || err != nil || len(b) != sha256.Size || d != strings.ToLower(d) {
 		return "", &proposal.StopError{Code: CodeInvalid, Message: fmt.Sprintf("invalid key %q", key), Hint: "use a key of the form sha256:HEX"}
 	}
-	return filepath.Join(s.dir, digits+suffix), nil
+	return d, nil
 }
 
-// Get returns the layer for key, or nil if there is none. It reads the whole file. A nil Store
-// has none.
-func (s *Store) Get(key string) (*Layer, error) {
+// fileName returns the name of a layer's file.
+func fileName(setup, key string) (string, error) {
+	s, err := digits(setup)
+	k, errKey := digits(key)
+	return s + "-" + k + suffix, cmp.Or(err, errKey)
+}
+
+// parseName returns the keys in the name of a layer's file.
+func parseName(name string) (setup, key string, ok bool) {
+	s, k, _ := strings.Cut(strings.TrimSuffix(name, suffix), "-")
+	setup, key = "sha256:"+s, "sha256:"+k
+	again, err := fileName(setup, key)
+	return setup, key, err == nil && again == name
+}
+
+// A Matcher reports whether a workspace has inputs, which are untrusted.
+type Matcher func(inputs []Input) (bool, error)
+
+// Find returns the layer that was used last of those with the set-up key whose inputs match
+// accepts, or nil if there is none. It reads the whole file. A nil Store has none. A layer that
+// is not valid does not hide another one; an error and a layer may be returned.
+func (s *Store) Find(setup string, match Matcher) (found *Layer, err error) {
 	if s == nil {
 		return nil, nil
 	}
-	path, err := s.path(key)
+	if _, err := digits(setup); err != nil {
+		return nil, err
+	}
+	paths, err := s.of(setup)
+	for _, path := range paths {
+		l, invalid := s.use(path, match)
+		err = errors.Join(err, invalid)
+		if l != nil {
+			return l, err
+		}
+	}
+	return nil, err
+}
+
+// Get returns the layer with these keys, or nil if there is none.
+func (s *Store) Get(setup, key string) (*Layer, error) {
+	name, err := fileName(setup, key)
 	if err != nil {
 		return nil, err
 	}
-	l, err := open(path)
-	if err == nil {
-		err = l.fits(s, key)
+	return s.use(filepath.Join(s.dir, name), func([]Input) (bool, error) { return true, nil })
+}
+
+// of returns the files of layers with the set-up key, the last used first, and at most MaxLayers.
+func (s *Store) of(setup string) ([]string, error) {
+	files, err := os.ReadDir(s.dir)
+	return namesOf(s.dir, files, setup), err
+}
+
+func namesOf(dir string, files []fs.DirEntry, setup string) (paths []string) {
+	used := map[string]time.Time{}
+	for _, f := range files {
+		if of, _, ok := parseName(f.Name()); !ok || of != setup {
+			continue
+		}
+		if info, err := f.Info(); err == nil {
+			path := filepath.Join(dir, f.Name())
+			paths, used[path] = append(paths, path), info.ModTime()
+		}
 	}
+	slices.SortFunc(paths, func(a, b string) int { return cmp.Or(used[b].Compare(used[a]), cmp.Compare(a, b)) })
+	return paths[:min(len(paths), MaxLayers)]
+}
+
+// use returns the layer at path if match accepts its inputs.
+func (s *Store) use(path string, match Matcher) (*Layer, error) {
+	l, err := open(path)
+	setup, key, _ := parseName(filepath.Base(path))
+	var inputs []Input
 	if err == nil {
+		inputs, err = l.read(s, setup, key)
+	}
+	accepted := false
+	if err == nil {
+		var cannot error
+		if accepted, cannot = match(inputs); cannot != nil || !accepted {
+			return nil, errors.Join(cannot, l.File.Close())
+		}
 		err = l.verify()
 	}
 	if err != nil && l != nil {
@@ -179,6 +312,26 @@ func (s *Store) Get(key string) (*Layer, error) {
 	now := time.Now()
 	_ = os.Chtimes(path, now, now) // the time of the last use: see Prune
 	return l, nil
+}
+
+// read returns the inputs of a layer that must have these keys.
+func (l *Layer) read(s *Store, setup, key string) ([]Input, error) {
+	if err := l.fits(s, setup, key); err != nil {
+		return nil, err
+	}
+	return readInputs(l.File, l.Info)
+}
+
+// readInputs returns the inputs of a layer, and verifies that they are those of its key.
+func readInputs(file *os.File, i Info) ([]Input, error) {
+	data := make([]byte, i.Inputs)
+	if _, err := file.ReadAt(data, i.Size); err != nil {
+		return nil, err
+	}
+	if layerKey(i.Setup, data) != i.Key {
+		return nil, errors.New("its inputs were changed")
+	}
+	return decode(data)
 }
 
 // open opens and locks a layer, and reads what it says of itself.
@@ -225,7 +378,7 @@ func readInfo(file *os.File) (i Info, err error) {
 	if err != nil {
 		return i, err
 	}
-	if !info.Mode().IsRegular() || info.Size() < 2*block || info.Size()%block != 0 || info.Size() > maxSize {
+	if !info.Mode().IsRegular() || info.Size() < 3*block || info.Size()%block != 0 || info.Size() > maxSize {
 		return i, errors.New("it was truncated, or is not a layer")
 	}
 	data := make([]byte, block)
@@ -235,16 +388,16 @@ func readInfo(file *os.File) (i Info, err error) {
 	if err := strictjson.Decode(data, &i); err != nil || i.Schema != Version || !runID.MatchString(i.Run) {
 		return Info{}, errors.New("it was truncated, or is not a layer")
 	}
-	if i.Size != info.Size()-block {
+	if i.Size < block || i.Size > maxSize || i.Inputs < block || i.Inputs > maxInputBytes || i.bytes() != info.Size() {
 		return Info{}, errors.New("its size is not what it says")
 	}
 	return i, nil
 }
 
 // fits returns an error unless a layer for key in s can be the one that i describes.
-func (i Info) fits(s *Store, key string) error {
+func (i Info) fits(s *Store, setup, key string) error {
 	switch {
-	case i.Key != key:
+	case i.Setup != setup || i.Key != key:
 		return errors.New("it was made for another set-up")
 	case i.Private && s.temporary == nil:
 		return errPrivate
@@ -270,24 +423,30 @@ func (l *Layer) verify() error {
 type Maker struct {
 	store  *Store
 	info   Info
+	inputs []byte
 	dir    *lease.Dir
 	writer *image.Writer
 }
 
-// Make begins the layer with i's Key, Run and Private.
-func (s *Store) Make(i Info) (*Maker, error) {
-	if _, err := s.path(i.Key); err != nil {
+// Make begins the layer of a set-up with i's Setup, Run and Private, and these inputs.
+func (s *Store) Make(i Info, inputs []Input) (*Maker, error) {
+	if _, err := digits(i.Setup); err != nil {
 		return nil, err
 	}
-	if err := i.fits(s, i.Key); err != nil {
+	data, err := encode(inputs)
+	if err != nil {
+		return nil, cannotWrite(err)
+	}
+	i = Info{Schema: Version, Setup: i.Setup, Key: layerKey(i.Setup, data), Inputs: int64(len(data)), Run: i.Run, Private: i.Private, Made: time.Now().UTC().Truncate(time.Second)}
+	if err := i.fits(s, i.Setup, i.Key); err != nil {
 		return nil, cannotWrite(err)
 	}
 	dir, err := lease.Make(s.dir, making)
 	if err != nil {
 		return nil, cannotWrite(err)
 	}
-	m := &Maker{store: s, dir: dir, info: Info{Schema: Version, Key: i.Key, Run: i.Run, Private: i.Private, Made: time.Now().UTC().Truncate(time.Second)}}
-	if m.writer, err = image.Create(m.file(), image.Options{MaxFiles: MaxFiles, MaxBytes: min(maxSize-block, s.max)}); err != nil {
+	m := &Maker{store: s, dir: dir, inputs: data, info: i}
+	if m.writer, err = image.Create(m.file(), image.Options{MaxFiles: MaxFiles, MaxBytes: min(maxSize-block-maxInputBytes, s.max)}); err != nil {
 		return nil, errors.Join(err, m.Abort())
 	}
 	return m, nil
@@ -317,15 +476,18 @@ func (m *Maker) Keep() (i Info, err error) {
 	if m.info.Digest, m.info.Size, err = m.writer.Close(); err != nil {
 		return i, err
 	}
-	path, err := m.store.path(m.info.Key)
+	name, err := fileName(m.info.Setup, m.info.Key)
 	if err == nil {
 		err = m.seal()
 	}
 	if err == nil {
-		err = m.store.shrink(m.store.max - m.info.Size - block)
+		err = m.store.crowd(m.info.Setup)
 	}
 	if err == nil {
-		err = unix.Renameat2(unix.AT_FDCWD, m.file(), unix.AT_FDCWD, path, unix.RENAME_NOREPLACE)
+		err = m.store.shrink(m.store.max - m.info.bytes())
+	}
+	if err == nil {
+		err = unix.Renameat2(unix.AT_FDCWD, m.file(), unix.AT_FDCWD, filepath.Join(m.store.dir, name), unix.RENAME_NOREPLACE)
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return i, cannotWrite(err)
@@ -333,7 +495,25 @@ func (m *Maker) Keep() (i Info, err error) {
 	return m.info, syncDir(m.store.dir)
 }
 
-// seal appends what the layer says of itself, and brings the file to disk.
+// crowd removes the layers with a set-up key that leave no place for one more.
+func (s *Store) crowd(setup string) error {
+	files, err := os.ReadDir(s.dir)
+	if err != nil {
+		return err
+	}
+	used := namesOf(s.dir, files, setup)
+	for _, f := range files {
+		path := filepath.Join(s.dir, f.Name())
+		if of, _, ok := parseName(f.Name()); ok && of == setup && !slices.Contains(used[:min(len(used), MaxLayers-1)], path) {
+			if _, err := remove(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// seal appends the inputs and what the layer says of itself, and brings the file to disk.
 func (m *Maker) seal() error {
 	data, err := json.Marshal(m.info)
 	if err != nil || len(data) > block {
@@ -343,7 +523,7 @@ func (m *Maker) seal() error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(data, bytes.Repeat([]byte(" "), block-len(data))...))
+	_, err = f.Write(slices.Concat(m.inputs, data, bytes.Repeat([]byte(" "), block-len(data))))
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
@@ -388,11 +568,15 @@ func entryOf(path string, info fs.FileInfo) Entry {
 		e.Info = l.Info
 		_ = l.File.Close()
 	}
-	if digits := strings.TrimSuffix(filepath.Base(path), suffix); err == nil && e.Key != "sha256:"+digits {
+	setup, key, named := parseName(filepath.Base(path))
+	if err == nil && (!named || e.Setup != setup || e.Key != key) {
 		err = errors.New("it was made for another set-up")
 	}
 	if err != nil {
-		e.Info, e.Problem = Info{Key: "sha256:" + strings.TrimSuffix(filepath.Base(path), suffix), Size: info.Size()}, err.Error()
+		if !named {
+			setup, key = "", "sha256:"+strings.TrimSuffix(filepath.Base(path), suffix)
+		}
+		e.Info, e.Problem = Info{Setup: setup, Key: key, Size: info.Size()}, err.Error()
 	}
 	return e
 }
@@ -409,7 +593,7 @@ func (s *Store) Prune(size int64, before time.Time) (removed []Entry, err error)
 func (s *Store) prune(size int64, before time.Time) (removed []Entry, left int64, err error) {
 	list, err := s.List()
 	for _, e := range list {
-		left += e.Size + block
+		left += e.bytes()
 	}
 	for _, e := range slices.Backward(list) {
 		if left <= size && !e.Used.Before(before) && e.Problem == "" {
@@ -421,7 +605,7 @@ func (s *Store) prune(size int64, before time.Time) (removed []Entry, left int64
 		}
 		if gone {
 			removed = append(removed, e)
-			left -= e.Size + block
+			left -= e.bytes()
 		}
 	}
 	return removed, left, err

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +47,7 @@ func writer(dir string) {
 		}
 		var l *Layer
 		if err == nil {
-			l, err = s.Get(keyOf("shared"))
+			l, err = get(s, "shared")
 		}
 		if err != nil {
 			fmt.Println(err)
@@ -61,9 +62,42 @@ func writer(dir string) {
 
 func keyOf(name string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(name))) }
 
+// get returns the layer of a name, whatever its inputs are.
+func get(s *Store, name string) (*Layer, error) {
+	return s.Find(keyOf(name), anyInputs)
+}
+
+func anyInputs([]Input) (bool, error) { return true, nil }
+
+// only accepts these inputs and no others.
+func only(want []Input) Matcher {
+	return func(inputs []Input) (bool, error) { return slices.Equal(inputs, want), nil }
+}
+
+var testInputs = []Input{{".", "dir 755"}, {"a \"\n\xff", "absent"}, {"b", `link "x y"`}}
+
+// nameOf returns the name of the file of the layer that keep makes.
+func nameOf(name string) string {
+	data, err := encode(testInputs)
+	if err != nil {
+		panic(err)
+	}
+	file, err := fileName(keyOf(name), layerKey(keyOf(name), data))
+	if err != nil {
+		panic(err)
+	}
+	return file
+}
+
+func pathOf(s *Store, name string) string { return filepath.Join(s.dir, nameOf(name)) }
+
 // keep makes a layer with one file.
 func keep(s *Store, key, content string) (Info, error) {
-	m, err := s.Make(Info{Key: key, Run: "run-1"})
+	return keepWith(s, key, content, testInputs)
+}
+
+func keepWith(s *Store, key, content string, inputs []Input) (Info, error) {
+	m, err := s.Make(Info{Setup: key, Run: "run-1"}, inputs)
 	if err != nil {
 		return Info{}, err
 	}
@@ -94,7 +128,7 @@ func mustKeep(t *testing.T, s *Store, name, content string) Info {
 // mustGet returns the layer of a name, or nil, and ends its use.
 func mustGet(t *testing.T, s *Store, name string) *Layer {
 	t.Helper()
-	l, err := s.Get(keyOf(name))
+	l, err := get(s, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,10 +153,10 @@ func TestKeepAndGet(t *testing.T) {
 	}
 	made := mustKeep(t, s, "a", "one")
 	l := mustGet(t, s, "a")
-	if l == nil || l.Info != made || l.Key != keyOf("a") || l.Run != "run-1" {
+	if l == nil || l.Info != made || l.Setup != keyOf("a") || "sha256:"+strings.TrimSuffix(filepath.Base(pathOf(s, "a")), suffix)[65:] != l.Key || l.Run != "run-1" {
 		t.Fatalf("kept %+v, got %+v", made, l)
 	}
-	if data, err := os.ReadFile(l.File.Name()); err != nil || !bytes.Contains(data, []byte("one")) || int64(len(data)) != l.Size+block {
+	if data, err := os.ReadFile(l.File.Name()); err != nil || !bytes.Contains(data, []byte("one")) || int64(len(data)) != l.Size+2*block {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
 	// Same key, same inputs: the first one stays.
@@ -132,7 +166,13 @@ func TestKeepAndGet(t *testing.T) {
 	if l := mustGet(t, s, "a"); l.Digest != made.Digest {
 		t.Error("a layer in use was replaced")
 	}
-	if _, err := s.Get("../../etc/passwd"); code(err) != CodeInvalid {
+	if again, err := s.Get(l.Setup, l.Key); err != nil || again.Info != made || again.Close() != nil {
+		t.Errorf("by both keys: %+v, %v", again, err)
+	}
+	if _, err := s.Get(l.Setup, "../../etc/passwd"); code(err) != CodeInvalid {
+		t.Errorf("error %v", err)
+	}
+	if _, err := s.Find("../../etc/passwd", anyInputs); code(err) != CodeInvalid {
 		t.Errorf("error %v", err)
 	}
 }
@@ -173,7 +213,7 @@ func TestTamperedLayers(t *testing.T) {
 		"empty":      func(path string) error { return os.Truncate(path, 0) },
 		"longer":     func(path string) error { return os.Truncate(path, 1<<20) },
 		"other's": func(path string) error {
-			return os.Rename(filepath.Join(filepath.Dir(path), keyOf("b")[7:]+suffix), path)
+			return os.Rename(filepath.Join(filepath.Dir(path), nameOf("b")), path)
 		},
 		"link":           func(path string) error { return errors.Join(os.Rename(path, path+"~"), os.Symlink(path+"~", path)) },
 		"directory":      func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
@@ -182,6 +222,8 @@ func TestTamperedLayers(t *testing.T) {
 		"writable":       func(path string) error { return os.Chmod(path, 0o666) },
 		"run with lines": func(path string) error { return rewrite(path, `"run-1"`, `"a\nb"`) },
 		"other key":      func(path string) error { return rewrite(path, keyOf("a"), keyOf("b")) },
+		"other inputs":   func(path string) error { return change(path, "dir 755", "dir 700") },
+		"inputs twice":   func(path string) error { return change(path, "\"b\" link", "\".\" link") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "other's owner" && os.Geteuid() != 0 {
@@ -190,18 +232,14 @@ func TestTamperedLayers(t *testing.T) {
 			s := testStore(t, 0)
 			mustKeep(t, s, "a", "of a")
 			mustKeep(t, s, "b", "of b")
-			path, err := s.path(keyOf("a"))
-			if err == nil {
-				err = spoil(path)
-			}
-			if err != nil {
+			if err := spoil(pathOf(s, "a")); err != nil {
 				t.Fatal(err)
 			}
 			list, err := s.List()
 			if err != nil || len(list) == 0 {
 				t.Errorf("list %v %v", list, err)
 			}
-			if l, err := s.Get(keyOf("a")); l != nil || code(err) != CodeInvalid {
+			if l, err := get(s, "a"); l != nil || code(err) != CodeInvalid {
 				t.Fatalf("got %+v, %v", l, err)
 			}
 			mustKeep(t, s, "a", "of a")
@@ -222,6 +260,120 @@ func rewrite(path, old, by string) error {
 	changed := append(bytes.Replace(tail, []byte(old), []byte(by), 1), bytes.Repeat([]byte(" "), block)...)
 	copy(tail, changed)
 	return os.WriteFile(path, data, 0o600)
+}
+
+// change replaces text of the inputs.
+func change(path, old, by string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, bytes.Replace(data, []byte(old), []byte(by), 1), 0o600)
+}
+
+// A set-up key has a layer for each list of inputs, and the matching one is found. One that is
+// damaged does not hide it.
+func TestFindByInputs(t *testing.T) {
+	s, inputs := testStore(t, 0), [][]Input{}
+	for i := range 3 {
+		inputs = append(inputs, []Input{{"a", fmt.Sprint("file 644 ", i)}})
+		if _, err := keepWith(s, keyOf("x"), fmt.Sprint("layer ", i), inputs[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	digests := map[string]bool{}
+	for _, list := range inputs {
+		l, err := s.Find(keyOf("x"), only(list))
+		if err != nil || l == nil {
+			t.Fatal(l, err)
+		}
+		digests[l.Digest] = true
+		l.Close()
+	}
+	if l, err := s.Find(keyOf("x"), only(inputs[0][:0])); len(digests) != 3 || l != nil || err != nil {
+		t.Errorf("%d layers, %v, %v", len(digests), l, err)
+	}
+	if l, err := s.Find(keyOf("y"), anyInputs); l != nil || err != nil {
+		t.Errorf("another set-up has %v, %v", l, err)
+	}
+	last := s.mustList(t)[0] // which is looked at first
+	if err := os.Truncate(last.path, block); err != nil {
+		t.Fatal(err)
+	}
+	l, err := s.Find(keyOf("x"), anyInputs)
+	if l == nil || l.Key == last.Key || code(err) != CodeInvalid {
+		t.Errorf("beside a damaged one: %+v, %v", l, err)
+	}
+	l.Close()
+	if l, err := s.Find(keyOf("x"), func([]Input) (bool, error) { return true, os.ErrPermission }); l != nil || !errors.Is(err, os.ErrPermission) {
+		t.Errorf("inputs that cannot be compared: %v, %v", l, err)
+	}
+	if left := s.mustList(t); len(left) != 2 {
+		t.Errorf("left %+v", left)
+	}
+}
+
+func (s *Store) mustList(t *testing.T) []Entry {
+	t.Helper()
+	list, err := s.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// A set-up key has at most MaxLayers layers: those that were not used for longest go.
+func TestLayersOfOneKey(t *testing.T) {
+	s := testStore(t, 0)
+	for i := range MaxLayers + 3 {
+		info, err := keepWith(s, keyOf("x"), "", []Input{{"a", fmt.Sprint(i)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, _ := fileName(info.Setup, info.Key)
+		at := time.Now().Add(time.Duration(i-100) * time.Hour)
+		if err := os.Chtimes(filepath.Join(s.dir, name), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range MaxLayers + 3 {
+		l, err := s.Find(keyOf("x"), only([]Input{{"a", fmt.Sprint(i)}}))
+		if err != nil || (l != nil) != (i >= 3) {
+			t.Errorf("%d: %v, %v", i, l, err)
+		}
+		l.Close()
+	}
+	if list := s.mustList(t); len(list) != MaxLayers {
+		t.Errorf("%d layers", len(list))
+	}
+}
+
+// Inputs that a layer cannot hold make none, and a layer of an earlier version is none.
+func TestInputsRefused(t *testing.T) {
+	s := testStore(t, 0)
+	for name, inputs := range map[string][]Input{
+		"none": nil, "not sorted": {{"b", "x"}, {"a", "x"}}, "twice": {{"a", "x"}, {"a", "y"}}, "lines": {{"a", "x\n\"b\" y"}},
+		"too many": make([]Input, MaxInputs+1), "too long": {{"a", strings.Repeat("x", maxInputBytes)}},
+	} {
+		if name == "too many" {
+			for i := range inputs {
+				inputs[i].Path = fmt.Sprintf("%09d", i)
+			}
+		}
+		if m, err := s.Make(Info{Setup: keyOf("x"), Run: "r"}, inputs); m != nil || code(err) != CodeWrite {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	old := filepath.Join(s.dir, keyOf("x")[7:]+suffix)
+	if err := os.WriteFile(old, make([]byte, 3*block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := s.Find(keyOf("x"), anyInputs); l != nil || err != nil {
+		t.Errorf("%v, %v", l, err)
+	}
+	if removed, err := s.Prune(1<<40, time.Time{}); err != nil || len(removed) != 1 || removed[0].Problem == "" {
+		t.Errorf("removed %+v, %v", removed, err)
+	}
 }
 
 func TestOpenRefusesOthersDirectories(t *testing.T) {
@@ -247,7 +399,7 @@ func TestLimit(t *testing.T) {
 	s := testStore(t, 0)
 	for i, name := range []string{"a", "b", "c", "d"} {
 		mustKeep(t, s, name, name)
-		path, _ := s.path(keyOf(name))
+		path := pathOf(s, name)
 		at := time.Now().Add(time.Duration(i-10) * time.Hour)
 		if err := os.Chtimes(path, at, at); err != nil {
 			t.Fatal(err)
@@ -257,19 +409,19 @@ func TestLimit(t *testing.T) {
 	if err != nil || len(list) != 4 {
 		t.Fatal(list, err)
 	}
-	s.max = 4 * (list[0].Size + block)
-	held, err := s.Get(keyOf("b"))
+	s.max = 4 * list[0].bytes()
+	held, err := get(s, "b")
 	if err != nil || held == nil {
 		t.Fatal(err)
 	}
 	old := time.Now().Add(-100 * time.Hour)
-	path, _ := s.path(keyOf("b"))
+	path := pathOf(s, "b")
 	if err := os.Chtimes(path, old, old); err != nil { // the first to go, but in use
 		t.Fatal(err)
 	}
 	mustKeep(t, s, "e", "e")
 	for name, want := range map[string]bool{"a": false, "b": true, "e": true} {
-		if path, _ := s.path(keyOf(name)); want != exists(path) {
+		if path := pathOf(s, name); want != exists(path) {
 			t.Errorf("%s is there: %v", name, !want)
 		}
 	}
@@ -360,7 +512,7 @@ func TestProcessesAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Get(keyOf("shared")); err != nil {
+		if _, err := get(s, "shared"); err != nil {
 			t.Fatal(err)
 		}
 		files, err := os.ReadDir(dir)

@@ -35,6 +35,15 @@ func Open(path string) (*Dir, error) {
 // Close closes the directory.
 func (d *Dir) Close() error { return d.f.Close() }
 
+// List returns entries of the directory, at most max.
+func (d *Dir) List(max int) ([]fs.DirEntry, error) {
+	list, err := d.f.ReadDir(max)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return list, err
+}
+
 // Open opens the regular file called name for reading. The error is fs.ErrNotExist if there is
 // none.
 func (d *Dir) Open(name string) (*os.File, error) {
