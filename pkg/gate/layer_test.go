@@ -186,11 +186,11 @@ func TestLayersOfCaches(t *testing.T) {
 	keep := func(optional bool, workspace string, store *layers.Store) (*proposal.Layer, bool) {
 		s := open(t, newGate(t, gate.Options{
 			Workspace: workspace, Layers: store, LayersWrite: true,
-			Setup: setup.Setup{Steps: []setup.Step{{Proposal: run("need", "cat a")}, {Proposal: run("warm", "mkdir -p ~/.cache/w; cat b >~/.cache/w/b"), Optional: optional}}},
+			Setup: setup.Setup{Steps: []setup.Step{{Proposal: run("need", "cat a")}, {Proposal: proposal.Proposal{ID: "warm", Argv: []string{"sh", "warm.sh"}}, Optional: optional}}},
 		}), gate.SessionOptions{})
 		var last proposal.Record
 		if err := s.SetUp(t.Context(), func(r proposal.Record) { last = r }); err != nil || last.Result == nil {
-			t.Fatal(err)
+			t.Fatalf("%+v, %v", last, err)
 		}
 		return last.Result.Layer, last.Result.FromLayer()
 	}
@@ -200,6 +200,7 @@ func TestLayersOfCaches(t *testing.T) {
 			t.Fatal(err)
 		}
 		workspace := testWorkspace(t, "a", "b")
+		edit(t, workspace, "warm.sh", "mkdir -p ~/.cache/w && cat b >~/.cache/w/b\n")
 		if made, replaced := keep(optional, workspace, store); made == nil || replaced {
 			t.Fatalf("%+v, %v", made, replaced)
 		}

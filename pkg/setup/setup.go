@@ -88,7 +88,8 @@ type Step struct {
 	// Network names registries only.
 	proposal.Proposal
 	// Optional means that the step only saves time: later commands work without it, and its
-	// failure is not one of set-up.
+	// failure is not one of set-up. It fills a cache of which its tool checks each entry by
+	// content, so that the cache is as good for another workspace. Optional steps come last.
 	Optional bool
 }
 
@@ -138,10 +139,20 @@ func (d Detector) Detect(root fs.FS) Setup {
 			s.note(name, "left out: the directory's name has a character that is not allowed")
 		}
 	}
+	slices.SortStableFunc(s.found.Steps, func(a, b Step) int { return later(a) - later(b) })
 	if len(s.found.Steps) > 0 {
 		s.found.Env["CI"] = "1"
 	}
 	return s.found
+}
+
+// later returns 1 for an optional step: no other step needs it, and what those at the end read does not
+// matter to layers.
+func later(s Step) int {
+	if s.Optional {
+		return 1
+	}
+	return 0
 }
 
 // locks are the files that make a directory below the root a project of its own.

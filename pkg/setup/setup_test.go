@@ -88,8 +88,8 @@ note "vendor/modules.txt": modules are vendored, so that none is downloaded
 `},
 	{name: "go.work", root: tree("go.work", "go 1.26\n\nuse (\n\t.\n\t./tool // x\n)\nuse ../evil\n", "go.mod", "module x\n", "go.sum", "", "tool/go.mod", "module t\nrequire a.b/c v1.0.0\n", "tool/go.sum", "", "other/go.mod", "module o\nrequire a.b/c v1.0.0\n", "other/go.sum", ""), want: `
 setup-go: go mod download | registry:go
-setup-go-build: go list -e -export -test -deps -f {{""}} ./... ./tool/... | setup-go | optional
 setup-go-other: go mod download | other | registry:go
+setup-go-build: go list -e -export -test -deps -f {{""}} ./... ./tool/... | setup-go | optional
 setup-go-build-other: go list -e -export -test -deps -f {{""}} ./... | other | setup-go-other | optional
 `},
 	{name: "npm ci", root: tree("package.json", `{"devDependencies":{"mocha":"^10"}}`, "package-lock.json", "{}"), want: `
@@ -301,9 +301,9 @@ note "conanfile.txt": left out: Conan's packages come from conan.io, for which t
 	{name: "several", root: tree("go.mod", "module x\nrequire a.b/c v1.0.0\n", "web ui/package.json", "{}", "web ui/yarn.lock", "", "web-ui/package.json", "{}", "web-ui/package-lock.json", "",
 		"examples/package.json", "{}", "examples/package-lock.json", "", ".hidden/package.json", "{}", ".hidden/package-lock.json", "", "plain/package.json", `{"dependencies":{"a":"1"}}`), want: `
 setup-go: go mod download | registry:go
-setup-go-build: go list -e -export -test -deps -f {{""}} ./... | setup-go | optional
 setup-npm-web-ui: yarn install --non-interactive --frozen-lockfile | web ui | registry:npm
 setup-npm-web-ui-2: npm ci --no-audit --no-fund | web-ui | registry:npm
+setup-go-build: go list -e -export -test -deps -f {{""}} ./... | setup-go | optional
 `},
 }
 
