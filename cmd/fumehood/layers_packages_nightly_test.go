@@ -7,6 +7,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,6 +74,43 @@ func TestNightlyLayersOfPackages(t *testing.T) {
 	}
 	if files, err := os.ReadDir(d.path("layers")); err != nil || len(files) != 1 || filepath.Ext(files[0].Name()) != ".layer" {
 		t.Errorf("the store has %v, %v", files, err)
+	}
+}
+
+// A lifecycle script whose name is escaped runs, and the file that it reads is an input of the
+// layer: with another one, set-up runs. Other files do not matter.
+func TestNightlyLayersOfScripts(t *testing.T) {
+	n := newInternet(t)
+	d, s := company(t, n)
+	left := s.npm(t, "left", map[string]any{"main": "index.js"}, map[string]string{"index.js": "module.exports = 1\n"})
+	d.lockfile(t, "ws", map[string]string{"test": "cat node_modules/made", "postinstall": "node hook.js"}, map[string]map[string]any{"left": left})
+	manifest, err := os.ReadFile(d.path("ws/package.json"))
+	if err != nil || !strings.Contains(string(manifest), `"postinstall"`) {
+		t.Fatalf("%s, %v", manifest, err)
+	}
+	write(t, d.path("ws/package.json"), strings.Replace(string(manifest), `"postinstall"`, `"p\u006fstinstall"`, 1))
+	write(t, d.path("ws/hook.js"), "require('fs').writeFileSync('node_modules/made', require('fs').readFileSync('data.txt'))\n")
+	write(t, d.path("ws/data.txt"), "first\n")
+	write(t, d.path("ws/src/a.js"), "1\n")
+	d.write(t, "plan.yaml", "schema: fumehood.plan/v1\nproposals:\n  - {id: js, run: npm test}\n")
+	run := func(name, mode string) (int, string) {
+		r := n.run(t, d, name, nil, "--setup", "auto", "--layers", mode, "--layers-dir", d.path("layers"))
+		last := r.Records[len(r.Records)-1].Result
+		if last == nil || !last.Succeeded() {
+			t.Fatalf("%s: %+v", name, last)
+		}
+		return replaced(r), string(last.Stdout.Head)
+	}
+	if from, out := run("cold", "write"); from != 0 || !strings.Contains(out, "first") {
+		t.Fatalf("%d from a layer, %q", from, out)
+	}
+	write(t, d.path("ws/src/a.js"), "another\n")
+	if from, out := run("warm", "read"); from != 1 || !strings.Contains(out, "first") {
+		t.Errorf("with another source file: %d from the layer, %q", from, out)
+	}
+	write(t, d.path("ws/data.txt"), "second\n")
+	if from, out := run("changed", "read"); from != 0 || !strings.Contains(out, "second") {
+		t.Errorf("with another file that the script reads: %d from the layer, %q", from, out)
 	}
 }
 
