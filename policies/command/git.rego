@@ -54,7 +54,8 @@ allow contains {"rule": "git.read"} if {
 #   ]
 #   not_match: [
 #     "git config --get user.name", "git remote -v", "git stash list", "git worktree list", "git worktree add /tmp/base HEAD~1",
-#     "git worktree add -b fix wt main", "git worktree remove --force /tmp/base", "git stash pop", "git switch -c fix", "git checkout -b fix"
+#     "git worktree add -b fix wt main", "git worktree remove --force /tmp/base", "git stash pop", "git switch -c fix", "git checkout -b fix",
+#     "git apply -p1 --check fix.diff", "git clean -n -e x"
 #   ]
 deny contains lib.denial(
 	"git.verb",
@@ -163,7 +164,7 @@ git_bad_verb if {
 git_bad_verb if {
 	input.command.sub in {"add", "restore", "checkout", "reset", "commit", "apply"}
 	some o in input.command.options
-	o.name in {"-i", "-p", "-e", "--edit", "--interactive", "--patch", "--unsafe-paths", "--directory"}
+	o.name in {"-i", "-e", "--edit", "--interactive", "--patch", "--unsafe-paths", "--directory"}
 	input.command.sub != "reset"
 }
 

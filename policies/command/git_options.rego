@@ -9,22 +9,12 @@ import data.fumehood.lib
 # custom:
 #   rule: git.option
 #   match: ["git -c core.pager=id log", "git --exec-path=. status", "git diff --ext-diff", "git grep -Oid x", "git --git-dir=/tmp/x log"]
-#   not_match: ["git diff -O order.txt --stat", "git grep -c import"]
+#   not_match: ["git diff -O order.txt --stat", "git grep -c import", "git log -c -1", "git switch -c fix", "git branch -c a b"]
 deny contains lib.denial("git.option", sprintf("git's %s %s", [o.name, why]), "remove the option") if {
 	input.command.program == "git"
 	some o in input.command.options
 	why := git_options[o.name]
 	not git_harmless(o)
-	not git_counts(o)
-}
-
-# After the verb, -c is not configuration: it counts in grep and creates in switch.
-git_counts(o) if {
-	o.name == "-c"
-	input.command.sub in {"grep", "switch", "commit", "ls-files", "blame"}
-	some i, word in input.command.argv
-	word == input.command.sub
-	not "-c" in array.slice(input.command.argv, 0, i)
 }
 
 git_options := {"-c": "sets configuration that can run programs", "--edit": "runs an editor", "--interactive": "needs a terminal"}

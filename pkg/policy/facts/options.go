@@ -106,7 +106,11 @@ func readGrammars(text string) (Grammars, error) {
 			}
 		}
 		for _, name := range strings.Split(names, ",") {
-			all[strings.TrimSpace(name)] = current
+			name = strings.TrimSpace(name)
+			if all[name] != nil {
+				return nil, fmt.Errorf("line %d: %s has an entry before it", n+1, name)
+			}
+			all[name] = current
 		}
 	}
 	if all[anyTool] == nil {
