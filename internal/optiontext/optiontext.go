@@ -159,6 +159,12 @@ func Of(t testing.TB, name string) (all Options, sources []string) {
 	return all, sources
 }
 
+// Ask reads what a command, such as "curl --help all", prints.
+func Ask(t testing.TB, command string) Options {
+	t.Helper()
+	return Read(run(t, strings.Fields(command)...))
+}
+
 func textsOf(t testing.TB, name string) (texts map[string]string) {
 	t.Helper()
 	words := strings.Fields(name)

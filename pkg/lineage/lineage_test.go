@@ -469,6 +469,8 @@ func TestChangedPath(t *testing.T) {
 		"/workspace/node_modules/.bin:/opt/hostedtoolcache/node/bin:/usr/bin": "PATH=/workspace/node_modules/.bin",
 		"/usr/bin:/opt/hostedtoolcache/node/bin":                              "",
 		"/opt/hostedtoolcache/node/bin/../x:/usr/bin":                         "PATH=/opt/hostedtoolcache/node/bin/../x",
+		"/opt/hostedtoolcache/node/bin:/usr/bin:/workspace/bin:":              "",
+		"/usr/bin:/workspace/bin:/opt/hostedtoolcache/node/bin":               "PATH=/workspace/bin",
 		"/tmp/tools:/usr/bin":                                                 "PATH=/tmp/tools",
 		"bin:/usr/bin":                                                        "PATH=bin",
 		"/usr/bin:":                                                           "PATH=",

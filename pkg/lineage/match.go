@@ -148,12 +148,13 @@ func (g *Gate) looksUp(name, file string) bool {
 
 // changedPath returns changed with only the directories of PATH that the sandbox's own PATH lacks:
 // what is found in its own directories is not what the text chose. A directory in which every
-// command can write stays, wherever the sandbox looks. Without others, PATH is not changed.
+// command can write stays, wherever the sandbox looks, unless it comes after all others of the
+// sandbox: no installed program is looked for there. Without others, PATH is not changed.
 func (g *Gate) changedPath(changed []proposal.Assign) []proposal.Assign {
 	kept := make([]proposal.Assign, 0, len(changed))
 	for _, c := range changed {
 		if c.Name == "PATH" && c.Value.Static && c.Value.Value != "" {
-			added := slices.DeleteFunc(strings.Split(c.Value.Value, ":"), g.isSearched)
+			added := slices.DeleteFunc(g.untilOwn(strings.Split(c.Value.Value, ":")), g.isSearched)
 			if len(added) == 0 {
 				continue
 			}
@@ -162,6 +163,21 @@ func (g *Gate) changedPath(changed []proposal.Assign) []proposal.Assign {
 		kept = append(kept, c)
 	}
 	return kept
+}
+
+// untilOwn returns dirs without those that come after all of the sandbox's own PATH.
+func (g *Gate) untilOwn(dirs []string) []string {
+	missing := slices.DeleteFunc(slices.Clone(g.Path), func(dir string) bool { return !g.isSearched(dir) })
+	if len(missing) == 0 {
+		return dirs
+	}
+	for i, dir := range dirs {
+		missing = slices.DeleteFunc(missing, func(own string) bool { return own == dir })
+		if len(missing) == 0 {
+			return dirs[:i+1]
+		}
+	}
+	return dirs
 }
 
 // searches reports whether dir is one of the sandbox's own PATH, and not in a place that any command

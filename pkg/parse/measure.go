@@ -10,7 +10,7 @@ var perfStat = wrapper{flags: "aABcdinSTv", values: "eIMorx", long: []string{
 // followPerf follows perf stat. Other subcommands are left to policy.
 func followPerf(w *walker, _ int, args []arg, s scope, c call) {
 	if len(args) == 1 || args[1].Value != "stat" {
-		if len(args) > 1 && (!args[1].Static || args[1].Value != "--version") {
+		if len(args) > 1 && !asksAbout(args[1:]) {
 			w.unknown(unknownWrapped, args[0].span)
 		}
 		return

@@ -20,6 +20,9 @@ var shells = map[string]bool{
 // shell follows bash -c 'text' and the few other plain forms.
 func (w *walker) shell(args []arg, s scope, c call) {
 	name := path.Base(args[0].Value)
+	if asksAbout(args[1:]) {
+		return
+	}
 	rest, command, ok := w.shellOptions(args[1:])
 	switch {
 	case !ok:

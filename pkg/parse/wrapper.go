@@ -44,6 +44,9 @@ func followNothing(w *walker, _ int, args []arg, _ scope, _ call) {
 
 func followWrapper(w *walker, index int, args []arg, s scope, c call) {
 	name := base(args[0].Value)
+	if asksAbout(args[1:]) && name != "time" { // bash would run --version
+		return
+	}
 	wrap := wrappers[name]
 	rest, options, ok := w.inner(wrap, args[1:])
 	if !ok {
@@ -85,6 +88,11 @@ func followWrapper(w *walker, index int, args []arg, s scope, c call) {
 	}
 	c.assigns, c.redirects = nil, stdinOnly(c.redirects)
 	w.run(rest, s.through(name), c)
+}
+
+// asksAbout reports whether args make a wrapper or a shell print only its version or its help.
+func asksAbout(args []arg) bool {
+	return len(args) == 1 && args[0].Static && (args[0].Value == "--version" || args[0].Value == "--help")
 }
 
 // runsNothing refuses wrappers that start a shell if no command is given.

@@ -10,6 +10,9 @@ import (
 )
 
 func followXargs(w *walker, _ int, args []arg, s scope, c call) {
+	if asksAbout(args[1:]) {
+		return
+	}
 	rest, options, ok := w.inner(wrappers["xargs"], args[1:])
 	if !ok {
 		kind := unknownOption

@@ -73,7 +73,7 @@ func TestHarmlessVariables(t *testing.T) {
 		"LD_LIBRARY_PATH=build/lib npm test", "LD_LIBRARY_PATH=/tmp/x ./t", "PATH=$PWD/bin:$PATH sort a", "export PATH=$PWD/bin:$PATH; npm test; ls", "cd /tmp && PATH=./bin:$PATH npm test", "PATH=$PWD:$PATH npm test", "PATH=.:$PATH npm test", "PATH=:$PATH npm test",
 		"PATH=$PWD/../bin:$PATH npm test", "PATH=/tmp/bin:$PATH npm test", "PATH=$HOME/bin:$PATH npm test", "PATH=/opt/x:$PATH npm test", `PATH="$PWD/a b:$PATH" npm test`,
 		"PATH=$PWD/bin:$PATH; PATH=$X npm test", "PATH=$PWD/bin${X}:$PATH npm test", "PATH=~/bin:$PATH npm test",
-		"LD_LIBRARY_PATH=$PWD/lib ls", "export LD_LIBRARY_PATH=lib; ./t; ls", "export LD_LIBRARY_PATH=/tmp/x; ./t", "LD_LIBRARY_PATH=$PWD:. ./t", "LD_LIBRARY_PATH=: ./t",
+		"LD_LIBRARY_PATH=$PWD/lib ls", "export LD_LIBRARY_PATH=lib; ./t; ls", "export LD_LIBRARY_PATH=/tmp/x; ./t", "LD_LIBRARY_PATH=: ./t",
 		"LD_LIBRARY_PATH=$PWD/lib bash -c ./t", "export LD_LIBRARY_PATH=$PWD/lib; timeout 9 ./t", "CC='gcc -fplugin=./x.so' make", "CC='gcc -O2;id' make",
 		"CC='gcc -B.' make", "CC='gcc -specs=x' make", "CC='gcc ./x' make", "CC=$'gcc\\n-O2' make", "PATH=$X/node_modules/.bin:$PATH npm test",
 		"PATH=$PWD/node_modules/.bin:$(id):$PATH npm test", "CC='sh -c id' make", "CC=./x make", "GIT_TRACE=/tmp/x git status", "VITE_BINARY=id npm test",

@@ -29,6 +29,6 @@ default filter_instead := "write the value in the filter"
 filter_instead := "give the filter the value that it needs: `jq -n --arg x 1 '$x'`" if input.command.program == "jq"
 
 jq_environment := concat("", [
-	`\$(ENV|__prog_args)\b|\benv(\.|\[|\()|\bstrenv\(|\benvsubst\b|(^|[|( ,])env($|[|) ,])`,
+	`\$(ENV|__prog_args)\b|(^|[^.\w])env(\.|\[|\()|\bstrenv\(|\benvsubst\b|(^|[|( ,])env($|[|) ,])`,
 	`|\bload(_\w+)?\(|\binput_filename\b.*system|\bget_search_list\b`,
 ])

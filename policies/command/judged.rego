@@ -32,6 +32,12 @@ deny contains lib.denial(
 	not tls_client
 }
 
+# describes_itself is true for a command that prints only its version or its help.
+describes_itself if {
+	input.command.static
+	input.command.argv in [["--version"], ["--help"]]
+}
+
 asks_version if {
 	some o in input.command.options
 	o.name in {"--version", "-version", "--help", "-help", "-h"}

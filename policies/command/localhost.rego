@@ -71,12 +71,24 @@ local_client if {
 	every w in input.command.argv { regex.match(concat("|", [loopback_host, `^(-[vnz46]+|-w ?\d*|\d+(-\d+)?)$`]), w) }
 }
 
-# A version is printed without a connection.
+# A version and help are printed without a connection.
 local_client if {
 	not networked
-	input.command.program in {"curl", "wget"}
+	input.command.program in {"curl", "wget", "nc", "ncat", "netcat", "dig"}
 	input.command.static
-	input.command.argv in [["--version"], ["-V"]]
+	client_help_words
+}
+
+client_help_words if describes_itself
+
+client_help_words if input.command.argv in [["-V"], ["-h"]]
+
+# curl --help all
+client_help_words if {
+	input.command.program == "curl"
+	count(input.command.argv) == 2
+	input.command.argv[0] in {"--help", "-h"}
+	regex.match(`^[a-z]+$`, input.command.argv[1])
 }
 
 # wget without -O writes a file that the server names.

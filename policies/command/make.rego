@@ -57,7 +57,7 @@ make_running_variable := concat("", [
 
 make_usual_value := concat("", [
 	`^GOFLAGS=-(race|v|mod=\w+)$|^(GO=go`,
-	`|PYTHON=python3?|NODE=node|NPM=npm)$`,
+	`|PYTHON=python(3(\.\d+)?)?|NODE=node|NPM=npm|PIP=pip3?|CARGO=cargo)$`,
 ])
 
 make_option(o) if o.name == "--eval"

@@ -14,6 +14,7 @@ import data.fumehood.lib
 deny contains lib.denial("sed.script", input.command.script.why, "write the script literally, with addresses and commands such as p, d, q, s///g and y") if {
 	input.command.program in {"sed", "gsed"}
 	input.command.script.why != ""
+	not describes_itself
 }
 
 # METADATA
@@ -47,6 +48,7 @@ script_words := 0 if {
 deny contains lib.denial("awk.script", input.command.script.why, "print to standard output; pipe and redirect in the shell") if {
 	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
 	input.command.script.why != ""
+	not describes_itself
 }
 
 # METADATA

@@ -38,6 +38,13 @@ sqlite_plain if {
 	input.command.operands[0].place in {"workspace", "tmp", "dynamic"}
 }
 
+sqlite_plain if describes_itself
+
+sqlite_plain if {
+	input.command.static
+	input.command.argv in [["-version"], ["-help"]]
+}
+
 sqlite_queried if count(input.command.operands) >= 2
 
 sqlite_queried if {

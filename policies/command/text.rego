@@ -99,4 +99,7 @@ deny contains lib.denial(
 	"dc.program",
 	"dc runs the command after an exclamation mark",
 	"use bc or awk, as in `awk 'BEGIN { print 6 * 7 }'`",
-) if input.command.program == "dc"
+) if {
+	input.command.program == "dc"
+	not describes_itself
+}

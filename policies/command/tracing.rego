@@ -62,6 +62,11 @@ traced if {
 
 traced if {
 	input.command.program == "perf"
+	describes_itself
+}
+
+traced if {
+	input.command.program == "perf"
 	input.command.sub == "stat"
 	count(input.command.operands) > 0
 }
@@ -101,6 +106,11 @@ exec contains {"rule": "grant.trace", "kind": kind} if {
 allow contains {"rule": "debug.use"} if {
 	input.command.place in found
 	debugging
+}
+
+debugging if {
+	input.command.program == "gdb"
+	describes_itself
 }
 
 debugging if {

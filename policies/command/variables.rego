@@ -115,7 +115,7 @@ allowed_assign(a) if {
 	a.name == "LD_LIBRARY_PATH"
 	takes_libraries
 	not a.static
-	every part in split(a.value, ":") { searched(part, "$LD_LIBRARY_PATH") }
+	every part in split(a.value, ":") { library_searched(part) }
 }
 
 takes_libraries if input.command.place in {"workspace", "tmp"}
@@ -123,6 +123,20 @@ takes_libraries if input.command.place in {"workspace", "tmp"}
 takes_libraries if input.command.program in {"export", "env", ""}
 
 library_part(part) if workspace_directory(part)
+
+# The working directory of a program of the repository, and the workspace.
+library_part(part) if {
+	part in {".", "./"}
+	input.proposal.cwd.place == "workspace"
+}
+
+library_part("/workspace")
+
+library_searched(part) if searched(part, "$LD_LIBRARY_PATH")
+
+library_searched(part) if library_part(part)
+
+library_searched("$PWD") if input.proposal.cwd.place == "workspace"
 
 # An empty list at the end is what $LD_LIBRARY_PATH was, and means the working directory.
 library_part("") if input.proposal.form == "argv"

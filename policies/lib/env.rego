@@ -62,7 +62,7 @@ env_ok(name, value) if regex.match(plain_flags[name], value)
 
 plain_flags := {
 	"RUSTFLAGS": rust_flags, "RUSTDOCFLAGS": rust_flags, "CFLAGS": c_flags, "CXXFLAGS": c_flags, "CPPFLAGS": c_flags,
-	"LDFLAGS": `^(-fsanitize=[a-z,]+|-g|\s)*$`, "CGO_CFLAGS": c_flags,
+	"LDFLAGS": linker_flags, "CGO_CFLAGS": c_flags,
 	"NODE_OPTIONS": concat("", [
 		`^\s*((--max[-_]old[-_]space[-_]size=\d+|--max[-_]semi[-_]space[-_]size=\d+`,
 		`|--experimental-vm-modules|--no-warnings|--trace-warnings|--trace-deprecation`,
@@ -123,6 +123,12 @@ java_flags := concat("", [
 	`^\s*((-Xm[xsn]\w+|-Xss\w+|-ea|-XX:[+-]?(Use\w+GC|MaxMetaspaceSize|TieredCompilation`,
 	`|TieredStopAtLevel)(=\w+)?|-D(file\.encoding|user\.timezone|org\.gradle\.daemon`,
 	`|org\.gradle\.jvmargs|maven\.test\.skip)=[\w./-]+|--no-daemon)(\s+|$))*$`,
+])
+
+# Libraries are looked for in directories of the workspace.
+linker_flags := concat("", [
+	`^\s*((-fsanitize=[a-z,]+|-g|-pthread|-static|-s|-l[\w+-]+`,
+	`|-L(\./)?\w[\w-]*(\.\w+)*(/\w[\w-]*(\.\w+)*)*)(\s+|$))*$`,
 ])
 
 sanitizer := `^([a-z_]+=[\w.]*:?)*$`

@@ -57,12 +57,16 @@ func (env Environment) SetsHome() bool { return len(env["HOME"]) > 0 }
 // SetsLibraries reports whether the dynamic loader would look for libraries in other directories.
 func (env Environment) SetsLibraries() bool { return len(env["LD_LIBRARY_PATH"]) > 0 }
 
-// Searched returns the directories that are in PATH besides those of its own list.
+// Searched returns the directories that are in PATH before those of its own list. What is found only
+// after those is no installed tool.
 func (env Environment) Searched() []string {
 	dirs := []string{}
 	for _, value := range env["PATH"] {
 		for _, dir := range strings.Split(value.Value, ":") {
-			if dir != "$PATH" && !slices.Contains(dirs, dir) {
+			if dir == "$PATH" && !value.Static {
+				break
+			}
+			if !slices.Contains(dirs, dir) {
 				dirs = append(dirs, dir)
 			}
 		}
