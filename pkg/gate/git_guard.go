@@ -17,7 +17,8 @@ var guardedConfig = [][2]string{
 }
 
 // gitGuard returns the variables that pass guardedConfig to git. They override every
-// file. Only git -c overrides them, and policy allows only its harmless uses.
+// file. A command may override or remove them (git -c, env -i): then fumehood.exec refuses
+// what the configuration names.
 func gitGuard() map[string]string {
 	vars := map[string]string{"GIT_CONFIG_COUNT": fmt.Sprint(len(guardedConfig))}
 	for i, c := range guardedConfig {

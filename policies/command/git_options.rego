@@ -1,57 +1,36 @@
-# git's options and configuration can name programs: pagers, filters, helpers, hooks. Only
-# those that cannot are allowed.
+# git's options and configuration can name programs: pagers, filters, helpers, hooks. The kernel
+# refuses to start them (exec.git, exec.child). A few options do more.
 package fumehood.command
 
 import data.fumehood.lib
 
 # METADATA
-# title: git options that run programs or reach remotes are denied
+# title: git options that write other files, or that open an editor, are denied
 # custom:
 #   rule: git.option
-#   match: ["git -c core.pager=id log", "git --exec-path=. status", "git diff --ext-diff", "git grep -Oid x", "git --git-dir=/tmp/x log"]
-#   not_match: ["git diff -O order.txt --stat", "git grep -c import", "git log -c -1", "git switch -c fix", "git branch -c a b"]
-deny contains lib.denial("git.option", sprintf("git's %s %s", [o.name, why]), "remove the option") if {
-	input.command.program == "git"
-	some o in input.command.options
-	why := git_options[o.name]
-	not git_harmless(o)
-}
-
-git_options := {"-c": "sets configuration that can run programs", "--edit": "runs an editor", "--interactive": "needs a terminal"}
-
+#   match: [
+#     "git init --template=/tmp/x .", "git init --separate-git-dir=/tmp/x .", "git --work-tree=.git/hooks checkout .", "git merge --edit main",
+#     "git cherry-pick -e abc123", "git --git-dir=/tmp/x log", "git -c core.worktree=.git/hooks checkout .", "git -c include.path=../x.cfg log"
+#   ]
+#   not_match: [
+#     "git diff -O order.txt --stat", "git grep -c import", "git -c core.pager=id log", "git --exec-path=. status", "git diff --ext-diff",
+#     "git grep -Oid x", "git log -c -1", "git switch -c fix", "git branch -c a b"
+#   ]
 deny contains lib.denial(
 	"git.option",
-	sprintf("git's %s runs a program, reaches a remote or reads another repository's configuration", [e.name]),
+	sprintf("git's %s writes git's own files, or opens an editor", [e.name]),
 	"remove the option",
 ) if {
 	input.command.program == "git"
 	some e in input.command.effects
 	e.kind == "run"
-	not git_nested(e)
+	regex.match(`^(-e|--(ed|git-d|out|sep|tem|work-t).*)$`, e.name)
 }
 
-# grep and ls-files read submodules that exist; other verbs fetch them.
-git_nested(e) if {
-	e.name == "--recurse-submodules"
-	input.command.sub in {"grep", "ls-files"}
-}
-
-git_harmless(o) if {
-	o.name == "-c"
-	regex.match(harmless_git_setting, o.value)
-	not startswith(o.value, "log.showsignature")
-	not startswith(o.value, "log.showSignature")
-}
-
-harmless_git_setting := concat("", [
-	`^(color\.[a-z]+|core\.quotepath|core\.abbrev|user\.(name|email)|advice\.[a-zA-Z]+`,
-	`|diff\.(noprefix|renames|context|algorithm|mnemonicprefix)|log\.[a-z]+|init\.defaultbranch`,
-	`|init\.defaultBranch|core\.quotePath|diff\.renameLimit|safe\.directory|commit\.gpgsign`,
-	`|core\.autocrlf)=[A-Za-z0-9_.@ /*-]*$`,
-])
-
-git_harmless(o) if {
-	o.name == "-c"
-	not o.static
-	o.value == ""
+# A file of configuration may have these settings, too.
+deny contains lib.denial("git.option", sprintf("git's %s %s makes git write elsewhere", [o.name, o.value]), "remove the option") if {
+	input.command.program == "git"
+	some o in input.command.options
+	o.name in {"-c", "--config-env"}
+	regex.match(`(?i)^(core\.worktree|init\.templatedir|include)`, o.value)
 }
