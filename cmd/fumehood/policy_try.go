@@ -39,7 +39,7 @@ examples match and not_match in the METADATA of rules, and cases in files named 
     - name: no flag that runs another program
       run: go test -exec ./x ./...
       want: deny
-      rule: go.option
+      rule: code.program
     - {name: only people with write access start a run, pr: fork, actor: read, want: deny}
 
 Each DIR is tested as a --policy directory, and the policies that flags name, too, if they have

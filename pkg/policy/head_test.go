@@ -25,7 +25,7 @@ func TestKnownExpansions(t *testing.T) {
 		"f=out.txt\nf=.git/config\necho x > \"$f\"":          false,
 		"f=out.txt\nread -r f < g\necho x > \"$f\"":          false,
 		"f=\"$g\"\necho x > \"$f\"":                          false,
-		"x=--plugin=./x.so\nnm $x a.o":                       false,
+		"x=--output=/etc/x\nsort $x a":                       false,
 		"w=-exec=curl\ngo test $w ./x":                       false,
 		"f=a.go\ngofmt -l \"$f\"":                            true,
 	} {

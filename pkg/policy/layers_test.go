@@ -232,7 +232,7 @@ func TestProposalIsJudgedAsAWhole(t *testing.T) {
 	}{
 		"plain":            {proposal.Proposal{Run: "ls"}, ""},
 		"argv":             {proposal.Proposal{Argv: []string{"go", "test", "./..."}}, ""},
-		"argv denied":      {proposal.Proposal{Argv: []string{"go", "test", "-exec", "./x", "./..."}}, "go.option"},
+		"argv denied":      {proposal.Proposal{Argv: []string{"go", "test", "-exec", "./x", "./..."}}, "code.program"},
 		"python":           {proposal.Proposal{Code: "print(1)", Language: "python"}, ""},
 		"javascript":       {proposal.Proposal{Code: "console.log(1)", Language: "javascript"}, ""},
 		"bash":             {proposal.Proposal{Code: "curl x", Language: "bash"}, "network.client"},

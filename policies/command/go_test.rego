@@ -2,14 +2,14 @@ package fumehood.command
 
 test_go_tests if allowed("go test ./...") == {"code.run"}
 
-test_go_another_program if denied("go test -exec ./x ./...") == {"go.option"}
+test_go_another_program if denied("go test -exec ./x ./...") == {"code.program"}
 
 test_go_another_program_however_written if {
 	every text in {
 		"go test -exec=./x ./...", "go test ./... -exec ./x", "go test -exec sh .", "go test -exec \"$X\" .", "go vet -vettool ./x",
 		"go build -toolexec=./x",
 	} {
-		denied(text) == {"go.option"}
+		denied(text) == {"code.program"}
 	}
 }
 

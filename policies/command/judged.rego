@@ -9,11 +9,13 @@ import data.fumehood.lib
 # custom:
 #   rule: judged.verb
 #   match: [
-#     "openssl s_client -connect x:1", "openssl enc -d -in x", "openssl req -engine ./x", "helm install x y", "helm template x --post-renderer ./x",
-#     "terraform apply", "terraform init", "terraform -chdir=/opt validate", "jupyter notebook", "jupyter nbconvert --execute x.ipynb",
-#     "pre-commit install", "pre-commit autoupdate", "mkdocs serve", "mkdocs gh-deploy", "openssl", "openssl dgst -provider ./x f",
-#     "sphinx-build -D extensions=evil . out"
+#     "openssl s_client -connect x:1", "openssl enc -d -in x", "helm install x y", "terraform apply", "terraform init", "jupyter notebook",
+#     "pre-commit install", "pre-commit autoupdate", "mkdocs serve", "mkdocs gh-deploy", "openssl", "sphinx-build -D extensions=evil . out"
 #   ]
+#   reaches: [
+#     "openssl s_client -connect api.example.com:443 -servername evil.example", "openssl s_client -connect api.example.com:443 -noservername -brief"
+#   ]
+#   not_reaches: ["openssl s_server -port 1"]
 #   not_match: [
 #     "openssl version", "openssl x509 -in a.pem -noout -text", "helm lint charts/app", "helm template charts/app --set a=b", "terraform fmt -check",
 #     "terraform validate", "jupyter nbconvert --to script x.ipynb --stdout", "pre-commit run --all-files", "mkdocs build --strict",
@@ -38,6 +40,13 @@ describes_itself if {
 	input.command.argv in [["--version"], ["--help"]]
 }
 
+# tls_client is true for a look at a server's TLS when hosts were granted.
+tls_client if {
+	input.command.program == "openssl"
+	input.command.argv[0] == "s_client"
+	networked
+}
+
 asks_version if {
 	some o in input.command.options
 	o.name in {"--version", "-version", "--help", "-help", "-h"}
@@ -50,16 +59,6 @@ plain_verbs := {
 	"jupyter": {"nbconvert", "--version"},
 	"pre-commit": {"run", "validate-config", "validate-manifest", "--version"},
 	"mkdocs": {"build", "--version"},
-}
-
-deny contains lib.denial(
-	"judged.verb",
-	sprintf("%s's %s loads code, runs a program or reaches the network", [input.command.program, e.name]),
-	"remove the option",
-) if {
-	input.command.program in {"openssl", "helm", "terraform", "jupyter", "bat", "batcat"}
-	some e in input.command.effects
-	e.kind == "run"
 }
 
 deny contains lib.denial("judged.verb", sprintf("%s's %s reaches the network", [input.command.program, word]), "use files in the workspace") if {

@@ -16,32 +16,28 @@ import data.fumehood.lib
 #     "npm exec -c id", "tox -x 'testenv.commands=id'", "flake8 --local-plugins=x", "bazel test --run_under=sh //x", "mypy --python-exec ./x src",
 #     "python3 -m mypy --python-executable ./x src", "poetry run pytest --pdbcls=x:y", "npx vitest --api.host=0.0.0.0",
 #     "gotestsum --post-run-command 'sh x'", "node --inspect=0.0.0.0 a.js", "pylint --init-h x src", "clang++ --gcc-toolchain=x a.cc",
-#     "javac -J-javaagent:x A.java", "ar --plugin ./x.so t a.a", "node_modules/.bin/vitest --api"
+#     "javac -J-javaagent:x A.java", "ar --plugin ./x.so t a.a", "node_modules/.bin/vitest --api", "go test -exec ./x ./...",
+#     "go build -toolexec=./x ./...", "go vet -vettool=./x ./...", "go build --overlay x.json", "go build -modfile=/tmp/x.mod",
+#     "go test ./... -exec ./x"
 #   ]
 #   not_match: [
-#     "npm test", "pytest -p no:cacheprovider", "pytest -p xdist", "cargo --config net.offline=true build", "gcc -Wall a.c -o a", "npx jest",
+#     "npm test", "go test -run TestExec ./...", "go build -o bin/x ./cmd/x", "pytest -p no:cacheprovider", "pytest -p xdist",
+#     "cargo --config net.offline=true build", "gcc -Wall a.c -o a", "npx jest",
 #     "java -Xmx1g A", "node --test-reporter=spec --test", "gotestsum -- ./..."
 #   ]
 deny contains lib.denial(
 	"code.program",
-	sprintf("%s's %s runs another program, loads other code or reaches the network", [input.command.tool, e.name]),
+	sprintf("%s's %s runs another program, loads other code or reaches the network", [input.command.tool, word]),
 	"remove the option",
 ) if {
 	running
-	not input.command.program == "go"
-	some e in input.command.effects
-	e.kind == "run"
-	not e.name in refused_modules # which code.module denies
+	some word in program_option
+	not word in refused_modules # which code.module denies
 }
 
-deny contains lib.denial(
-	"code.program",
-	sprintf("%s's %s runs another program, loads other code or reaches the network", [input.command.program, word]),
-	"remove the option",
-) if {
-	input.command.program in lib.runners
-	some word in program_option
-	not word in refused_modules
+program_option contains e.name if {
+	some e in input.command.effects
+	e.kind == "run"
 }
 
 # METADATA
@@ -134,7 +130,7 @@ compiler_flag("-C") if {
 # title: Argument files are denied
 # custom:
 #   rule: code.arguments
-#   match: ["c++filt @/etc/shadow", "nm @x", "gcc @args a.c", "javac @/tmp/args"]
+#   match: ["c++filt @/etc/shadow", "nm @x", "gcc @args a.c", "javac @/tmp/args", "gcc -Wp,@args a.c"]
 #   not_match: ["c++filt _Z1fv", "nm a.o", "npx @scope/lint ."]
 deny contains lib.denial(
 	"code.arguments",
@@ -146,5 +142,5 @@ deny contains lib.denial(
 		"rustc", "msbuild", "dotnet", "csc",
 	}
 	some word in input.command.argv
-	startswith(word, "@")
+	regex.match(`^(-W[alp],(.*,)?)?@`, word)
 }

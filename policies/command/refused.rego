@@ -77,7 +77,7 @@ deny contains lib.denial(
 #   rule: loader.program
 #   severity: high
 #   category: evasion
-#   match: ["ldd build/app", "/lib64/ld-linux-x86-64.so.2 /usr/bin/id", "/usr/lib/x86_64-linux-gnu/libc.so.6"]
+#   match: ["ldd build/app"]
 #   not_match: ["readelf -d build/app", "objdump -p build/app", "ldd --version"]
 deny contains lib.denial(
 	"loader.program",
@@ -87,9 +87,3 @@ deny contains lib.denial(
 	input.command.program == "ldd"
 	not describes_itself
 }
-
-deny contains lib.denial(
-	"loader.program",
-	sprintf("%s is the loader or a library, which can run any program", [input.command.program]),
-	"name the program to run",
-) if lib.loader(input.command.program)

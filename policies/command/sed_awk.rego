@@ -52,18 +52,6 @@ deny contains lib.denial("awk.script", input.command.script.why, "print to stand
 }
 
 # METADATA
-# title: awk options that load code or write files are denied
-# custom:
-#   rule: awk.option
-#   match: ["gawk -l filefuncs '{print}'", "gawk -i inplace '{print}' x", "gawk -E x.awk", "gawk -p '{print}' x"]
-#   not_match: ["awk -v n=1 '{print n}' x"]
-deny contains lib.denial("awk.option", sprintf("awk's %s loads code or writes a file", [e.name]), "remove the option") if {
-	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
-	some e in input.command.effects
-	e.kind == "run"
-}
-
-# METADATA
 # title: awk reads only files that its command line names
 # custom:
 #   rule: awk.argv

@@ -8,36 +8,14 @@ import data.fumehood.lib
 tracers := {"strace", "ltrace", "perf", "hyperfine"}
 
 # METADATA
-# title: Tracers run an allowed command and change nothing in it
+# title: Tracers do not change the results of system calls
 # custom:
 #   rule: trace.option
-#   match: [
-#     "strace -p 1", "strace -e inject=openat:error=ENOENT ./x", "strace -e fault=read ./x", "perf record ./x", "perf", "strace", "strace -D ./x",
-#     "strace -E LD_PRELOAD=./x.so ls", "perf stat"
-#   ]
+#   match: ["strace -e inject=openat:error=ENOENT ./x", "strace -e fault=read ./x"]
 #   not_match: [
 #     "strace -f ./x", "strace -c -f go test ./...", "strace -e trace=openat -o /tmp/x ls", "perf stat -r 5 make test",
 #     "hyperfine --warmup 3 'rg foo'", "strace -V"
 #   ]
-deny contains lib.denial(
-	"trace.option",
-	sprintf("%s must run a command, and must not attach to a process or change system calls", [input.command.program]),
-	"trace or count a command: `strace ls` or `perf stat ls`",
-) if {
-	input.command.program in {"strace", "ltrace", "perf"}
-	not traced
-}
-
-deny contains lib.denial(
-	"trace.option",
-	sprintf("%s's %s attaches to a process, changes its user or reads settings", [input.command.program, e.name]),
-	"remove the option",
-) if {
-	input.command.program in tracers
-	some e in input.command.effects
-	e.kind == "run"
-}
-
 deny contains lib.denial(
 	"trace.option",
 	sprintf("%s's -e %s changes the results of system calls", [input.command.program, o.value]),
@@ -47,28 +25,6 @@ deny contains lib.denial(
 	some o in input.command.options
 	o.name == "-e"
 	regex.match(`inject|fault|^$`, o.value)
-}
-
-traced if {
-	input.command.program in {"strace", "ltrace"}
-	count(input.command.operands) > 0
-}
-
-traced if {
-	input.command.program in {"strace", "ltrace"}
-	input.command.argv[0] in {"-V", "--version", "-h", "--help"}
-	count(input.command.argv) == 1
-}
-
-traced if {
-	input.command.program == "perf"
-	describes_itself
-}
-
-traced if {
-	input.command.program == "perf"
-	input.command.sub == "stat"
-	count(input.command.operands) > 0
 }
 
 # METADATA

@@ -4,11 +4,9 @@ test_tracing_a_command if allowed("strace -f -o /tmp/x ./a.out") == {"wrapper.us
 
 test_tracing_counts if allowed("perf stat -r 5 make test") == {"wrapper.use"}
 
-test_tracing_a_process if "trace.option" in denied("strace -p 1")
+test_tracing_a_process if denied("strace -p 1") == {"text.program"}
 
 test_tracing_other_results if denied("strace -e inject=read:error=EIO ls") == {"trace.option"}
-
-test_tracing_a_record if denied("perf record ./x") == {"trace.option"}
 
 test_tracing_an_output_elsewhere if denied("strace -o /etc/x ls") == {"option.place"}
 

