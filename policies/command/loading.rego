@@ -6,51 +6,6 @@ package fumehood.command
 import data.fumehood.lib
 
 # METADATA
-# title: Tools load configuration, plugins and code from the workspace only
-# custom:
-#   rule: code.load
-#   match: [
-#     "pytest -c /tmp/../etc/x.ini", "node -r /opt/x.js y", "eslint --resolve-plugins-relative-to /opt .", "cargo --config /opt/x.toml test",
-#     "mypy --config-file=/etc/x .", "pytest --rootdir=/ -p evil", "node --import /opt/x.mjs y", "npm --prefix /opt test"
-#   ]
-#   not_match: [
-#     "python3 -c 'x = \"http://a.example/\"'", "pytest -c setup.cfg", "eslint --config .eslintrc.json .", "node --require ./x.js y",
-#     "mypy --config-file mypy.ini ."
-#   ]
-deny contains lib.denial("code.load", sprintf("%s must not load code or configuration from %q", [p.name, p.value]), "use files in the workspace") if {
-	some p in input.command.paths
-	input.command.program in lib.runners
-	p.name in loading
-	not workspace_or_own(p)
-	not theirs(p.value)
-}
-
-workspace_or_own(p) if p.place in {"workspace", "control"}
-
-workspace_or_own(p) if {
-	not p.name in {"-b", "-I", "-javaagent", "--init-script", "-f"}
-	p.place == "tmp"
-}
-
-loading := {
-	"-c", "--config", "--config-file", "-r", "--require", "--import", "--loader", "--experimental-loader", "--resolve-plugins-relative-to", "--rulesdir",
-	"--rcfile", "--init-file", "-b", "-jar", "--plugin", "--plugin-search-dir", "--manifest-path", "--rootdir", "--confcutdir", "--prefix", "--cwd",
-	"--dir", "-C", "-f", "--file", "--build-file", "--settings", "-s",
-	"--init-script", "-I", "--include-build", "-javaagent", "-agentpath", "-cp", "-classpath", "--class-path", "--project", "-p", "--tsconfig",
-	"--eslintrc", "--ignore-path", "--preset", "--setupFiles", "--globalSetup", "--bootstrap", "-d", "--project-dir", "--gemfile", "--project-cache-dir",
-	"--gradle-user-home", "-g", "--env-file", "--toolchain", "--format", "--reporter", "-B", "-S", "--sysroot", "-specs", "-fplugin", "-isystem",
-	"--userconfig", "--globalconfig", "--basedir", "-P", "--path", "--experimental-config-file", "--openssl-config",
-}
-
-# option_value is the value of the option in the word at i.
-option_value(_, word) := concat("=", array.slice(split(word, "="), 1, 99)) if contains(word, "=")
-
-option_value(i, word) := input.command.argv[i + 1] if {
-	not contains(word, "=")
-	i + 1 < count(input.command.argv)
-}
-
-# METADATA
 # title: Configuration, plugins and code come from the workspace, not from /tmp
 # custom:
 #   rule: code.elsewhere

@@ -17,7 +17,9 @@ deny contains lib.denial("code.outside", sprintf("%q must not be written", [p.va
 #   rule: code.outside
 #   match: [
 #     "ruff check --config=/opt/x.toml .", "phpunit --bootstrap /opt/x.php", "./gradlew -p /opt/x test", "bazel --output_user_root=/etc/x test",
-#     "node --redirect-warnings=/etc/x a.js", "gcc -I/opt/evil a.c"
+#     "node --redirect-warnings=/etc/x a.js", "gcc -I/opt/evil a.c", "pytest -c /tmp/../etc/x.ini", "node -r /opt/x.js y",
+#     "eslint --resolve-plugins-relative-to /opt .", "cargo --config /opt/x.toml test", "mypy --config-file=/etc/x .",
+#     "pytest --rootdir=/ -p evil", "node --import /opt/x.mjs y", "npm --prefix /opt test"
 #   ]
 #   not_match: ["gcc -I/usr/include/x a.c", "cmake -S . -B /tmp/build", "bazel test //pkg:x", "pytest -k 'a/b'"]
 deny contains lib.denial("code.outside", sprintf("%q is outside the workspace and /tmp", [p.value]), "use files in the workspace, and write under /tmp") if {
