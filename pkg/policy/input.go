@@ -73,7 +73,6 @@ type commandInput struct {
 	Unknown   []string       `json:"unknown"`    // options that options.txt does not list
 	Open      bool           `json:"open"`       // options.txt does not list all options of the tool
 	Starts    string         `json:"starts"`     // what the program may start: any, listed (in options.txt) or none
-	Inert     bool           `json:"inert"`      // it starts none, and no option that options.txt lists runs a program or writes a file
 	HomeSet   bool           `json:"home_set"`   // the plan or the text sets HOME
 	Libraries bool           `json:"libraries"`  // the plan or the text sets LD_LIBRARY_PATH
 	Searched  []string       `json:"searched"`   // directories that the plan or the text puts in PATH, as written; $PWD/bin for one that begins with an expansion
@@ -201,7 +200,7 @@ func (e *Engine) commandInput(c proposal.Command, cwds []string, env facts.Envir
 	read.Hold(e.grammars, env)
 	in.Tool, in.Sub, in.Unknown, in.Loose = read.Tool, read.Sub, read.Unknown, read.Loose || appended(c)
 	in.Open, in.HomeSet, in.Libraries, in.Searched = read.Unlisted, env.SetsHome(), env.SetsLibraries(), env.Searched()
-	in.Starts, in.Inert = e.grammars.Starts(prog, args)
+	in.Starts = e.grammars.Starts(prog, args)
 	for _, o := range read.Options {
 		in.Options = append(in.Options, optionInput{o.Name, o.Value.Value, facts.ValuesOf(o.Value.Value), o.Value.Static, facts.Place(o.Value.Value, o.Value.Static, cwds, e.workspace), o.From})
 	}

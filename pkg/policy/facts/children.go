@@ -198,12 +198,11 @@ const (
 	startsNone   = "none"   // no program
 )
 
-// Starts returns what p may start, any, listed or none, if its words are args, and whether it is
-// inert: it starts nothing, and no option of it that options.txt lists runs a program or
-// writes a file. A program of the workspace and a function are not tools: they start any.
-func (gs Grammars) Starts(p program, args []proposal.Word) (kind string, inert bool) {
+// Starts returns what p may start, any, listed or none, if its words are args. A program of the
+// workspace and a function are not tools: they start any.
+func (gs Grammars) Starts(p program, args []proposal.Word) string {
 	if p.Place != "lookup" && p.Place != "system" {
-		return startsAny, false
+		return startsAny
 	}
 	words := make([]string, len(args))
 	for i, w := range args {
@@ -211,21 +210,10 @@ func (gs Grammars) Starts(p program, args []proposal.Word) (kind string, inert b
 	}
 	entry := confinedBy(p.Name, words, nil)
 	if entry == "" {
-		return startsAny, false
+		return startsAny
 	}
 	if table, err := shippedChildren(); err != nil || len(table[entry]) > 0 {
-		return startsListed, false
+		return startsListed
 	}
-	g := gs[p.Name]
-	return startsNone, g != nil && !g.sub && !g.unlisted && g.writes == 0 && !g.hasEffect()
-}
-
-// hasEffect reports whether an option of g does more than compute and print.
-func (g *grammar) hasEffect() bool {
-	for _, spec := range g.names {
-		if spec.effect != 0 {
-			return true
-		}
-	}
-	return false
+	return startsNone
 }
