@@ -204,18 +204,12 @@ postgres_setting(word) if {
 
 postgres_setting(word) if word in {"listen_addresses=", "listen_addresses=localhost", "listen_addresses=127.0.0.1", "listen_addresses=::1"}
 
-postgres_setting(word) if regex.match(postgres_plain_setting, word)
-
-postgres_plain_setting := concat("", [
-	`^(port|fsync|synchronous[_-]commit|full_page_writes|shared_buffers|max_connections|max_wal_size`,
-	`|min_wal_size|wal_level|max_wal_senders|max_replication_slots|max_prepared_transactions`,
-	`|max_locks_per_transaction|max_worker_processes|work_mem|maintenance_work_mem`,
-	`|effective_cache_size|random_page_cost|checkpoint_timeout|statement_timeout|lock_timeout`,
-	`|deadlock_timeout|autovacuum|jit|timezone|log_statement|log_min_messages`,
-	`|log_min_duration_statement|log_connections|log_disconnections|track_io_timing`,
-	`|password_encryption|shared_memory_type|dynamic_shared_memory_type`,
-	`|superuser_reserved_connections)=[\w.]+$`,
-])
+# Any setting but those that name files, addresses or a command, with a plain word as its value.
+# The libraries that settings name are the root file system's, or are not loaded.
+postgres_setting(word) if {
+	regex.match(`^[a-z_-]+=[\w.]+$`, word)
+	not regex.match(`(file|directory|directories|path|addresses|command)=`, word)
+}
 
 # Redis
 server_option(_, word) if {

@@ -1,5 +1,5 @@
-# sqlite3 may query a database in the workspace or /tmp. Its dot-commands run programs, and
-# its functions load and write files, so the query must be literal.
+# sqlite3 may query a database in the workspace or /tmp. Its dot-commands and functions write
+# files, so the query must be literal.
 package fumehood.command
 
 import data.fumehood.lib
@@ -9,9 +9,9 @@ import data.fumehood.lib
 # custom:
 #   rule: sqlite.query
 #   match: [
-#     "sqlite3 x.db '.shell id'", "sqlite3 x.db \".system id\"", "sqlite3 x '.load ./x'", "sqlite3 x \"select load_extension('./x')\"",
+#     "sqlite3 x.db '.shell id'", "sqlite3 x.db \".system id\"", "sqlite3 x '.load ./x'",
 #     "sqlite3 x \"select writefile('/etc/x', 1)\"", "sqlite3 x \"attach '/etc/x' as y\"", "sqlite3 /etc/x.db .schema", "sqlite3 -init x y.db",
-#     "sqlite3 :memory: \"select edit('x', 'id')\"", "sqlite3 :memory: <<'X'\n.shell id\nX", "sqlite3 :memory: <<'X'\n  .import '|id' t\nX",
+#     "sqlite3 :memory: <<'X'\n.shell id\nX", "sqlite3 :memory: <<'X'\n  .import '|id' t\nX",
 #     "sqlite3 :memory: <<< \"select writefile('x', 1)\"", "sqlite3 :memory: <<X\n$(cat f)\nX", "sqlite3 :memory: <<'X' < f\nselect 1;\nX",
 #     "sqlite3 \"$db\" <<'X'\nselect 1;\nX", "sqlite3 a.db \"vacuum\ninto 'b'\"",
 #     "sqlite3 -cmd '.shell id' x", "sqlite3 x '.output /etc/x'", "sqlite3 x < y", "sqlite3"
@@ -19,12 +19,12 @@ import data.fumehood.lib
 #   not_match: [
 #     "sqlite3 /tmp/t.db 'create table t(a); select * from t;'", "sqlite3 -readonly testdata/app.db 'select count(*) from users'",
 #     "sqlite3 :memory: <<'SQL'\ncreate table t(edit);\n.mode box\nselect edit from t;\nSQL", "sqlite3 :memory: <<< 'select 1'",
-#     "cd build && sqlite3 :memory: 'select 1'",
+#     "cd build && sqlite3 :memory: 'select 1'", "sqlite3 :memory: \"select edit('x', 'id')\"", "sqlite3 x \"select load_extension('./x')\"",
 #     "sqlite3 testdata/app.db .schema", "sqlite3 -json a.db 'select 1'", "sqlite3 \"$db\" .tables"
 #   ]
 deny contains lib.denial(
 	"sqlite.query",
-	"sqlite3 must not run programs, load code or write other files",
+	"sqlite3 must not write other files, or read commands that the text does not show",
 	"name a database in the workspace, and write the query literally: `sqlite3 :memory: 'select 1'`",
 ) if {
 	input.command.program == "sqlite3"
@@ -86,12 +86,8 @@ sqlite_word(word) if {
 
 sqlite_unsafe_text := concat("", [`(?i)(^|\n)\s*\.|`, sqlite_unsafe_call])
 
-# edit runs a program; a comment may come before its parenthesis.
-sqlite_unsafe_call := concat("", [
-	`(?is)load_extension|readfile|writefile|\battach\b|\bvacuum\b.*\binto\b`,
-	`|\bfts3_tokenizer|fsdir|lsdir|\bfile:|pragma.*(directory|module)|\bzipfile`,
-	`|\bedit["'\]\x60]?(\s|/\*.*\*/|--[^\n]*\n)*\(`,
-])
+# The programs that edit starts and the extensions that load_extension loads are refused by the kernel.
+sqlite_unsafe_call := `(?is)writefile|\battach\b|\bvacuum\b.*\binto\b|\bfile:|pragma.*directory`
 
 sqlite_word(word) if regex.match(sqlite_command, word)
 
