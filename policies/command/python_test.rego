@@ -10,11 +10,11 @@ test_python_a_server if denied("python3 -m http.server") == {"code.module"}
 
 test_python_a_package_by_name if denied("python3 -m pip install x") == {"code.package"}
 
-test_python_another_index if denied("pip install --user .") == {"code.program", "code.publish"}
+test_python_another_index if denied("pip install --user .") == {"code.program"}
 
 test_python_an_environment_elsewhere if denied("python3 -m venv /opt/x") == {"code.module", "code.outside"}
 
-test_python_an_address if denied("python3 -m pip install https://x.example/a.whl") == {"code.package", "code.url"}
+test_python_an_address if denied("python3 -m pip install https://x.example/a.whl") == {"code.url"}
 
 test_python_a_package_by_uv if denied("uv pip install x") == {"code.package", "code.publish"}
 

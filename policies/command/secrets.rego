@@ -19,47 +19,26 @@ import data.fumehood.lib
 #   not_match: ["cat /proc/cpuinfo", "cat /etc/os-release"]
 deny contains lib.denial(
 	"read.secret",
-	sprintf("%q is a place where credentials are usually kept", [w.value]),
+	sprintf("%q is a place where credentials are usually kept", [value]),
 	"remove it: the sandbox has no credentials",
 ) if {
-	some w in input.command.operands
+	some value in secret_values
+}
+
+secret_values contains w.value if {
+	some words in [input.command.operands, input.command.options]
+	some w in words
 	w.place in {"secret", "home"}
 	not listed_home(w)
 }
 
-deny contains lib.denial(
-	"read.secret",
-	sprintf("%q is a place where credentials are usually kept", [r.value]),
-	"remove it: the sandbox has no credentials",
-) if {
-	some r in input.command.redirects
-	r.place in {"secret", "home"}
+secret_values contains w.value if {
+	some words in [input.command.redirects, input.command.assigns]
+	some w in words
+	w.place in {"secret", "home"}
 }
 
-deny contains lib.denial(
-	"read.secret",
-	sprintf("%q is a place where credentials are usually kept", [a.value]),
-	"remove it: the sandbox has no credentials",
-) if {
-	some a in input.command.assigns
-	a.place in {"secret", "home"}
-}
-
-deny contains lib.denial(
-	"read.secret",
-	sprintf("%q is a place where credentials are usually kept", [o.value]),
-	"remove it: the sandbox has no credentials",
-) if {
-	some o in input.command.options
-	o.place in {"secret", "home"}
-	not listed_home(o)
-}
-
-deny contains lib.denial(
-	"read.secret",
-	sprintf("%q is a place where credentials are usually kept", [h.value]),
-	"remove it: the sandbox has no credentials",
-) if {
+secret_values contains h.value if {
 	some h in input.command.homes
 	h.place == "secret"
 }

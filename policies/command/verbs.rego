@@ -9,7 +9,8 @@ import data.fumehood.lib
 # custom:
 #   rule: code.verb
 #   match: [
-#     "npm view lodash", "npm ping", "pnpm self-update", "mvn archetype:generate", "mvn help:effective-settings", "golangci-lint custom",
+#     "npm view lodash", "npm ping", "bundle update", "mvn dependency:get -Dartifact=a:b:1", "pnpm self-update", "mvn archetype:generate",
+#     "mvn help:effective-settings", "golangci-lint custom",
 #     "rebar3 hex publish", "cabal install evil", "pip uninstall -y pip", "npx playwright install", "uv python install 3.13", "rails new x",
 #     "task -g x", "ctest -D Experimental", "npm -s -s -s -s view lodash"
 #   ]
@@ -23,22 +24,17 @@ deny contains lib.denial(
 	"build, test and check the repository",
 ) if {
 	pattern := verbs[input.command.program]
-	some i, word in array.slice(input.command.argv, 0, 3)
+	some word in verb_words
 	regex.match(pattern, word)
-	first(i)
 	not setup_install
 }
 
-deny contains lib.denial(
-	"code.verb",
-	sprintf("%s %s reaches a registry, creates a project, opens a server or changes settings", [input.command.program, input.command.sub]),
-	"build, test and check the repository",
-) if {
-	pattern := verbs[input.command.program]
-	input.command.sub != ""
-	regex.match(pattern, input.command.sub)
-	not setup_install
+verb_words contains word if {
+	some i, word in array.slice(input.command.argv, 0, 3)
+	first(i)
 }
+
+verb_words contains input.command.sub if input.command.sub != ""
 
 # first is true for a word with only options before it.
 first(i) if {
@@ -62,8 +58,7 @@ verbs := {
 	"golangci-lint": `^(custom|migrate)$`,
 	"rebar3": `^(hex|new|plugins|shell|upgrade)$`,
 	"cabal": `^(install|upload|init|get|user-config)$`,
-	"pip": `^(uninstall|config|cache|index|search|download|hash|debug)$`,
-	"pip3": `^(uninstall|config|cache|index|search|download|hash|debug)$`,
+	"pip3": `^(uninstall|config|cache|index|hash|debug)$`,
 	"uv": `^(python|init|tool|self|auth|cache)$`,
 	"rails": `^(new|plugin|credentials|encrypted|console|server|db|runner|r|dev|app:.*)$`,
 	"task": `^(-g|--global|--init|-w|--watch)$`,
