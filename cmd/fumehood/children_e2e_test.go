@@ -175,6 +175,12 @@ func runChildren(t *testing.T, texts []string, flags ...string) (proposal.Report
 	t.Helper()
 	dir := t.TempDir()
 	childWorkspace(t, filepath.Join(dir, "ws"))
+	return runChildrenIn(t, dir, texts, flags...)
+}
+
+// runChildrenIn runs texts in one sandbox with the workspace ws of dir.
+func runChildrenIn(t *testing.T, dir string, texts []string, flags ...string) (proposal.Report, []proposal.Event) {
+	t.Helper()
 	var proposals []map[string]any
 	for i, text := range texts {
 		proposals = append(proposals, map[string]any{"id": fmt.Sprintf("t%d", i), "run": text, "timeout": "20s"})
@@ -339,6 +345,82 @@ func childMatrix(t *testing.T, tools, options []string) (texts []string) {
 				value = "='factor 6' a"
 			}
 			texts = append(texts, name+" "+option+value)
+		}
+	}
+	return texts
+}
+
+// refusedWorkspace makes the files that testdata/corpus/refused.txt names, in a repository of git.
+func refusedWorkspace(t *testing.T, ws string) {
+	t.Helper()
+	childWorkspace(t, ws)
+	for _, line := range []string{
+		"cp big big.txt; cp big f; cp a foo; cp a c; cp big README.md; cp x.c a.c; gcc -c -o a.o x.c; cp a.db x.db; echo '* diff=foo filter=x merge=a' > .gitattributes",
+		`for p in x evil evil.sh git-evil; do printf '#!/bin/sh\nfactor 6\n' > $p; chmod +x $p; done`,
+		`echo 'int plugin_is_GPL_compatible; int onload(void *tv){return 0;} int sqlite3_x_init(void){return 0;}' > plugin.c && gcc -shared -fPIC -o x.so plugin.c`,
+		"git init -q -b main && git add .gitattributes a b f foo x.c && git -c user.name=a -c user.email=a@example.com commit -qm x && git branch other && echo two >> a && echo x > x.c",
+	} {
+		cmd := exec.Command("bash", "-c", line)
+		cmd.Dir = ws
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", line, err, out)
+		}
+	}
+}
+
+// The texts that are allowed because the kernel refuses what their tools would start, start only
+// what is on their tools' lists. Only for tools that are not installed this proves nothing.
+func TestE2ERefusedCorpus(t *testing.T) {
+	t.Parallel()
+	denying := filepath.Join(t.TempDir(), "policy")
+	denyingPolicy(t, denying)
+	texts := readRefused(t)
+	stopped := map[string]bool{}
+	for chunk := range slices.Chunk(texts, 80) {
+		dir := t.TempDir()
+		refusedWorkspace(t, filepath.Join(dir, "ws"))
+		report, events := runChildrenIn(t, dir, chunk, "--policy", denying)
+		for i, r := range report.Records {
+			if r.Decision.Effect != proposal.Allow || r.Result == nil {
+				t.Errorf("%s: %v: %+v", chunk[i], r.Decision.Effect, r.Decision.Reasons)
+			}
+		}
+		for _, e := range events {
+			text := chunk[indexOf(e.Command)]
+			switch {
+			case e.Kind == proposal.EventRefused:
+				stopped[text] = true
+			case e.Exec.Under != "" && !facts.Lists(e.Exec.Under, *e.Exec), path.Base(e.Exec.Path) == marker:
+				t.Errorf("%s: started %q below %q", text, e.Exec.Argv, e.Exec.Chain)
+			}
+		}
+	}
+	for _, text := range texts {
+		if !stopped[text] {
+			t.Logf("%s: nothing was refused", text)
+		}
+	}
+	if t.Logf("%d texts, a start was refused in %d", len(texts), len(stopped)); len(stopped) < 50 {
+		t.Errorf("only %d of %d texts got as far as a start", len(stopped), len(texts))
+	}
+}
+
+// readRefused reads testdata/corpus/refused.txt: a text a line, or several lines between lines of "---".
+func readRefused(t *testing.T) (texts []string) {
+	t.Helper()
+	content, err := os.ReadFile("../../testdata/corpus/refused.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, block := range strings.Split(string(content), "\n---\n") {
+		if i%2 == 1 {
+			texts = append(texts, block)
+			continue
+		}
+		for line := range strings.Lines(block) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				texts = append(texts, line)
+			}
 		}
 	}
 	return texts

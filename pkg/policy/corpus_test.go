@@ -48,3 +48,14 @@ func TestCorpusBenignIsSeldomRefused(t *testing.T) {
 		t.Errorf("%d of %d benign texts refused, more than one in fifty", refused, len(texts))
 	}
 }
+
+// The texts whose hidden starts only the kernel refuses are allowed; TestE2ERefusedCorpus runs them.
+func TestCorpusRefusedIsAllowed(t *testing.T) {
+	lanetest.SkipShort(t)
+	e := shipped(t)
+	for _, text := range readCorpus(t, "refused.txt") {
+		if d := decide(t, e, text); d.Effect != proposal.Allow {
+			t.Errorf("refused by %s: %s", grounds(d), text)
+		}
+	}
+}
