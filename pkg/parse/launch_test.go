@@ -45,6 +45,8 @@ func TestLaunchesAndBuiltin(t *testing.T) {
 		{run("echo $(date) $(echo b)"), "echo:B date echo:B"},
 		{run("/bin/echo a; ./test"), "/bin/echo ./test"},
 		{run("git rebase -x 'echo a' main"), "git:L sh:L echo:B"},
+		{run("go tool test2json -t -p x ./x.test -test.v"), "go:L ./x.test"},
+		{run("go -C sub tool test2json timeout 5 ./x.test; go tool test2json; go tool nm x; go test"), "go:L timeout:L ./x.test go go go"},
 		{run("perf stat -r 5 make test"), "perf:L make"},
 		{run("perf stat --version"), "perf"},
 		{run("ltrace -f -o x ./a b"), "ltrace:L ./a"},

@@ -18,6 +18,8 @@ func wrapperOf(name string) follower {
 		return followFind
 	case "git":
 		return followGit
+	case "go":
+		return followGo
 	case "su", "script", "watch", "runuser":
 		return followCommandString
 	case "parallel", "expect", "tmux", "screen", "at", "batch", "systemd-run", "start-stop-daemon", "run-parts", "setarch", "fakeroot", "proot", "capsh":

@@ -50,9 +50,10 @@ type Command struct {
 
 // StartsText reports whether a process that runs c starts only commands that were
 // analyzed with c: an inner shell, or a launcher such as timeout, xargs or find -exec.
-// git is not one: it runs many other programs besides the one in its arguments.
+// git and go are not: they run many other programs besides the one in their arguments.
 func (c Command) StartsText() bool {
-	return c.Launches && c.Program[strings.LastIndexByte(c.Program, '/')+1:] != "git"
+	name := c.Program[strings.LastIndexByte(c.Program, '/')+1:]
+	return c.Launches && name != "git" && name != "go"
 }
 
 // Argv returns the literal values of c's words. The program will see exactly these

@@ -11,11 +11,24 @@ program_option contains module if {
 }
 
 # modules are the modules that an interpreter is to run. pytest's -m is something else.
+# cProfile, trace, pdb and similar modules run another one, which their own option -m or --module
+# announces: any word after it may be its name.
 modules contains o.value if {
 	some o in input.command.options
 	o.name in {"-m", "--module"}
 	not input.command.tool in {"pytest", "py.test"}
 	not page_server
+}
+
+modules contains name if {
+	input.command.program in {"python3", "coverage"}
+	not input.command.tool in {"pytest", "py.test"}
+	not page_server
+	some i, word in input.command.argv
+	i > 0
+	regex.match(`^(-[a-zA-Z]*m|--mo).*`, word)
+	some j, name in array.concat(input.command.argv, [regex.replace(word, `^-[a-zA-Z]*?m`, "")])
+	j > i
 }
 
 # page_server is true for a server of the workspace's files on localhost, such as for a
@@ -41,13 +54,16 @@ local_http_server := concat("", [
 #   match: [
 #     "python3 -m twine upload dist/*", "python3 -m telnetlib x", "coverage run -m http.server", "python3 -m pydoc -b", "ruby -run -e httpd .",
 #     "python3 setup.py upload", "python3 setup.py install", "perl -MLWP::Simple -e 1", "ruby -rsocket -e 1", "python3 -m runpy x",
+#     "python3 -m cProfile -m http.server", "python3 -m cProfile -mo p.out http.server", "python3 -m trace -t --module http.server",
+#     "python3 -mprofile -mhttp.server", "python3 -X dev -m kernprof -l -m pty", "coverage run --branch -m http.server",
 #     "python3 -mhttp.server", "poetry run python -m http.server", "python3 -m http.server 8000 --directory dist",
 #     "python3 -m http.server --cgi --bind 127.0.0.1", "python3 -m http.server --bind 0.0.0.0",
 #     "python3 -m http.server --bind 127.0.0.1 --directory /etc"
 #   ]
 #   not_match: [
 #     "python3 -m pytest", "python3 -m pip install -e .", "python3 -m pip list", "python3 setup.py build_ext --inplace", "perl -MJSON::PP -e 1",
-#     "python3 -m json.tool x.json", "python3 -m http.server 8000 --bind 127.0.0.1", "python3 -m http.server -b localhost -d dist/site 8080"
+#     "python3 -m json.tool x.json", "python3 -m cProfile -s tottime -m pytest", "python3 -m pytest -m site", "python3 -m trace -c --module pkg.main",
+#     "python3 -m http.server 8000 --bind 127.0.0.1", "python3 -m http.server -b localhost -d dist/site 8080"
 #   ]
 deny contains lib.denial(
 	"code.module",

@@ -118,6 +118,15 @@ deny contains lib.denial("read.credential", sprintf("%q asks for a credential", 
 	credential(word)
 }
 
+# jq, yq and awk ask in their filter: env.X, $ENV.X, ENVIRON["X"].
+deny contains lib.denial("read.credential", sprintf("%q asks for a credential", [asked]), "remove it: the sandbox has no credentials") if {
+	input.command.program in {"jq", "gojq", "yq", "awk", "gawk", "mawk", "nawk", "original-awk"}
+	some word in input.command.argv
+	some asked in regex.find_n(`(^|[^.\w])(env|strenv|ENV|ENVIRON)\W+\w+`, word, -1)
+	some name in regex.find_n(`\w+$`, asked, -1)
+	credential(name)
+}
+
 credential(name) if regex.match(credential_name, name)
 
 credential_name := concat("", [

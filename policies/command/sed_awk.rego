@@ -85,9 +85,3 @@ script_file(o) if {
 	o.place in {"workspace", "dynamic"}
 	o.value != "-"
 }
-
-deny contains lib.denial("read.credential", "awk must not read the environment", "give it the value that it needs: `awk -v x=1 'BEGIN { print x }'`") if {
-	input.command.program in {"awk", "gawk", "mawk", "nawk", "original-awk"}
-	some word in input.command.argv
-	contains(word, "ENVIRON")
-}
