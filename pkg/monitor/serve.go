@@ -15,6 +15,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/internal/peer"
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
+	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // defaultPatience is far more than a live kernel needs, even on a fully loaded host.
@@ -155,6 +156,7 @@ func (m *Monitor) Begin(c *Command, nudge func() error) error {
 	m.mu.Unlock()
 	o := c.order(wire.ActBegin)
 	o.First, o.Memory, o.Disk = c.first(), uint64(c.Memory), uint64(c.Disk)
+	o.Control = slices.Contains(c.Grants, proposal.ExecBuilt)
 	_, err := m.order(o, nudge)
 	return err
 }

@@ -137,7 +137,7 @@ func noted(o proposal.Observations, l level) []string {
 	}{
 		{"connections and sockets", o.Counts.Connects, []string{proposal.EventConnect, proposal.EventListen, proposal.EventSend}},
 		{"attempts to gain privileges", o.Counts.Attempts, []string{proposal.EventPrivilege}},
-		{"files outside the workspace and the temporary directories", 0, []string{proposal.EventWrite, proposal.EventRename, proposal.EventRemove, proposal.EventLink, proposal.EventMode}},
+		{"files outside the workspace and the temporary directories, or in .git and .github", 0, []string{proposal.EventWrite, proposal.EventRename, proposal.EventRemove, proposal.EventLink, proposal.EventMode}},
 	} {
 		var events []proposal.Event
 		all := group.all

@@ -159,3 +159,19 @@ note contains {"rule": "event.system-file", "message": sprintf("%q tried to chan
 	some place in [input.path, input.target]
 	regex.match(`^/(etc|usr|bin|sbin|lib|lib32|lib64|boot|root|opt|\.fumehood)(/|$)`, place)
 }
+
+# METADATA
+# title: A tool tried to change .git or .github
+# description: >-
+#   In a command that may not run the repository's code, only git changes these directories, and the kernel refuses all
+#   other changes.
+# custom:
+#   rule: event.control-place
+#   match: [
+#     {kind: write, path: /workspace/.git/hooks/pre-commit, errno: EACCES}, {kind: rename, path: /workspace/.github, errno: EACCES}
+#   ]
+#   not_match: [{kind: write, path: /etc/x, errno: EACCES}, {kind: write, path: /workspace/.gitignore, errno: EACCES}, {kind: mode, path: /workspace/.git}]
+note contains {"rule": "event.control-place", "message": sprintf("%q tried to change %q, which only git may change here", [input.name, input.path])} if {
+	input.errno == "EACCES"
+	regex.match(`^/workspace/\.git(hub)?(/.*)?$`, input.path)
+}

@@ -18,3 +18,8 @@ test_note_of_a_system_file if {
 	noted({"kind": "write", "path": "/etc/passwd"}) == {"event.system-file"}
 	noted({"kind": "write", "path": "/workspace/etc/passwd"}) == set()
 }
+
+test_note_of_a_control_place if {
+	noted({"kind": "link", "path": "/workspace/.git/hooks/pre-commit", "errno": "EACCES"}) == {"event.control-place"}
+	noted({"kind": "link", "path": "/workspace/.gitmodules", "errno": "EACCES"}) == set()
+}

@@ -19,6 +19,8 @@ import (
 type generation struct {
 	number uint32
 	first  uint32 // the lineage of its first process
+	// control says that its processes may change the workspace's control places.
+	control bool
 	// ended says that its processes must not fork or exec, and gone that none is left. Both
 	// are protected by lineages.mu.
 	ended, gone bool
@@ -154,7 +156,7 @@ func (l *lineages) begin(o wire.Order) (*generation, error) {
 			delete(l.by, p)
 		}
 	}
-	g := &generation{number: o.Generation, first: o.First}
+	g := &generation{number: o.Generation, first: o.First, control: o.Control}
 	l.now.Store(g)
 	return g, nil
 }

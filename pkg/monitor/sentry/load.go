@@ -53,6 +53,9 @@ func init() {
 	for _, table := range []*kernel.SyscallTable{syscalls.AMD64, syscalls.ARM64} {
 		for number, entry := range table.Table {
 			decide, ok := gated[entry.Name]
+			if change, changes := changing[entry.Name]; changes {
+				decide, ok = change.decide, true
+			}
 			if !ok {
 				continue
 			}
@@ -77,6 +80,11 @@ func checkCalls() error {
 	for _, table := range []*kernel.SyscallTable{syscalls.AMD64, syscalls.ARM64} {
 		for name := range gated {
 			if _, err := table.LookupNo(name); err != nil {
+				return errLayout
+			}
+		}
+		for _, name := range []string{"openat", "openat2", "renameat2", "linkat", "symlinkat", "mkdirat", "unlinkat", "truncate"} {
+			if _, err := table.LookupNo(name); err != nil || changing[name].Name == "" {
 				return errLayout
 			}
 		}

@@ -35,17 +35,22 @@ func parent(t *kernel.Task) (int32, *kernel.Task) {
 // program returns the path, as seen by ctx, of the file that t's process last
 // executed.
 func program(ctx *kernel.Task, t *kernel.Task) string {
-	var f *vfs.FileDescription
-	t.WithMuLocked(func(t *kernel.Task) {
-		if m := t.MemoryManager(); m != nil { // nil when the task is ending
-			f = m.Executable()
-		}
-	})
+	f := running(t)
 	if f == nil {
 		return ""
 	}
 	defer f.DecRef(ctx)
 	return wire.Cut(f.MappedName(ctx), wire.MaxPath)
+}
+
+// running returns the file that t's process last executed, with a reference, or nil if t is ending.
+func running(t *kernel.Task) (f *vfs.FileDescription) {
+	t.WithMuLocked(func(t *kernel.Task) {
+		if m := t.MemoryManager(); m != nil {
+			f = m.Executable()
+		}
+	})
+	return f
 }
 
 // outside reports whether t has its own mounts or root, so that its names may mean

@@ -60,7 +60,8 @@ func DecodeVerdict(body []byte) (Verdict, error) {
 // DecodeOrder reads the body of an Order.
 func DecodeOrder(body []byte) (Order, error) {
 	r := reader{rest: body}
-	o := Order{Token: r.u64(), Act: Act(r.u8()), Generation: r.u32(), First: r.u32(), Memory: r.u64(), Disk: r.u64(), Pid: int32(r.u32()), Signal: int32(r.u32()), Until: r.u32()}
+	o := Order{Token: r.u64(), Act: Act(r.u8()), Generation: r.u32(), First: r.u32(), Memory: r.u64(), Disk: r.u64(), Control: r.boolean(),
+		Pid: int32(r.u32()), Signal: int32(r.u32()), Until: r.u32()}
 	if o.Act == 0 || o.Act >= acts || o.Generation == 0 {
 		r.bad = true
 	}

@@ -93,7 +93,7 @@ func (v Verdict) Append(b []byte, seq uint64) []byte {
 func (o Order) Append(b []byte, seq uint64) []byte {
 	b = append(u64(format.Append(b, KindOrder, seq), o.Token), byte(o.Act))
 	b = u64(u64(u32(u32(b, o.Generation), o.First), o.Memory), o.Disk)
-	return u32(u32(u32(b, uint32(o.Pid)), uint32(o.Signal)), o.Until)
+	return u32(u32(u32(boolean(b, o.Control), uint32(o.Pid)), uint32(o.Signal)), o.Until)
 }
 
 // Append appends r as a message.

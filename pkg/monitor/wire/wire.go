@@ -293,9 +293,12 @@ type Order struct {
 	// write in addition to what was written before it.
 	Memory uint64
 	Disk   uint64
-	Pid    int32  // for ActDetach
-	Signal int32  // for ActSignal
-	Until  uint32 // for ActReads
+	// Control allows the processes to change the workspace's control places, for ActBegin.
+	// Without it, only git may.
+	Control bool
+	Pid     int32  // for ActDetach
+	Signal  int32  // for ActSignal
+	Until   uint32 // for ActReads
 }
 
 var format = frame.Format[Kind]{Version: Version, Kinds: kinds, Max: MaxMessage}
