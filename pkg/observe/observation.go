@@ -125,7 +125,9 @@ func (t *tally) add(e proposal.Event) {
 		t.exec(e)
 		return
 	case files:
-		c.Writes++
+		if e.Errno == "" {
+			c.Writes++
+		}
 		if !isQuiet(e) {
 			t.note(e)
 		}
@@ -228,9 +230,10 @@ func (t *tally) observations() proposal.Observations {
 	return o
 }
 
-// isQuiet reports whether a file event is in a place that commands may write to.
+// isQuiet reports whether a file event is in a place that commands may write to, and was not
+// refused there.
 func isQuiet(e proposal.Event) bool {
-	return !e.Unverified && inQuiet(e.Path) && (e.Target == "" || inQuiet(e.Target))
+	return e.Errno == "" && !e.Unverified && inQuiet(e.Path) && (e.Target == "" || inQuiet(e.Target))
 }
 
 // isIdle reports whether an event of a kind of note had no effect: a query to the

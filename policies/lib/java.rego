@@ -27,7 +27,7 @@ only_compiles(words) if {
 }
 
 compiling_word := concat("", [
-	`^([^-@].*|-proc:none|-(d|s|h|cp|classpath|p|m|g|g:[a-z,]+|sourcepath|nowarn|verbose|deprecation)`,
+	`^(|[^-@].*|-proc:none|-(d|s|h|cp|classpath|p|m|g|g:[a-z,]+|sourcepath|nowarn|verbose|deprecation)`,
 	`|-(parameters|Werror|encoding|source|target|version|A.*)`,
 	`|-(implicit|Xlint|Xdoclint|Xmaxerrs|Xmaxwarns|Xdiags|Xpkginfo)(:.*)?`,
 	`|--(class-path|module-path|source-path|module-source-path|module|source|target|release|add-modules`,
