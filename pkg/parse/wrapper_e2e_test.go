@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os/exec"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/fumehood/fumehood/internal/optiontext"

@@ -104,3 +104,26 @@ func FuzzExec(f *testing.F) {
 		}
 	})
 }
+
+// A program of many tools is the one that its file is named after, if that is one; what follows is
+// its first argument.
+func TestConfineApplets(t *testing.T) {
+	for _, test := range []struct {
+		path        string
+		argv        []string
+		name, under string
+	}{
+		{"/bin/sh", []string{"sh", "look.sh"}, "sh", ""},
+		{"/bin/sh", []string{"-sh", "tar"}, "sh", ""},
+		{"/bin/sh", []string{"wc", "-l"}, "wc", "wc"}, // of /proc/self/exe
+		{"/bin/tar", []string{"tar", "sh"}, "tar", "tar"},
+		{"/bin/busybox", []string{"busybox", "tar", "xf", "a"}, "tar", "tar"},
+		{"/bin/busybox", []string{"tar", "sh"}, "tar", "tar"},
+		{"/bin/other", []string{"other", "tar"}, "tar", "tar"},
+	} {
+		x := proposal.Exec{Path: test.path, Argv: test.argv, Layer: proposal.LayerRootfs, Same: []string{"/bin/busybox"}}
+		if name, under := policy.Confine(x, nil); name != test.name || under != test.under {
+			t.Errorf("%s %q: %s under %q, want %s under %q", test.path, test.argv, name, under, test.name, test.under)
+		}
+	}
+}

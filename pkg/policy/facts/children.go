@@ -87,7 +87,7 @@ func underOf(x proposal.Exec, names []string) string {
 		}
 	}
 	if many := ManifoldOf(x.Key()); many != "" {
-		tool, words := applet(many, path.Base(x.Path), argv)
+		tool, words := selected(many, x, argv)
 		return confinedBy(tool, words, x.Grants)
 	}
 	if len(names) == 0 {
@@ -155,13 +155,25 @@ func Lists(tool string, x proposal.Exec) bool {
 // /usr/bin/x86_64-linux-gnu-gcc-12.
 func childName(x proposal.Exec) string {
 	if many := ManifoldOf(x.Key()); many != "" {
-		tool, _ := applet(many, path.Base(x.Path), x.Argv)
+		tool, _ := selected(many, x, x.Argv)
 		return tool
 	}
 	if isOwn(x) && len(x.Same) > 0 {
 		return plainName(x.Same[0])
 	}
 	return plainName(x.Path)
+}
+
+// selected is the tool that the manifold program of x becomes, with its words: that of its own
+// name, if there is one, as for /bin/sh of a busybox, and else the one that its words select.
+func selected(many string, x proposal.Exec, argv []string) (string, []string) {
+	own := path.Base(x.Path)
+	if len(argv) > 0 && strings.TrimPrefix(path.Base(argv[0]), "-") == own && !strings.HasPrefix(own, many) {
+		if known, _ := HasChildren(FileName(own)); known {
+			return FileName(own), argv[1:]
+		}
+	}
+	return applet(many, own, argv)
 }
 
 // HasChildren reports whether options.txt says what tool starts, in a line of its own or because
