@@ -21,11 +21,11 @@ const module = "github.com/fumehood/fumehood/"
 var layers = map[string]int{
 	"cmd/fumehood": 7, "cmd/fumehood-runsc": 7, "cmd/fumehood-init": 7, "cmd/fumehood-release": 7, "tools": 7,
 
-	"pkg/job": 6,
+	"pkg/job": 6, "pkg/cli": 6,
 
 	"pkg/evidence": 5, "pkg/replay": 5, "pkg/starter": 5, "pkg/mcpserver": 5, "pkg/session": 5, "pkg/e2b": 5, "pkg/review": 5, "pkg/pod": 5,
 
-	"pkg/gate": 4, "pkg/report": 4, "pkg/comment": 4, "pkg/action": 4, "pkg/bot": 4, "pkg/export": 4, "pkg/cli": 4,
+	"pkg/gate": 4, "pkg/report": 4, "pkg/comment": 4, "pkg/action": 4, "pkg/bot": 4, "pkg/export": 4,
 
 	"pkg/hood": 3, "pkg/key": 3, "pkg/ledger": 3, "pkg/attestation": 3,
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/job"
 )
 
@@ -38,7 +39,7 @@ func (c *invocation) runAction() int {
 		return c.Stop(err)
 	}
 	conclusion, err := job.Do(c.Ctx, job.Options{Getenv: os.Getenv, Stdout: c.Stdout, Program: []string{self, "run"},
-		Version: fumehoodVersion(), Compile: newEngine, Settle: settle})
+		Version: fumehoodVersion(), Compile: runs.NewEngine, Settle: settle})
 	if err != nil {
 		return c.Stop(err)
 	}

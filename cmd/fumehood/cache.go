@@ -18,7 +18,7 @@ import (
 func (c *invocation) cacheCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "cache COMMAND",
-		GroupID: groupRun,
+		GroupID: cli.GroupRun,
 		Short:   "List and remove the layers that set-up has left",
 		Long: `List and remove the layers that runs with --layers write have made: what the commands of set-up
 left, such as installed dependencies. A run with --layers read does not run set-up again where a

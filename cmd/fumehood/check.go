@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
@@ -19,7 +20,7 @@ import (
 // checkFlags are the flags of check.
 type checkFlags struct {
 	plan     string
-	policies policyFlags
+	policies runs.Policies
 	format   cli.Format
 }
 
@@ -27,7 +28,7 @@ func (c *invocation) checkCommand() *cobra.Command {
 	var s checkFlags
 	cmd := &cobra.Command{
 		Use:     "check --plan FILE [flags]",
-		GroupID: groupRun,
+		GroupID: cli.GroupRun,
 		Short:   "Decide the commands of a plan and run nothing",
 		Long: `Decide each command of a plan and run nothing. With --output json, each line is one record:
 the proposal, its analysis and the decision.
@@ -40,7 +41,7 @@ Exit codes: 0 everything is allowed, 1 a command is denied or needs approval`,
 	}
 	cmd.Flags().StringVar(&s.plan, "plan", "", "`FILE` plan with the commands, JSON or YAML; - for standard input")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
-	s.policies.define(cmd)
+	s.policies.Define(cmd)
 	return cmd
 }
 
@@ -48,7 +49,7 @@ func (c *invocation) checkPlan(s *checkFlags) int {
 	if s.plan == "" {
 		return c.Misuse("check needs --plan")
 	}
-	p, code, ok := c.readPlan(s.plan, nil)
+	p, code, ok := runs.ReadPlan(&c.Invocation, s.plan, nil)
 	if !ok {
 		return code
 	}
@@ -57,7 +58,7 @@ func (c *invocation) checkPlan(s *checkFlags) int {
 	if o.Policies, err = s.policies.Read(c.Ctx); err != nil {
 		return c.Stop(err)
 	}
-	g, err := newGate(c.Ctx, o)
+	g, err := runs.NewGate(c.Ctx, o)
 	if err != nil {
 		return c.Stop(err)
 	}

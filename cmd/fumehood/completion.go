@@ -13,7 +13,7 @@ import (
 func (c *invocation) completionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "completion bash|zsh|fish",
-		GroupID: groupSetup,
+		GroupID: cli.GroupSetup,
 		Short:   "Print the completion script of a shell",
 		Long:    `Print the script with which a shell completes fumehood's commands, flags and values.`,
 		Example: `  source <(fumehood completion bash)                                         this shell

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/rootfs"
@@ -26,7 +27,7 @@ func (c *invocation) configCommand() *cobra.Command {
 	var s configFlags
 	cmd := &cobra.Command{
 		Use:     "config [DIR] [flags]",
-		GroupID: groupSetup,
+		GroupID: cli.GroupSetup,
 		Short:   "Show the configuration in force and where each value comes from",
 		Long: `Show the configuration in force for the repository in DIR, the current directory by default:
 each value with its source (the default, a line of the file, or a flag), and the set-up
@@ -50,7 +51,7 @@ func (c *invocation) showConfig(s *configFlags, args []string) int {
 	if len(args) > 1 {
 		return c.Misuse("config takes one directory")
 	}
-	if invalidSetup(s.setup) {
+	if runs.InvalidSetup(s.setup) {
 		return c.Misuse("--setup must be auto or none")
 	}
 	dir := append(args, ".")[0]

@@ -22,6 +22,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/plan"
@@ -179,15 +180,15 @@ func decideBySession(t *testing.T, d mcpDesk, texts []string) string {
 			t.Setenv(name, value)
 		}
 	}
-	var s runFlags
+	var s runs.Flags
 	cmd := &cobra.Command{}
-	s.defineConfigured(cmd)
-	s.defineGate(cmd)
+	s.DefineConfigured(cmd)
+	s.DefineGate(cmd)
 	if err := cmd.ParseFlags(append([]string{"--audit", "go.jsonl"}, corpusFlags...)); err != nil {
 		t.Fatal(err)
 	}
 	c := &invocation{cli.Invocation{Ctx: context.Background(), Stdout: io.Discard, Stderr: t.Output()}}
-	g, err := c.open(&s)
+	g, err := s.Open(&c.Invocation)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/demotools"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/report/progress"
@@ -20,11 +21,11 @@ import (
 )
 
 func (c *invocation) demoCommand() *cobra.Command {
-	var s runFlags
+	var s runs.Flags
 	var asked bool
 	cmd := &cobra.Command{
 		Use:     "demo [flags]",
-		GroupID: groupSetup,
+		GroupID: cli.GroupSetup,
 		Short:   "Run the full pipeline on a sample pull request",
 		Long: `Run the full pipeline on a sample pull request: some commands succeed, one fails, and policy
 denies some. --output markdown prints the comment as the GitHub Action would post it.
@@ -43,19 +44,19 @@ Exit codes: 0 the pipeline ran to its end, 3 it could not`,
 		RunE: c.Run(func([]string) int { return c.runDemo(&s, asked) }),
 	}
 	cmd.Flags().BoolVar(&asked, "review", false, "review the pull request with a recorded model instead")
-	s.defineCommon(cmd)
+	s.DefineCommon(cmd)
 	return cmd
 }
 
 // runDemo returns exitOK if the pipeline ran to its end, although the demo's commands
 // include one that fails and some that are denied.
-func (c *invocation) runDemo(s *runFlags, asked bool) int {
+func (c *invocation) runDemo(s *runs.Flags, asked bool) int {
 	dir, err := os.MkdirTemp("", "fumehood-demo-")
 	if err != nil {
 		return c.Stop(err)
 	}
 	defer os.RemoveAll(dir)
-	if err := s.writeDemo(dir); err != nil {
+	if err := writeDemo(s, dir); err != nil {
 		return c.Stop(err)
 	}
 	if asked {
@@ -68,19 +69,19 @@ func (c *invocation) runDemo(s *runFlags, asked bool) int {
 	say := progress.New(c.Stderr).Notice
 	say(fmt.Sprintf("a reviewer proposes %d commands on a small pull request; running them usually takes 5 to 15 s", len(p.Proposals)))
 	p.Proposals = demotools.Keep(p.Proposals, say)
-	if code := c.gate(s, p); code == exitStopped {
+	if code := s.Run(&c.Invocation, p); code == exitStopped {
 		return code
 	}
 	return exitOK
 }
 
 // writeDemo writes the pull request and its repository's policy below dir.
-func (s *runFlags) writeDemo(dir string) error {
-	s.workspace, s.buildCache = filepath.Join(dir, "billing"), rootfs.UserGoCache()
+func writeDemo(s *runs.Flags, dir string) error {
+	s.Workspace, s.BuildCache = filepath.Join(dir, "billing"), rootfs.UserGoCache()
 	policy := filepath.Join(dir, "policy")
-	s.policies.Restricting = append(s.policies.Restricting, policy)
+	s.Policies.Restricting = append(s.Policies.Restricting, policy)
 	if err := demo.WritePolicy(policy); err != nil {
 		return err
 	}
-	return demo.Write(s.workspace)
+	return demo.Write(s.Workspace)
 }

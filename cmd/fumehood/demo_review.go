@@ -7,6 +7,7 @@ package main
 import (
 	"path/filepath"
 
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/report/progress"
 	"github.com/fumehood/fumehood/pkg/review"
@@ -14,7 +15,7 @@ import (
 )
 
 // demoReview reviews the sample pull request in dir with a recorded conversation.
-func (c *invocation) demoReview(s *runFlags, dir string) int {
+func (c *invocation) demoReview(s *runs.Flags, dir string) int {
 	progress.New(c.Stderr).Notice("a model reviews a small pull request: its part is recorded, so no key is needed and no model is asked; commands and reproducers really run, which takes 15 to 60 s")
 	clone := filepath.Join(dir, "clone")
 	if err := demo.WriteRepository(c.Ctx, clone); err != nil {
@@ -30,10 +31,10 @@ func (c *invocation) demoReview(s *runFlags, dir string) int {
 	r.Guidance = func(string) (review.Guidance, error) { return review.Guidance{}, nil }
 	local := review.Local{Repository: clone, Base: "base", Head: "head", Open: func(tree, trusted string) (*gate.Gate, error) {
 		flags := *s
-		flags.workspace, flags.trusted, flags.repeated = tree, trusted, true
-		return c.open(&flags)
+		flags.Workspace, flags.Trusted, flags.Repeated = tree, trusted, true
+		return flags.Open(&c.Invocation)
 	}}
-	code := c.reviewed(s.format, func() (review.Document, error) { return local.Review(c.Ctx, r) })
+	code := runs.PrintReview(&c.Invocation, s.Format, func() (review.Document, error) { return local.Review(c.Ctx, r) })
 	if code == exitStopped {
 		return code
 	}

@@ -21,7 +21,7 @@ func (c *invocation) doctorCommand() *cobra.Command {
 	var format cli.Format
 	cmd := &cobra.Command{
 		Use:     "doctor [flags]",
-		GroupID: groupSetup,
+		GroupID: cli.GroupSetup,
 		Short:   "Check what this host can enforce, and how to fix the rest",
 		Long: `Check what this host can enforce, and how to fix the rest.
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/evidence"
 	"github.com/fumehood/fumehood/pkg/export"
 	"github.com/fumehood/fumehood/pkg/export/otlp"
@@ -25,7 +26,7 @@ func (c *invocation) exportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: `export LOG|REPORT [flags]
 --attributes`,
-		GroupID: groupEvidence,
+		GroupID: cli.GroupEvidence,
 		Short:   "Export a run as JSON lines, JUnit or SARIF, or to an OpenTelemetry collector",
 		Long: `Export the decisions of a run. With --to decisions, each line is one decision in the form of
 OPA's decision log; its schema is testdata/schema/fumehood.decision.v1.json. The last line of
@@ -62,7 +63,7 @@ type exportCommandFlags struct {
 	to, out    string
 	trust      audit.Trust
 	all, table bool
-	otlp       otlpFlags
+	otlp       runs.Collector
 }
 
 func (x *exportCommandFlags) define(cmd *cobra.Command) {
@@ -72,8 +73,8 @@ func (x *exportCommandFlags) define(cmd *cobra.Command) {
 	f.BoolVar(&x.all, "all", false, "export every started program, not only those that were or would have been refused")
 	f.BoolVar(&x.table, "attributes", false, "print the table of OpenTelemetry attributes and exit")
 	defineTrust(cmd, &x.trust, true)
-	x.otlp.flag, x.otlp.describe = "endpoint", "`URL` address of the collector, without /v1/traces"
-	x.otlp.define(cmd)
+	x.otlp.Flag, x.otlp.Describe = "endpoint", "`URL` address of the collector, without /v1/traces"
+	x.otlp.Define(cmd)
 	cli.Values(cmd, "to", evidence.Forms()...)
 }
 
@@ -89,7 +90,7 @@ func (c *invocation) exportRun(x *exportCommandFlags, args []string, flags int) 
 	if len(args) != 1 {
 		return c.Misuse("export needs a log or a report")
 	}
-	exporter, err := x.otlp.exporter()
+	exporter, err := x.otlp.Exporter(c.Version)
 	if err != nil {
 		return c.MisuseOf(err)
 	}
@@ -114,13 +115,13 @@ func (x *exportCommandFlags) misuse() string {
 		return "--attributes takes no other flag or argument"
 	case !slices.Contains(evidence.Forms(), x.to):
 		return fmt.Sprintf("invalid value %q for --to: use decisions, junit, sarif or otlp", terminal.Line(x.to))
-	case x.to == evidence.OTLP && x.otlp.endpoint == "":
+	case x.to == evidence.OTLP && x.otlp.Endpoint == "":
 		return "--to otlp needs --endpoint URL"
 	case x.to == evidence.OTLP && x.out != "":
 		return "--to otlp does not write --out"
 	case x.all && evidence.OfWhole(x.to):
 		return "--all needs --to decisions or otlp"
-	case x.to != evidence.OTLP && x.otlp.given():
+	case x.to != evidence.OTLP && x.otlp.Given():
 		return "--endpoint and --otlp-… need --to otlp"
 	}
 	return ""

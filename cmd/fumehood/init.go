@@ -21,7 +21,7 @@ func (c *invocation) initCommand() *cobra.Command {
 	var format cli.Format
 	cmd := &cobra.Command{
 		Use:     "init [DIR] [flags]",
-		GroupID: groupSetup,
+		GroupID: cli.GroupSetup,
 		Short:   "Write a first configuration and workflow for a repository",
 		Long: `Write .github/fumehood.yml and .github/workflows/fumehood.yml for the repository in DIR, the
 current directory by default. The workflow's plan runs the tests that are found, for example

@@ -14,7 +14,7 @@ import (
 func (c *invocation) keyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "key",
-		GroupID: groupEvidence,
+		GroupID: cli.GroupEvidence,
 		Short:   "Make keys that sign audit logs and policy bundles, and print their public halves",
 		Example: `  fumehood key generate audit.key --log acme.example/fumehood
   fumehood key public audit.key`,

@@ -17,7 +17,7 @@ import (
 func (c *invocation) ledgerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "ledger",
-		GroupID: groupEvidence,
+		GroupID: cli.GroupEvidence,
 		Short:   "Keep one append-only log of the audit logs of many runs",
 		Long: `Keep one append-only log of the audit logs of many runs, in a directory that can be copied or
 served as it is (C2SP tlog-tiles). Its entries are the last checkpoints of sealed logs, so that

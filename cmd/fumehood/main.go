@@ -19,12 +19,10 @@ import (
 )
 
 const (
-	exitOK       = cli.OK
-	exitRefused  = cli.Refused
-	exitUsage    = cli.Usage
-	exitStopped  = cli.Stopped
-	exitObserved = cli.Observed
-	exitNeutral  = cli.Neutral
+	exitOK      = cli.OK
+	exitRefused = cli.Refused
+	exitUsage   = cli.Usage
+	exitStopped = cli.Stopped
 )
 
 // An invocation is one run of the program. The functions that make commands are its
@@ -50,6 +48,6 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if isGateway(args) {
 		return runGateway(stderr)
 	}
-	c := &invocation{cli.Invocation{Ctx: ctx, Stdin: stdin, Stdout: stdout, Stderr: stderr}}
+	c := &invocation{cli.Invocation{Ctx: ctx, Stdin: stdin, Stdout: stdout, Stderr: stderr, Version: fumehoodVersion()}}
 	return c.Execute(c.rootCommand(), args)
 }

@@ -7,8 +7,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -17,18 +15,18 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/health"
 	"github.com/fumehood/fumehood/pkg/mcpserver"
 	"github.com/fumehood/fumehood/pkg/policy/manual"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/report"
 	"github.com/fumehood/fumehood/pkg/session/pods"
 )
 
 // mcpFlags are the flags of mcp, in addition to those that run has, too.
 type mcpFlags struct {
-	runFlags
+	runs.Flags
 	backend                backendFlags
 	http, tokens, approver string
 	network                cli.List
@@ -38,7 +36,7 @@ func (c *invocation) mcpCommand() *cobra.Command {
 	var s mcpFlags
 	cmd := &cobra.Command{
 		Use:     "mcp [flags]",
-		GroupID: groupRun,
+		GroupID: cli.GroupRun,
 		Short:   "Serve AI agents over the Model Context Protocol",
 		Long: `Serve an AI agent over the Model Context Protocol (MCP): tools that decide commands and code
 by policy, run the allowed ones in one gVisor sandbox, and read and write its files. Without
@@ -62,10 +60,10 @@ Exit codes: 0 the client has gone or a signal came, 2 a flag is invalid, 3 the s
 	f.StringVar(&s.tokens, "token-file", "", "`FILE` bearer tokens for --http, one a line, with --backend kubernetes optionally followed by tenant=NAMESPACE; only its owner may read it")
 	f.StringVar(&s.approver, "approver", "none", "`WHO` none, or elicit: ask the client's user about commands that policy asks about. A client that answers by itself can approve them")
 	f.Var(&s.network, "network", "`ENTRY` host, host:port or registry:NAME that policy may grant to commands; may be repeated")
-	s.defineDrain(f)
-	s.defineReady(f)
-	s.defineConfigured(cmd)
-	s.defineGate(cmd)
+	s.DefineDrain(f)
+	s.DefineReady(f)
+	s.DefineConfigured(cmd)
+	s.DefineGate(cmd)
 	s.backend.define(cmd, "http", "token-file", "approver", "network", "drain", "report", "markdown", "decisions", "otlp", "otlp-header", "otlp-plain-unsafe")
 	cli.Values(cmd, "approver", "none", "elicit")
 	cli.NoFiles(cmd, "http", "network", "drain", "ready")
@@ -81,27 +79,27 @@ func (s *mcpFlags) misuse(f *pflag.FlagSet) string {
 	switch {
 	case s.approver != "none" && s.approver != "elicit":
 		return "--approver must be none or elicit"
-	case invalidSetup(s.setup):
+	case s.InvalidSetup():
 		return "--setup must be auto or none"
 	case (s.http == "") != (s.tokens == ""):
 		return "--http needs --token-file, and --token-file needs --http"
 	case s.http != "" && s.approver == "elicit":
 		return "--approver elicit needs a client on standard input, without --http"
-	case s.drain < 0:
+	case s.Drain < 0:
 		return "--drain must not be negative"
-	case s.http == "" && s.drain != defaultDrain:
+	case s.http == "" && s.Drain != runs.DefaultDrain:
 		return "--drain needs --http: a server on standard input ends with its client"
-	case s.http != "" && s.artifacts+s.auditFile+s.report+s.markdown+s.export.decisions != "":
+	case s.http != "" && s.NamesFiles():
 		return "--http has many sessions: --artifacts, --audit, --report, --markdown and --decisions name one"
 	}
-	return s.readyMisuse()
+	return s.ReadyMisuse()
 }
 
 func (c *invocation) serveMCP(s *mcpFlags, f *pflag.FlagSet) int {
 	if why := s.misuse(f); why != "" {
 		return c.Misuse(why)
 	}
-	if err := errors.Join(s.export.check(), s.readMasks(nil)); err != nil {
+	if err := s.Check(&c.Invocation, nil); err != nil {
 		return c.MisuseOf(err)
 	}
 	clients := mcpserver.Transport{HTTP: s.http, TokenFile: s.tokens, Tenants: s.backend.kubernetes(), In: c.Stdin, Out: c.Stdout, Serving: func(addr string) { c.Note("serving MCP at " + addr) }}
@@ -111,40 +109,40 @@ func (c *invocation) serveMCP(s *mcpFlags, f *pflag.FlagSet) int {
 	var metrics *health.Metrics
 	if s.http != "" {
 		var end func()
-		metrics, end = c.serving(&s.runFlags)
+		metrics, end = s.StartMetrics(&c.Invocation)
 		defer end()
 	}
-	defer c.pooling(&s.runFlags)()
+	defer s.StartPool(&c.Invocation)()
 	gates, end, err := c.mcpGates(s) // what is wrong with the flags is reported before there is a client
 	if err != nil {
-		return c.Stop(s.early.Error(err))
+		return c.Stop(s.Early.Error(err))
 	}
 	defer end()
 	return c.Exit(exitOK, clients.Serve(c.Ctx, mcpserver.New(mcpserver.Options{
 		Gate:     gates,
-		Approver: mcpserver.Approver(s.approver), Metrics: metrics, Drain: s.drain, Network: s.network, Version: fumehoodVersion(),
+		Approver: mcpserver.Approver(s.approver), Metrics: metrics, Drain: s.Drain, Network: s.network, Version: fumehoodVersion(),
 		Rules: func() (string, error) { return c.rulesPage(s) },
-		Ended: func(r proposal.Report, err error) { c.sessionEnded(&s.runFlags, r, err) },
+		Ended: func(r proposal.Report, err error) { s.ReportSession(&c.Invocation, r, err) },
 	})))
 }
 
 // mcpGates returns what makes the gates of clients, and what ends it.
 func (c *invocation) mcpGates(s *mcpFlags) (gates func(context.Context, string) (mcpserver.Gate, error), end func(), err error) {
 	if s.backend.kubernetes() {
-		backend, err := s.backend.Open(c.Ctx, gate.DefaultLifetime+time.Hour, s.health)
+		backend, err := s.backend.Open(c.Ctx, gate.DefaultLifetime+time.Hour, s.Health)
 		return gate.Each(backend.Gate, func(g *pods.Gate) mcpserver.Gate { return mcpserver.Of(g) }), func() {}, err
 	}
-	first, err := c.open(&s.runFlags)
+	first, err := s.Open(&c.Invocation)
 	if err != nil {
 		return nil, nil, err
 	}
-	c.prepare(first, gate.SessionOptions{Network: s.network})
+	runs.Prepare(&c.Invocation, first, gate.SessionOptions{Network: s.network})
 	open := func(string) (*gate.Gate, error) {
 		if s.http == "" {
 			return first, nil
 		}
-		g, err := c.open(&s.runFlags)
-		return g, s.early.Error(err)
+		g, err := s.Open(&c.Invocation)
+		return g, s.Early.Error(err)
 	}
 	return gate.Each(open, func(g *gate.Gate) mcpserver.Gate { return mcpserver.Of(g) }), func() { _ = first.Close() }, nil
 }
@@ -153,26 +151,13 @@ func (c *invocation) rulesPage(s *mcpFlags) (string, error) {
 	if s.backend.kubernetes() {
 		return "", &proposal.StopError{Code: "mcp.rules", Message: "the rules are those of the pod's node", Hint: "propose a command: the answer has the rules that decided it"}
 	}
-	rules, err := c.rules(&docsFlags{policies: s.policies})
+	rules, err := c.rules(&docsFlags{policies: s.Policies})
 	if err != nil {
 		return "", err
 	}
 	var page bytes.Buffer
 	err = manual.Write(&page, rules)
 	return page.String(), err
-}
-
-// sessionEnded writes the files that flags name, and prints where the log is.
-func (c *invocation) sessionEnded(s *runFlags, r proposal.Report, err error) {
-	if r.Audit != nil {
-		err = errors.Join(err, report.Files{JSON: s.report, Markdown: s.markdown}.Write(r, report.Forms{Comment: s.shown}), c.exportTo(&s.export, r.Audit.File, r.Audit))
-		t := r.Totals
-		c.Note(fmt.Sprintf("session ended: %d proposed, %d denied, %d need approval, %d succeeded, %d failed%s; log %s, key %s",
-			t.Proposed, t.Denied, t.Asked, t.Succeeded, t.Failed, t.Others(), r.Audit.File, r.Audit.Key))
-	}
-	if err != nil {
-		c.WarnOf(err)
-	}
 }
 
 func (c *invocation) mcpConfigCommand() *cobra.Command {

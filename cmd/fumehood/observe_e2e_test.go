@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	voice "github.com/fumehood/fumehood/pkg/report"
 )
@@ -45,7 +46,7 @@ proposals:
 	before := traces()
 	cmd := n.fumehood(t.Context(), d, "it", "--observe-network")
 	n.start(cmd)
-	if code := exitCode(t, cmd.Wait()); code != exitObserved {
+	if code := exitCode(t, cmd.Wait()); code != cli.Observed {
 		t.Errorf("exit code %d", code)
 	}
 	report := d.report(t, "it")

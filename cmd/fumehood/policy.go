@@ -4,13 +4,16 @@
 
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/spf13/cobra"
+)
 
 // policyCommand has its commands in the order in which a policy author needs them.
 func (c *invocation) policyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "policy",
-		GroupID: groupPolicy,
+		GroupID: cli.GroupPolicy,
 		Short:   "Write, test, explain and roll out policy",
 		Example: `  fumehood policy init                                     write a first policy and its tests
   fumehood policy eval --policy ./policy 'go test ./...'   decide one command

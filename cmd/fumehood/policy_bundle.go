@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
 	policysource "github.com/fumehood/fumehood/pkg/policy/source"
@@ -100,7 +101,7 @@ func (c *invocation) bundle(s *bundleFlags, dir string) ([]byte, error) {
 		return nil, err
 	}
 	l.Role = policy.Allows
-	if _, err := newEngine(c.Ctx, policy.Options{Layers: []policy.Layer{l}}); err != nil {
+	if _, err := runs.NewEngine(c.Ctx, policy.Options{Layers: []policy.Layer{l}}); err != nil {
 		return nil, err
 	}
 	data, err := policysource.Build(policysource.Recipe{Files: l.Files, Revision: s.revision, Roots: s.roots, Tests: s.tests})

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
 	policysource "github.com/fumehood/fumehood/pkg/policy/source"
@@ -90,7 +91,7 @@ func (c *invocation) verifyBundle(s *bundleVerifyFlags, args []string) int {
 	s.from.Organisation = args
 	list, err := s.from.Read(c.Ctx)
 	if err == nil {
-		_, err = newEngine(c.Ctx, policy.Options{Layers: gate.Layers(list)})
+		_, err = runs.NewEngine(c.Ctx, policy.Options{Layers: gate.Layers(list)})
 	}
 	if err != nil {
 		return c.unverified(err)

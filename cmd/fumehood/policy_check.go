@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/lint"
 	"github.com/fumehood/fumehood/pkg/policy/render"
@@ -18,7 +19,7 @@ import (
 
 // policyCheckFlags are the flags of policy check.
 type policyCheckFlags struct {
-	policies policyFlags
+	policies runs.Policies
 	strict   bool
 	format   cli.Format
 }
@@ -40,7 +41,7 @@ Exit codes: 0 no problems, 1 something is refused or an error, or with --strict 
 	}
 	cmd.Flags().BoolVar(&s.strict, "strict", false, "exit with 1 for warnings, too")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
-	s.policies.define(cmd)
+	s.policies.Define(cmd)
 	return cmd
 }
 
@@ -48,7 +49,7 @@ func (c *invocation) checkPolicy(s *policyCheckFlags, args []string) int {
 	if len(args) > 0 {
 		return c.Misuse("policy check takes no argument: name directories with --policy")
 	}
-	layers, err := s.policies.layers(c.Ctx)
+	layers, err := s.policies.Layers(c.Ctx)
 	if err != nil {
 		return c.Stop(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/policy/manual"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/terminal"
@@ -20,7 +21,7 @@ import (
 
 // docsFlags are the flags of policy docs.
 type docsFlags struct {
-	policies policyFlags
+	policies runs.Policies
 	out      string
 	format   cli.Format
 }
@@ -45,7 +46,7 @@ rule.`,
 	cmd.Flags().StringVar(&s.out, "out", "", "`FILE` write the page to this file")
 	s.format.Define(cmd, cli.Markdown, cli.JSON)
 	s.format.TakesFile(&s.out)
-	s.policies.define(cmd)
+	s.policies.Define(cmd)
 	return cmd
 }
 
@@ -71,7 +72,7 @@ func (c *invocation) documentPolicy(s *docsFlags, ids []string) int {
 
 // rules returns the rules of the policies that flags name.
 func (c *invocation) rules(s *docsFlags) ([]manual.Rule, error) {
-	layers, err := s.policies.layers(c.Ctx)
+	layers, err := s.policies.Layers(c.Ctx)
 	if err != nil {
 		return nil, err
 	}

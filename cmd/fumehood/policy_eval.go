@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy/explain"
 	"github.com/fumehood/fumehood/pkg/policy/render"
@@ -53,7 +54,7 @@ Exit codes: 0 allow, 1 deny or ask, 3 cannot decide`,
 // decideFlags are the flags of eval and explain.
 type decideFlags struct {
 	subject  subject
-	policies policyFlags
+	policies runs.Policies
 	format   cli.Format
 }
 
@@ -62,7 +63,7 @@ func (c *invocation) decideCommand(cmd *cobra.Command, deep bool) *cobra.Command
 	var s decideFlags
 	s.subject.define(cmd)
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
-	s.policies.define(cmd)
+	s.policies.Define(cmd)
 	cmd.RunE = c.Run(func(args []string) int { return c.decide(&s, cmd, args, deep) })
 	return cmd
 }
@@ -72,7 +73,7 @@ func (c *invocation) decide(s *decideFlags, cmd *cobra.Command, args []string, d
 	if code, ok := s.subject.read(c, cmd, args); !ok {
 		return code
 	}
-	engine, err := s.policies.engine(c.Ctx)
+	engine, err := s.policies.Engine(c.Ctx)
 	if err != nil {
 		return c.Stop(err)
 	}

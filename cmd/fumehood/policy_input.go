@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/trial"
@@ -77,7 +78,7 @@ func (c *invocation) inputPolicy(s *inputFlags, cmd *cobra.Command, args []strin
 	if code, ok := s.subject.read(c, cmd, args); !ok {
 		return code
 	}
-	engine, err := newEngine(c.Ctx, policy.Options{})
+	engine, err := runs.NewEngine(c.Ctx, policy.Options{})
 	if err != nil {
 		return c.Stop(err)
 	}
@@ -96,7 +97,7 @@ func (c *invocation) printPast(path string) int {
 		return c.Stop(err)
 	}
 	c.Note(past.Notes()...)
-	engine, err := newEngine(c.Ctx, policy.Options{})
+	engine, err := runs.NewEngine(c.Ctx, policy.Options{})
 	if err != nil {
 		return c.Stop(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/replay"
 	"github.com/fumehood/fumehood/pkg/report/progress"
@@ -20,7 +21,7 @@ import (
 
 // replayFlags are the flags of policy replay.
 type replayFlags struct {
-	policies policyFlags
+	policies runs.Policies
 	past     pastFlags
 	failOn   string
 	format   cli.Format
@@ -47,7 +48,7 @@ be read`,
 	cmd.Flags().StringVar(&s.failOn, "fail-on", "any", "`KIND` exit with 1 for changes of this kind: any, stricter (or allow->deny), looser (or deny->allow), none")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	s.past.define(cmd)
-	s.policies.define(cmd)
+	s.policies.Define(cmd)
 	cli.Values(cmd, "fail-on", "any", "stricter", "looser", "none")
 	return cmd
 }
@@ -93,7 +94,7 @@ func (c *invocation) again(paths []string, s *replayFlags) (replay.Past, replay.
 	// Every decision leaves much garbage and the heap is small. Collecting it each time it
 	// grows by half would take a third of the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	engine, err := s.policies.engine(c.Ctx)
+	engine, err := s.policies.Engine(c.Ctx)
 	if err != nil {
 		return replay.Past{}, replay.Outcome{}, err
 	}

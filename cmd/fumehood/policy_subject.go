@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/gate/question"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy/trial"
@@ -77,7 +78,7 @@ func (s *subject) read(c *invocation, cmd *cobra.Command, args []string) (int, b
 	err := s.Check()
 	if err == nil && s.Plan != "" {
 		var p proposal.Plan
-		if p, code, ok = c.readPlan(s.Plan, nil); !ok {
+		if p, code, ok = runs.ReadPlan(&c.Invocation, s.Plan, nil); !ok {
 			return code, false
 		}
 		s.Subject, err = question.OfPlan(p, s.ID)

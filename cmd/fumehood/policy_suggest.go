@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/replay"
@@ -19,7 +20,7 @@ import (
 
 // suggestFlags are the flags of policy suggest.
 type suggestFlags struct {
-	policies policyFlags
+	policies runs.Policies
 	past     pastFlags
 	wanted   replay.Wanted
 	out      string
@@ -49,7 +50,7 @@ Proposals without a suggestion are listed with the reason.`,
 	f.StringVar(&s.out, "out", "", "`DIR` write the policy to this new directory (default: print it)")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	s.past.define(cmd)
-	s.policies.define(cmd)
+	s.policies.Define(cmd)
 	cli.Directories(cmd, "out")
 	cli.NoFiles(cmd, "at-least")
 	return cmd
@@ -71,14 +72,14 @@ func (c *invocation) suggestPolicy(s *suggestFlags, paths []string) int {
 }
 
 func (c *invocation) suggestion(paths []string, of *suggestFlags) (past replay.Past, s replay.Suggestion, err error) {
-	layers, err := of.policies.layers(c.Ctx)
+	layers, err := of.policies.Layers(c.Ctx)
 	if err != nil {
 		return past, s, err
 	}
 	if past, err = of.past.read(paths); err != nil {
 		return past, s, err
 	}
-	s, err = replay.SuggestUnder(c.Ctx, past, replay.Policy{Layers: layers, New: newEngine, Parse: gate.Analyze}, of.wanted)
+	s, err = replay.SuggestUnder(c.Ctx, past, replay.Policy{Layers: layers, New: runs.NewEngine, Parse: gate.Analyze}, of.wanted)
 	return past, s, err
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy/trial"
@@ -69,7 +70,7 @@ does not compile`,
 
 // testFlags are the flags of policy test.
 type testFlags struct {
-	policies  policyFlags
+	policies  runs.Policies
 	folders   cli.List
 	shipped   bool
 	only      string
@@ -91,7 +92,7 @@ func (o *testFlags) define(cmd *cobra.Command) {
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "also list the tests that pass")
 	f.StringVar(&o.junit, "junit", "", "`FILE` also write the results to this file, as JUnit XML")
 	o.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
-	o.policies.define(cmd)
+	o.policies.Define(cmd)
 	cli.Renamed(f, "v", "verbose")
 	cli.NoFiles(cmd, "run", "threshold", "timeout")
 }

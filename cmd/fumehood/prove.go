@@ -16,7 +16,7 @@ func (c *invocation) proveCommand() *cobra.Command {
 	var trust audit.Trust
 	cmd := &cobra.Command{
 		Use:     "prove LOG ID [flags]",
-		GroupID: groupEvidence,
+		GroupID: cli.GroupEvidence,
 		Short:   "Print a proof that an entry is in an audit log",
 		Long: `Print a proof that an entry is in an audit log. fumehood verify --proof checks it without
 the log. ID is the id of a proposal (its result is proved, or its decision if it has no

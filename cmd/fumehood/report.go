@@ -26,7 +26,7 @@ func (c *invocation) reportCommand() *cobra.Command {
 	var s reportFlags
 	cmd := &cobra.Command{
 		Use:     "report REPORT [flags]",
-		GroupID: groupEvidence,
+		GroupID: cli.GroupEvidence,
 		Short:   "Show the report of a run, as text, HTML, Markdown, SARIF or JUnit",
 		Long: `Show the report of a run, report.json, or write it in other forms. The HTML page is one file
 without external parts. With --log, the page has the events of the audit log and the result

@@ -4,14 +4,10 @@
 
 package main
 
-import "github.com/spf13/cobra"
-
-// The groups of commands in help.
-const (
-	groupRun      = "run"
-	groupPolicy   = "policy"
-	groupEvidence = "evidence"
-	groupSetup    = "setup"
+import (
+	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
+	"github.com/spf13/cobra"
 )
 
 // rootCommand returns the whole tree of commands.
@@ -40,10 +36,10 @@ Exit codes:
 	root.SetVersionTemplate(versionText())
 	root.InitDefaultVersionFlag()
 	root.Flags().Lookup("version").Usage = "print the versions of fumehood, gVisor and Go"
-	for _, g := range [][2]string{{groupRun, "Run and check"}, {groupPolicy, "Policy"}, {groupEvidence, "Evidence"}, {groupSetup, "Setup"}} {
+	for _, g := range [][2]string{{cli.GroupRun, "Run and check"}, {cli.GroupPolicy, "Policy"}, {cli.GroupEvidence, "Evidence"}, {cli.GroupSetup, "Setup"}} {
 		root.AddGroup(&cobra.Group{ID: g[0], Title: g[1]})
 	}
-	root.AddCommand(c.runCommand(), c.checkCommand(), c.splitCommand(), c.reviewCommand(), c.sessionCommand(), c.cacheCommand(), c.mcpCommand(), c.serveCommand(), c.toolsCommand(), c.policyCommand(), c.verifyCommand(), c.showCommand(), c.reportCommand(), c.proveCommand(), c.exportCommand(), c.keyCommand(), c.ledgerCommand(),
+	root.AddCommand(runs.Command(&c.Invocation), c.checkCommand(), c.splitCommand(), runs.ReviewCommand(&c.Invocation), c.sessionCommand(), c.cacheCommand(), c.mcpCommand(), c.serveCommand(), c.toolsCommand(), c.policyCommand(), c.verifyCommand(), c.showCommand(), c.reportCommand(), c.proveCommand(), c.exportCommand(), c.keyCommand(), c.ledgerCommand(),
 		c.initCommand(), c.configCommand(), c.doctorCommand(), c.demoCommand(), c.versionCommand(), c.completionCommand(), c.actionCommand(), c.manCommand())
 	return root
 }

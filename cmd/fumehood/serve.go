@@ -6,12 +6,12 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/e2b"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -20,7 +20,7 @@ import (
 
 // serveFlags are the flags of serve, in addition to those that run has, too.
 type serveFlags struct {
-	runFlags
+	runs.Flags
 	backend           backendFlags
 	at                e2b.Endpoint
 	o                 e2b.Options
@@ -31,7 +31,7 @@ func (c *invocation) serveCommand() *cobra.Command {
 	var s serveFlags
 	cmd := &cobra.Command{
 		Use:     "serve --e2b ADDRESS --keys-file FILE",
-		GroupID: groupRun,
+		GroupID: cli.GroupRun,
 		Short:   "Serve programs that use E2B's SDK",
 		Long: `Serve programs that use the npm packages e2b and @e2b/code-interpreter unchanged: their commands
 and code are decided by policy and run in gVisor sandboxes on this host, on copies of the
@@ -56,10 +56,10 @@ Exit codes: 0 the server was stopped, 2 a flag is invalid, 3 the server could no
 	f.DurationVar(&s.o.Quota.Time, "key-time", 0, "`DURATION` time of all sandboxes of one key together, for example 8h (default: 24h)")
 	f.DurationVar(&s.o.Timeout, "timeout", 0, "`DURATION` end sandboxes whose client sets no timeout after this time (default: 5m)")
 	f.DurationVar(&s.o.MaxTimeout, "max-timeout", 0, "`DURATION` end every sandbox at most this time after its start (default: 1h)")
-	s.defineDrain(f)
-	s.defineReady(f)
-	s.defineConfigured(cmd)
-	s.defineGate(cmd)
+	s.DefineDrain(f)
+	s.DefineReady(f)
+	s.DefineConfigured(cmd)
+	s.DefineGate(cmd)
 	s.backend.define(cmd, "e2b", "keys-file", "sandboxes", "all-sandboxes", "memory", "key-memory", "key-time", "timeout", "max-timeout", "drain", "otlp", "otlp-header", "otlp-plain-unsafe")
 	cli.NoFiles(cmd, "e2b", "sandboxes", "all-sandboxes", "memory", "key-memory", "key-time", "timeout", "max-timeout", "drain", "ready")
 	return cmd
@@ -73,27 +73,27 @@ func (s *serveFlags) misuse(f *pflag.FlagSet) string {
 	switch {
 	case s.at.Addr == "" || s.at.KeysFile == "":
 		return "serve needs --e2b and --keys-file"
-	case s.drain < 0:
+	case s.Drain < 0:
 		return "--drain must not be negative"
-	case invalidSetup(s.setup):
+	case s.InvalidSetup():
 		return "--setup must be auto or none"
-	case s.artifacts+s.auditFile+s.report+s.markdown+s.export.decisions != "":
+	case s.NamesFiles():
 		return "serve has many sandboxes: --artifacts, --audit, --report, --markdown and --decisions name one"
 	}
-	return s.readyMisuse()
+	return s.ReadyMisuse()
 }
 
 func (c *invocation) serveE2B(s *serveFlags, f *pflag.FlagSet) int {
 	if why := s.misuse(f); why != "" {
 		return c.Misuse(why)
 	}
-	if err := errors.Join(s.export.check(), s.readMasks(nil)); err != nil {
+	if err := s.Check(&c.Invocation, nil); err != nil {
 		return c.MisuseOf(err)
 	}
-	metrics, end := c.serving(&s.runFlags)
+	metrics, end := s.StartMetrics(&c.Invocation)
 	defer end()
-	defer c.pooling(&s.runFlags)()
-	s.o.Metrics, s.o.Drain = metrics, s.drain
+	defer s.StartPool(&c.Invocation)()
+	s.o.Metrics, s.o.Drain = metrics, s.Drain
 	s.o.Memory, s.o.Quota.Memory = proposal.Bytes(s.memory)*proposal.MiB, proposal.Bytes(s.keyMemory)*proposal.MiB
 	gates, err := c.e2bGates(s) // what is wrong with the flags is reported before there is a client
 	if err == nil {
@@ -106,24 +106,24 @@ func (c *invocation) serveE2B(s *serveFlags, f *pflag.FlagSet) int {
 	c.Note("serving E2B's SDK at " + s.at.URL() + ": set E2B_API_URL and E2B_SANDBOX_URL to it")
 	s.o.Gate = gates
 	s.o.Notice = func(line string) { c.Warn(line) }
-	s.o.Ended = func(r proposal.Report, err error) { c.sessionEnded(&s.runFlags, r, err) }
+	s.o.Ended = func(r proposal.Report, err error) { s.ReportSession(&c.Invocation, r, err) }
 	return c.Exit(exitOK, s.at.Serve(c.Ctx, s.o))
 }
 
 // e2bGates returns what makes the gates of sandboxes.
 func (c *invocation) e2bGates(s *serveFlags) (func(context.Context, string) (e2b.Gate, error), error) {
 	if s.backend.kubernetes() {
-		backend, err := s.backend.Open(c.Ctx, s.o.Lifetime(), s.health)
+		backend, err := s.backend.Open(c.Ctx, s.o.Lifetime(), s.Health)
 		return gate.Each(backend.Gate, func(g *pods.Gate) e2b.Gate { return e2b.Of(g) }), err
 	}
 	open := func() (*gate.Gate, error) {
-		one := s.runFlags // which opening changes
-		g, err := c.open(&one)
-		return g, s.early.Error(err)
+		one := s.Flags // which opening changes
+		g, err := one.Open(&c.Invocation)
+		return g, s.Early.Error(err)
 	}
 	g, err := open()
 	if err == nil {
-		c.prepare(g, gate.SessionOptions{Limits: s.o.SessionLimits()})
+		runs.Prepare(&c.Invocation, g, gate.SessionOptions{Limits: s.o.SessionLimits()})
 		err = g.Close()
 	}
 	return gate.Each(func(string) (*gate.Gate, error) { return open() }, func(g *gate.Gate) e2b.Gate { return e2b.Of(g) }), err

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/session"
@@ -21,7 +22,7 @@ import (
 
 // sessionFlags are the flags of session start, in addition to those that run has, too.
 type sessionFlags struct {
-	runFlags
+	runs.Flags
 	name           string
 	idle, lifetime time.Duration
 	network        cli.List
@@ -31,7 +32,7 @@ type sessionFlags struct {
 func (c *invocation) sessionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "session COMMAND",
-		GroupID: groupRun,
+		GroupID: cli.GroupRun,
 		Short:   "Decide and run commands one after the other in one sandbox",
 		Long: `Keep one sandbox open for commands and code that come one after the other. Each is decided by
 policy and logged before it runs. Files persist from command to command, and variables of Python
@@ -68,16 +69,16 @@ Exit codes: 0 the session is ready, 2 a flag is invalid, 3 it could not start`,
 	f.Var(&s.network, "network", "`ENTRY` host, host:port or registry:NAME that policy may grant to commands; may be repeated")
 	f.BoolVar(&s.background, "background", false, "be the process in the background")
 	cli.Hide(f, "background")
-	s.defineConfigured(cmd)
-	s.format.Define(cmd, cli.Text, cli.JSON)
-	s.defineGate(cmd)
+	s.DefineConfigured(cmd)
+	s.Format.Define(cmd, cli.Text, cli.JSON)
+	s.DefineGate(cmd)
 	cli.NoFiles(cmd, "name", "idle", "lifetime", "network")
 	return cmd
 }
 
 func (s *sessionFlags) misuse() string {
 	switch {
-	case invalidSetup(s.setup):
+	case s.InvalidSetup():
 		return "--setup must be auto or none"
 	case s.idle <= 0 || s.lifetime <= 0:
 		return "--idle and --lifetime must be more than 0"
@@ -94,7 +95,7 @@ func (c *invocation) startSession(s *sessionFlags) int {
 		s.name = "s" + strings.ToLower(rand.Text()[:8])
 		args = append(args, "--name="+s.name)
 	}
-	if err := errors.Join(s.export.check(), s.readMasks(nil), session.CheckName(s.name)); err != nil {
+	if err := errors.Join(s.Check(&c.Invocation, nil), session.CheckName(s.name)); err != nil {
 		return c.MisuseOf(err)
 	}
 	if s.background {
@@ -107,7 +108,7 @@ func (c *invocation) startSession(s *sessionFlags) int {
 		return exit.Code
 	case err != nil:
 		return c.Stop(err)
-	case s.format.Is(cli.JSON):
+	case s.Format.Is(cli.JSON):
 		return c.Exit(exitOK, c.printAnswer(info))
 	}
 	c.Note("session " + info.Name + "; log " + info.Log)
@@ -116,11 +117,11 @@ func (c *invocation) startSession(s *sessionFlags) int {
 
 // hostSession is the process in the background.
 func (c *invocation) hostSession(s *sessionFlags) int {
-	return c.Exit(exitOK, s.early.Error(session.Host(c.Ctx, session.Options{
-		Name: s.name, Workspace: s.workspace, Ready: session.Ready,
+	return c.Exit(exitOK, s.Early.Error(session.Host(c.Ctx, session.Options{
+		Name: s.name, Workspace: s.Workspace, Ready: session.Ready,
 		SessionOptions: gate.SessionOptions{Network: s.network, Proposer: "fumehood session", Idle: s.idle, Lifetime: s.lifetime},
-		Gate:           func() (*gate.Gate, error) { return c.open(&s.runFlags) },
-		Ended:          func(r proposal.Report, err error) { c.sessionEnded(&s.runFlags, r, err) },
+		Gate:           func() (*gate.Gate, error) { return s.Open(&c.Invocation) },
+		Ended:          func(r proposal.Report, err error) { s.ReportSession(&c.Invocation, r, err) },
 	})))
 }
 

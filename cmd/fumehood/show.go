@@ -25,7 +25,7 @@ func (c *invocation) showCommand() *cobra.Command {
 	var s showFlags
 	cmd := &cobra.Command{
 		Use:     "show LOG [flags]",
-		GroupID: groupEvidence,
+		GroupID: cli.GroupEvidence,
 		Short:   "List what happened in a run, in order, from its audit log",
 		Long: `List what happened in a run, in order, from its audit log. Times are UTC.
 

@@ -25,7 +25,7 @@ func (c *invocation) splitCommand() *cobra.Command {
 	var s splitFlags
 	cmd := &cobra.Command{
 		Use:     "split --plan FILE --parts N [flags]",
-		GroupID: groupRun,
+		GroupID: cli.GroupRun,
 		Short:   "Split a plan into parts for the jobs of a GitHub matrix",
 		Long: `Split a plan into at most N parts that take about the same time, and print the matrix of a
 GitHub Actions job for them. Commands that need each other stay together, and those of set-up

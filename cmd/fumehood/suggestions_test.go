@@ -24,6 +24,7 @@ import (
 
 	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/bot"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
@@ -280,7 +281,7 @@ func TestShownSuggestions(t *testing.T) {
 	for text := range texts {
 		p.Proposals = append(p.Proposals, proposal.Proposal{ID: "p" + strconv.Itoa(len(p.Proposals)), Run: text})
 	}
-	g, err := newGate(t.Context(), gate.Options{DecideOnly: true})
+	g, err := runs.NewGate(t.Context(), gate.Options{DecideOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}

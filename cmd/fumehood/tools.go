@@ -17,7 +17,7 @@ func (c *invocation) toolsCommand() *cobra.Command {
 	format := ""
 	cmd := &cobra.Command{
 		Use:     "tools --format FORMAT",
-		GroupID: groupRun,
+		GroupID: cli.GroupRun,
 		Short:   "Print the agent tools' definitions for a model's API",
 		Long: `Print the definitions of the tools that "fumehood mcp" serves, as the tools of a model provider's
 API takes them. A program that has no MCP client of its own gives them to the model, and calls the

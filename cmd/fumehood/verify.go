@@ -40,7 +40,7 @@ func (c *invocation) verifyCommand() *cobra.Command {
 LOG --cosigned FILE --key KEY [flags]
 LOG --attestation BUNDLE --trusted-root FILE --certificate-identity ID [flags]
 --proof FILE --key KEY [flags]`,
-		GroupID: groupEvidence,
+		GroupID: cli.GroupEvidence,
 		Short:   "Check that an audit log is complete and unaltered",
 		Long: `Check that an audit log is complete and unaltered, or report its first fault. With --proof,
 check a proof that fumehood prove printed; the log is not needed.

@@ -52,7 +52,7 @@ func (c *invocation) versionCommand() *cobra.Command {
 	var format cli.Format
 	cmd := &cobra.Command{
 		Use:     "version",
-		GroupID: groupSetup,
+		GroupID: cli.GroupSetup,
 		Short:   "Print the versions of fumehood, gVisor and Go",
 		Example: "  fumehood version\n  fumehood version -o json | jq -r .gvisor",
 		Args:    cli.NoArgs,

@@ -4,7 +4,8 @@
 
 // Package cli is what the commands of fumehood have in common: flags in named groups,
 // help, completion, output formats, warnings, failures and exit codes. It configures
-// cobra and pflag; the commands themselves are in package main.
+// cobra and pflag. The commands themselves are in package main, except for those in
+// package runs.
 package cli
 
 import (
@@ -39,8 +40,10 @@ type Invocation struct {
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
-	args   []string // all of them, from the command's name on
-	code   int      // exit code of the command that ran
+	// Version is fumehood's own, for reports.
+	Version string
+	args    []string // all of them, from the command's name on
+	code    int      // exit code of the command that ran
 }
 
 // A printer keeps the first error that printing to a terminal or a file meets.

@@ -16,6 +16,14 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
+// The groups of commands in help.
+const (
+	GroupRun      = "run"
+	GroupPolicy   = "policy"
+	GroupEvidence = "evidence"
+	GroupSetup    = "setup"
+)
+
 // Execute runs the command that args name below root and returns its exit code.
 func (c *Invocation) Execute(root *cobra.Command, args []string) int {
 	c.prepare(root)

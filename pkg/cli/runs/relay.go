@@ -2,13 +2,14 @@
 
 //go:build linux
 
-package main
+package runs
 
 import (
 	"context"
 	"errors"
 	"io"
 
+	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/review"
 	models "github.com/fumehood/fumehood/pkg/review/model"
@@ -16,7 +17,7 @@ import (
 
 // attach lets a review end with the job that started it, and the verification of findings at
 // --timeout. With --relay that job is also who asks the model. It returns what to do at the end.
-func (c *invocation) attach(s *reviewFlags) (done func()) {
+func (s *reviewFlags) attach(c *cli.Invocation) (done func()) {
 	ends := []context.CancelFunc{}
 	add := func(ctx context.Context, cancel context.CancelFunc) { c.Ctx, ends = ctx, append(ends, cancel) }
 	switch {
@@ -39,11 +40,11 @@ func (c *invocation) attach(s *reviewFlags) (done func()) {
 }
 
 // kept returns a function that keeps what a review has shown.
-func (c *invocation) kept(s *reviewFlags) func(review.Document, error) (review.Document, error) {
+func (s *reviewFlags) kept(c *cli.Invocation) func(review.Document, error) (review.Document, error) {
 	return func(d review.Document, err error) (review.Document, error) {
 		owner, wrong := process.ParseOwner(s.settings.Owner)
 		if d.Schema != "" && wrong == nil {
-			wrong = d.Keep(review.Files{Logs: s.artifacts, Document: s.report, Owner: owner}, s.early.Text)
+			wrong = d.Keep(review.Files{Logs: s.artifacts, Document: s.report, Owner: owner}, s.Early.Text)
 		}
 		return d, errors.Join(err, wrong)
 	}

@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package runs
 
 import (
 	"context"
@@ -18,10 +18,11 @@ import (
 	"github.com/fumehood/fumehood/pkg/process"
 )
 
-// policyFlags are the policies that flags name.
-type policyFlags struct{ gate.Sources }
+// Policies are the policies that flags name.
+type Policies struct{ gate.Sources }
 
-func (p *policyFlags) define(cmd *cobra.Command) {
+// Define adds the flags.
+func (p *Policies) Define(cmd *cobra.Command) {
 	p.Base = func() (string, error) { return action.BaseCommit(os.Getenv) }
 	cli.Group(cmd, "Policy flags", func(f *pflag.FlagSet) {
 		f.Var((*cli.List)(&p.Restricting), "policy", "`SOURCE` policy that may deny commands, require approval and lower limits: a directory, git:REV:DIR, base:DIR (the base of the pull request, in CI), or a bundle: FILE.tar.gz, https://…@sha256:… or oci://…@sha256:…; may be repeated")
@@ -36,29 +37,29 @@ func (p *policyFlags) define(cmd *cobra.Command) {
 	cli.NoFiles(cmd, "policy-scope", "minimum-revision")
 }
 
-// layers reads the policies.
-func (p *policyFlags) layers(ctx context.Context) ([]policy.Layer, error) {
+// Layers reads the policies.
+func (p *Policies) Layers(ctx context.Context) ([]policy.Layer, error) {
 	list, err := p.Read(ctx)
 	return gate.Layers(list), err
 }
 
-// engine returns an engine that decides by the policies.
-func (p *policyFlags) engine(ctx context.Context) (*policy.Engine, error) {
-	layers, err := p.layers(ctx)
+// Engine returns an engine that decides by the policies.
+func (p *Policies) Engine(ctx context.Context) (*policy.Engine, error) {
+	layers, err := p.Layers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return newEngine(ctx, policy.Options{Layers: layers})
+	return NewEngine(ctx, policy.Options{Layers: layers})
 }
 
-// newEngine is policy.New with less garbage collection.
-func newEngine(ctx context.Context, o policy.Options) (*policy.Engine, error) {
+// NewEngine is policy.New with less garbage collection.
+func NewEngine(ctx context.Context, o policy.Options) (*policy.Engine, error) {
 	defer process.CollectLess()()
 	return policy.New(ctx, o)
 }
 
-// newGate is gate.New with less garbage collection.
-func newGate(ctx context.Context, o gate.Options) (*gate.Gate, error) {
+// NewGate is gate.New with less garbage collection.
+func NewGate(ctx context.Context, o gate.Options) (*gate.Gate, error) {
 	defer process.CollectLess()()
 	return gate.New(ctx, o)
 }

@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package runs
 
 import (
 	"os"
@@ -43,7 +43,7 @@ func (m *modelFlags) define(cmd *cobra.Command) {
 }
 
 // ask has a model review the commits. Its key is redacted from everything.
-func (c *invocation) ask(s *reviewFlags, local review.Local) (d review.Document, err error) {
+func (s *reviewFlags) ask(c *cli.Invocation, local review.Local) (d review.Document, err error) {
 	s.asked.Getenv, s.asked.Env, s.asked.Timeout = os.Getenv, s.asked.env, s.timeout
 	about, err := gate.ReadAbout(s.about)
 	if err != nil {

@@ -2,24 +2,25 @@
 
 //go:build linux
 
-package main
+package runs
 
 import (
 	"cmp"
 	"os"
 	"path/filepath"
 
+	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/gate"
 )
 
 // configure applies the configuration file, and the flags that override it, to o.
-func (c *invocation) configure(s *runFlags, o *gate.Options) error {
+func (s *Flags) configure(c *cli.Invocation, o *gate.Options) error {
 	if !s.configured { // demo
 		return nil
 	}
-	trusted := cmp.Or(s.trusted, s.workspace)
-	o.Repeated = s.repeated
+	trusted := cmp.Or(s.Trusted, s.Workspace)
+	o.Repeated = s.Repeated
 	found, err := o.UseConfig(c.Ctx, gate.ConfigRequest{
 		File: s.config, Trusted: trusted,
 		Overrides: []config.Override{{Field: "setup", Value: s.setup, From: "--setup"}, {Field: "cache", Value: s.cache, From: "--cache"}, {Field: "comment", Value: s.comment, From: "--comment"},
@@ -33,7 +34,7 @@ func (c *invocation) configure(s *runFlags, o *gate.Options) error {
 	s.compares = !found.CompareBase.Off
 	s.configTimeout, s.shown = found.Timeout.Std(), found.Comment
 	if dir := found.Policy; dir != "" && s.about == "" { // a job names its policies itself: the workspace is the pull request's
-		s.policies.Restricting = append(s.policies.Restricting, filepath.Join(trusted, dir))
+		s.Policies.Restricting = append(s.Policies.Restricting, filepath.Join(trusted, dir))
 	}
 	for _, n := range o.Setup.Notes {
 		c.Warn("set-up: " + n.String())

@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package runs
 
 import (
 	"errors"
@@ -19,17 +19,18 @@ import (
 
 // reviewFlags are the flags of review. Its workspace is a clone.
 type reviewFlags struct {
-	runFlags
+	Flags
 	base, head, findings string
 	relay                bool
 	asked                modelFlags
 }
 
-func (c *invocation) reviewCommand() *cobra.Command {
+// ReviewCommand returns the command review.
+func ReviewCommand(c *cli.Invocation) *cobra.Command {
 	var s reviewFlags
 	cmd := &cobra.Command{
 		Use:     "review {--findings FILE | --provider NAME --model NAME} --base REF [--head REF] [flags]",
-		GroupID: groupRun,
+		GroupID: cli.GroupRun,
 		Short:   "Verify the findings of a reviewer, or of a model, by running their reproducers",
 		Long: `Verify the findings of any reviewer, a person or a model. Each finding names a command that
 fails where its claim is true. It runs on the pull request's code (head) and on the code before
@@ -50,7 +51,7 @@ Exit codes: 0 no finding is verified, 1 a finding is verified, 2 the findings ar
   fumehood review --findings findings.yaml --base main --output markdown
   fumehood review --provider anthropic --model claude-sonnet-4-6 --max-usd 1 --base main`,
 		Args: cli.NoArgs,
-		RunE: c.Run(func([]string) int { return c.review(&s) }),
+		RunE: c.Run(func([]string) int { return s.review(c) }),
 	}
 	f := cmd.Flags()
 	f.StringVar(&s.findings, "findings", "", "`FILE` findings to verify, JSON or YAML; - for standard input")
@@ -58,33 +59,33 @@ Exit codes: 0 no finding is verified, 1 a finding is verified, 2 the findings ar
 	f.StringVar(&s.head, "head", "HEAD", "`REF` branch or commit with the pull request's code")
 	cli.NoFiles(cmd, "base", "head")
 	s.asked.define(cmd)
-	s.defineConfigured(cmd)
-	s.defineCommon(cmd)
+	s.DefineConfigured(cmd)
+	s.DefineCommon(cmd)
 	s.defineInternal(f)
 	f.BoolVar(&s.relay, "relay", false, "ask the model through standard output and input, by a process that has the key")
 	cli.Hide(f, "relay")
 	return cmd
 }
 
-func (c *invocation) review(s *reviewFlags) int {
+func (s *reviewFlags) review(c *cli.Invocation) int {
 	if (s.findings == "") == (s.asked.Provider == "") || s.base == "" {
 		return c.Misuse("review needs --base, and either --findings or --provider")
 	}
 	if err := s.readMasks(c.Stdin); err != nil {
 		return c.Stop(err)
 	}
-	defer c.attach(s)()
-	local := review.Local{Repository: s.workspace, Base: s.base, Head: s.head, Open: func(dir, trusted string) (*gate.Gate, error) {
-		flags := s.runFlags
-		flags.workspace, flags.trusted, flags.repeated = dir, trusted, true
+	defer s.attach(c)()
+	local := review.Local{Repository: s.Workspace, Base: s.base, Head: s.head, Open: func(dir, trusted string) (*gate.Gate, error) {
+		flags := s.Flags
+		flags.Workspace, flags.Trusted, flags.Repeated = dir, trusted, true
 		flags.artifacts = "" // each run has its own
-		return c.open(&flags)
+		return flags.Open(c)
 	}}
 	var findings proposal.ReviewFindings
 	if s.findings != "" {
 		var code int
 		var ok bool
-		if findings, code, ok = c.readFindings(s.findings); !ok {
+		if findings, code, ok = readFindings(c, s.findings); !ok {
 			return code
 		}
 	}
@@ -92,32 +93,32 @@ func (c *invocation) review(s *reviewFlags) int {
 		return c.Stop(err)
 	}
 	if s.findings == "" {
-		return c.reviewed(s.format, func() (review.Document, error) { return c.kept(s)(c.ask(s, local)) })
+		return PrintReview(c, s.Format, func() (review.Document, error) { return s.kept(c)(s.ask(c, local)) })
 	}
-	return c.reviewed(s.format, func() (review.Document, error) { return c.kept(s)(local.Verify(c.Ctx, findings)) })
+	return PrintReview(c, s.Format, func() (review.Document, error) { return s.kept(c)(local.Verify(c.Ctx, findings)) })
 }
 
-// reviewed prints the Document of a review, and returns its exit code.
-func (c *invocation) reviewed(format cli.Format, do func() (review.Document, error)) int {
+// PrintReview prints the Document of a review, and returns its exit code.
+func PrintReview(c *cli.Invocation, format cli.Format, do func() (review.Document, error)) int {
 	d, err := do()
 	if d.Schema == "" {
 		return c.Stop(err)
 	}
-	if out := c.printVerified(format, d); out != nil {
+	if out := printVerified(c, format, d); out != nil {
 		return c.Stop(errors.Join(err, out))
 	}
 	switch {
 	case err != nil:
 		return c.Stop(err)
 	case !d.Reviewed:
-		return exitStopped
+		return cli.Stopped
 	case d.Count(review.Verified) > 0:
-		return exitRefused
+		return cli.Refused
 	}
-	return exitOK
+	return cli.OK
 }
 
-func (c *invocation) readFindings(path string) (proposal.ReviewFindings, int, bool) {
+func readFindings(c *cli.Invocation, path string) (proposal.ReviewFindings, int, bool) {
 	data, name, err := plan.ReadFile(path, c.Stdin)
 	if err != nil {
 		return proposal.ReviewFindings{}, c.Misuse(fmt.Sprintf("cannot read findings: %v", err)), false
@@ -128,12 +129,12 @@ func (c *invocation) readFindings(path string) (proposal.ReviewFindings, int, bo
 	}
 	if len(problems) > 0 {
 		fmt.Fprintln(c.Stderr, "fumehood: review.invalid: the findings are invalid; nothing runs")
-		return findings, exitUsage, false
+		return findings, cli.Usage, false
 	}
-	return findings, exitOK, true
+	return findings, cli.OK, true
 }
 
-func (c *invocation) printVerified(format cli.Format, d review.Document) error {
+func printVerified(c *cli.Invocation, format cli.Format, d review.Document) error {
 	switch {
 	case format.Is(cli.JSON):
 		return c.PrintJSON(d.JSON())

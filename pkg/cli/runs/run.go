@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package runs
 
 import (
 	"context"
@@ -18,11 +18,12 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func (c *invocation) runCommand() *cobra.Command {
-	var s runFlags
+// Command returns the command run.
+func Command(c *cli.Invocation) *cobra.Command {
+	var s Flags
 	cmd := &cobra.Command{
 		Use:     "run --plan FILE [flags]",
-		GroupID: groupRun,
+		GroupID: cli.GroupRun,
 		Short:   "Decide the commands of a plan, run the allowed ones and report",
 		Long: `Decide each command of a plan, run the allowed ones in gVisor and report. Nothing runs before
 all decisions are in the audit log. The workspace is never written to.
@@ -40,30 +41,30 @@ fail on the base, too, and nothing was denied or failed otherwise`,
   fumehood run --plan plan.yaml --observe-network            which hosts do my own commands need?
   fumehood run --plan plan.yaml --hosts ./policy --credential GITHUB_TOKEN@api.github.com/repos/`,
 		Args: cli.NoArgs,
-		RunE: c.Run(func([]string) int { return c.runPlan(&s) }),
+		RunE: c.Run(func([]string) int { return s.runPlan(c) }),
 	}
 	s.define(cmd)
 	return cmd
 }
 
-func (c *invocation) runPlan(s *runFlags) int {
+func (s *Flags) runPlan(c *cli.Invocation) int {
 	if s.plan == "" {
 		return c.Misuse("run needs --plan")
 	}
 	if (s.parentPipe || s.maskStdin) && s.plan == "-" {
 		return c.Misuse("--lifeline or --mask-stdin and --plan - both need standard input")
 	}
-	if invalidSetup(s.setup) {
+	if InvalidSetup(s.setup) {
 		return c.Misuse("--setup must be auto or none")
 	}
-	if err := s.export.check(); err != nil {
+	if err := s.export.check(c.Version); err != nil {
 		return c.MisuseOf(err)
 	}
 	if err := s.readMasks(c.Stdin); err != nil {
-		c.reportNotStarted(s, proposal.Plan{}, err)
+		s.reportNotStarted(c, proposal.Plan{}, err)
 		return c.Stop(err)
 	}
-	p, code, ok := c.readPlan(s.plan, s.early)
+	p, code, ok := ReadPlan(c, s.plan, s.Early)
 	if !ok {
 		return code
 	}
@@ -72,11 +73,11 @@ func (c *invocation) runPlan(s *runFlags) int {
 		c.Ctx, cancel = process.UntilEnd(c.Ctx, c.Stdin)
 		defer cancel()
 	}
-	return c.gate(s, p)
+	return s.Run(c, p)
 }
 
-// gate runs a plan through the gate and writes the files that flags name.
-func (c *invocation) gate(s *runFlags, p proposal.Plan) int {
+// Run runs a plan through the gate and writes the files that flags name.
+func (s *Flags) Run(c *cli.Invocation, p proposal.Plan) int {
 	if s.timeout > 0 {
 		var cancel context.CancelFunc
 		c.Ctx, cancel = context.WithTimeout(c.Ctx, s.timeout)
@@ -89,9 +90,9 @@ func (c *invocation) gate(s *runFlags, p proposal.Plan) int {
 	var g *gate.Gate
 	defer func() { _ = owner.Take(s.left(g)...) }() // also if the run stopped early
 	s.planned = &p
-	if g, err = c.open(s); err != nil {
-		err = s.early.Error(err)
-		c.reportNotStarted(s, p, err)
+	if g, err = s.Open(c); err != nil {
+		err = s.Early.Error(err)
+		s.reportNotStarted(c, p, err)
 		return c.Stop(err)
 	}
 	defer g.Close()
@@ -103,12 +104,12 @@ func (c *invocation) gate(s *runFlags, p proposal.Plan) int {
 	r, err := g.Run(c.Ctx, p)
 	c.Warn(g.Warnings()...)
 	if r.Audit == nil {
-		c.reportNotStarted(s, p, err)
+		s.reportNotStarted(c, p, err)
 		return c.Stop(err)
 	}
 	log := r.Audit.File
 	r.Audit.File = s.logName(log)
-	if out := errors.Join(c.publish(s, r), c.exportTo(&s.export, log, r.Audit), owner.Take(s.left(g)...)); out != nil {
+	if out := errors.Join(s.publish(c, r), s.export.exportTo(c, log, r.Audit), owner.Take(s.left(g)...)); out != nil {
 		return c.Stop(errors.Join(err, out))
 	}
 	if err != nil {
@@ -119,27 +120,27 @@ func (c *invocation) gate(s *runFlags, p proposal.Plan) int {
 
 // reportNotStarted writes the report of a run that stopped before it had a log, if --report
 // names a file.
-func (c *invocation) reportNotStarted(s *runFlags, p proposal.Plan, err error) {
-	o := gate.Options{Version: fumehoodVersion(), ObserveUnsafe: s.observe, ObserveNetworkUnsafe: s.observeNetwork}
+func (s *Flags) reportNotStarted(c *cli.Invocation, p proposal.Plan, err error) {
+	o := gate.Options{Version: c.Version, ObserveUnsafe: s.observe, ObserveNetworkUnsafe: s.observeNetwork}
 	if a, err := gate.ReadAbout(s.about); err == nil {
 		o.Subject = a.Subject()
 	}
 	r := o.NotStarted(p, err)
-	if s.early != nil { // demo has no masks
-		r = s.early.Report(r)
+	if s.Early != nil { // demo has no masks
+		r = s.Early.Report(r)
 	}
 	_ = report.Files{JSON: s.report}.WriteStopped(r)
 }
 
 // publish writes the report to the files that flags name, and to standard output.
-func (c *invocation) publish(s *runFlags, r proposal.Report) error {
+func (s *Flags) publish(c *cli.Invocation, r proposal.Report) error {
 	if err := (report.Files{JSON: s.report, Markdown: s.markdown}).Write(r, report.Forms{Comment: s.shown}); err != nil {
 		return err
 	}
 	switch {
-	case s.format.Is(cli.JSON):
+	case s.Format.Is(cli.JSON):
 		return c.Print(report.JSON(r))
-	case s.format.Is(cli.Markdown):
+	case s.Format.Is(cli.Markdown):
 		return c.Print([]byte(report.Comment(r, s.shown)), nil) // no byte more: it may be as long as a comment can be
 	}
 	view := report.View{Color: terminal.Colors(c.Stdout), Width: terminal.Columns(c.Stdout), Listed: terminal.Is(c.Stdout) && terminal.Is(c.Stderr), File: s.report}
@@ -148,13 +149,13 @@ func (c *invocation) publish(s *runFlags, r proposal.Report) error {
 
 func exitOf(r proposal.Report) int {
 	if r.Run.NetworkObserved {
-		return exitObserved
+		return cli.Observed
 	}
 	if r.Totals.Denied+r.Totals.Asked+r.Totals.Unsuccessful() > 0 {
-		return exitRefused
+		return cli.Refused
 	}
 	if r.Totals.Neutral() > 0 {
-		return exitNeutral
+		return cli.Neutral
 	}
-	return exitOK
+	return cli.OK
 }

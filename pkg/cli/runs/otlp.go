@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package runs
 
 import (
 	"os"
@@ -15,34 +15,36 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// otlpFlags name the OpenTelemetry collector that a run is sent to.
-type otlpFlags struct {
-	flag, describe string // the name and usage of the flag with the collector's URL
-	endpoint       string
+// A Collector has the flags that name the OpenTelemetry collector that a run is sent to.
+type Collector struct {
+	Flag, Describe string // the name and usage of the flag with the collector's URL
+	Endpoint       string
 	headers        cli.List
 	plain          bool
 }
 
-func (o *otlpFlags) define(cmd *cobra.Command) {
+// Define adds the flags.
+func (o *Collector) Define(cmd *cobra.Command) {
 	cli.Group(cmd, "OTLP flags", func(f *pflag.FlagSet) {
-		f.StringVar(&o.endpoint, o.flag, "", o.describe)
+		f.StringVar(&o.Endpoint, o.Flag, "", o.Describe)
 		f.Var(&o.headers, "otlp-header", "`NAME=VARIABLE` send a header to the collector, whose value is that of an environment variable; may be repeated")
 		f.BoolVar(&o.plain, "otlp-plain-unsafe", false, "allow plain HTTP to another machine, including headers")
 	})
-	cli.NoFiles(cmd, o.flag, "otlp-header")
+	cli.NoFiles(cmd, o.Flag, "otlp-header")
 }
 
-func (o *otlpFlags) given() bool { return o.endpoint != "" || len(o.headers) > 0 || o.plain }
+// Given reports whether one of the flags is used.
+func (o *Collector) Given() bool { return o.Endpoint != "" || len(o.headers) > 0 || o.plain }
 
-// exporter returns nil if no collector was named.
-func (o *otlpFlags) exporter() (*otlp.Exporter, error) {
-	if o.endpoint == "" {
-		if o.given() {
+// Exporter returns nil if no collector was named.
+func (o *Collector) Exporter(version string) (*otlp.Exporter, error) {
+	if o.Endpoint == "" {
+		if o.Given() {
 			return nil, &proposal.StopError{Code: "otlp.endpoint", Message: "--otlp-header and --otlp-plain-unsafe need a collector", Hint: "name it with --otlp URL"}
 		}
 		return nil, nil
 	}
-	options := otlp.Options{Endpoint: o.endpoint, Plain: o.plain, Getenv: os.Getenv, TraceParent: os.Getenv("TRACEPARENT"), Version: fumehoodVersion()}
+	options := otlp.Options{Endpoint: o.Endpoint, Plain: o.plain, Getenv: os.Getenv, TraceParent: os.Getenv("TRACEPARENT"), Version: version}
 	for _, text := range o.headers {
 		h, err := otlp.ParseHeader(text)
 		if err != nil {

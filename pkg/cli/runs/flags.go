@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package runs
 
 import (
 	"cmp"
@@ -29,11 +29,13 @@ import (
 	"github.com/fumehood/fumehood/pkg/rootfs"
 )
 
-// runFlags are the flags of run and demo.
-type runFlags struct {
-	plan, workspace string
-	trusted         string // directory with the configuration and its policy, if it is not the workspace
-	policies        policyFlags
+// Flags are the flags of run, and those of demo, session, mcp and serve that describe their gates.
+// Its exported fields are set or read by these commands.
+type Flags struct {
+	plan            string
+	Workspace       string // directory with the code
+	Trusted         string // directory with the configuration and its policy, if it is not the workspace
+	Policies        Policies
 	settings        gate.Settings
 	rootfs          string
 	runsc           string
@@ -43,7 +45,7 @@ type runFlags struct {
 	markdown        string
 	comment         string
 	shown           config.Comment
-	format          cli.Format
+	Format          cli.Format
 	timeout         time.Duration
 	observe         bool
 	observeNetwork  bool
@@ -67,19 +69,19 @@ type runFlags struct {
 	parentPipe      bool // --lifeline
 	maskStdin       bool
 	handed          []redact.Mask    // from fumehood action
-	early           *redact.Redactor // before there is a gate, without policy
+	Early           *redact.Redactor // before there is a gate, without policy
 	export          exportFlags
-	health          gate.Health // counts what the gates do; nil except for servers
+	Health          gate.Health // counts what the gates do; nil except for servers
 	planned         *proposal.Plan
-	drain           time.Duration // of servers
+	Drain           time.Duration // of servers
 	ready           int           // of servers
 	pool            *gate.Pool    // of servers
-	repeated        bool          // gates run several plans; for review
-	buildCache      string        // a host directory to show at rootfs.GoCacheInside, or ""; for demo
+	Repeated        bool          // gates run several plans; for review
+	BuildCache      string        // a host directory to show at rootfs.GoCacheInside, or ""; for demo
 }
 
 // define adds the flags of run.
-func (s *runFlags) define(cmd *cobra.Command) {
+func (s *Flags) define(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.plan, "plan", "", "`FILE` plan with the commands, JSON or YAML; - for standard input")
 	f.StringVar(&s.base, "base", "", "`REF` branch or commit that the pull request is for: a command that fails is run on its merge base with HEAD, too (default: origin's default branch, if the clone knows it and HEAD is not on it)")
@@ -87,15 +89,15 @@ func (s *runFlags) define(cmd *cobra.Command) {
 	cli.NoFiles(cmd, "base")
 	cli.Values(cmd, "compare-base", "true", "false")
 	f.BoolVar(&s.observeNetwork, "observe-network", false, "let commands reach every public address, and only record it; never for a fork's code. Private addresses stay refused. The exit code is 4")
-	s.defineConfigured(cmd)
-	s.defineCommon(cmd)
+	s.DefineConfigured(cmd)
+	s.DefineCommon(cmd)
 	s.defineInternal(f)
 }
 
-// defineConfigured adds the flags of what run, mcp and serve read before they make a gate.
-func (s *runFlags) defineConfigured(cmd *cobra.Command) {
+// DefineConfigured adds the flags of what run, mcp and serve read before they make a gate.
+func (s *Flags) DefineConfigured(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.workspace, "workspace", ".", "`DIR` directory with the code of the pull request; it is never written to")
+	f.StringVar(&s.Workspace, "workspace", ".", "`DIR` directory with the code of the pull request; it is never written to")
 	f.BoolVar(&s.observe, "observe", false, "only record what --policy and --granting policies would deny; the default policy still denies")
 	s.configured = true
 	f.StringVar(&s.config, "config", "", "`FILE` configuration, or none (default: .github/fumehood.yml of the workspace, if it is there)")
@@ -115,7 +117,7 @@ func (s *runFlags) defineConfigured(cmd *cobra.Command) {
 }
 
 // defineInternal adds the flags that fumehood action passes to the run that it starts.
-func (s *runFlags) defineInternal(f *pflag.FlagSet) {
+func (s *Flags) defineInternal(f *pflag.FlagSet) {
 	f.StringVar(&s.about, "about", "", "`FILE` description of the pull request, JSON")
 	f.StringVar(&s.settings.Registries, "registries", "", "`FILE` addresses of package registries, JSON, instead of asking the host's tools")
 	f.StringVar(&s.settings.Owner, "owner", "", "`UID:GID` user and group that receive the run's files")
@@ -127,17 +129,17 @@ func (s *runFlags) defineInternal(f *pflag.FlagSet) {
 	cli.Hide(f, "about", "registries", "proxies", "owner", "layers-exchange", "results-exchange", "mask-stdin", "lifeline")
 }
 
-// defineCommon adds the flags that run and demo share.
-func (s *runFlags) defineCommon(cmd *cobra.Command) {
+// DefineCommon adds the flags that run and demo share.
+func (s *Flags) DefineCommon(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&s.timeout, "timeout", 0, "`DURATION` stop the run after this time, for example 10m")
-	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
+	s.Format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	cli.NoFiles(cmd, "timeout")
-	s.defineGate(cmd)
+	s.DefineGate(cmd)
 }
 
-// defineGate adds the flags of the gate and of its reports.
-func (s *runFlags) defineGate(cmd *cobra.Command) {
-	s.policies.define(cmd)
+// DefineGate adds the flags of the gate and of its reports.
+func (s *Flags) DefineGate(cmd *cobra.Command) {
+	s.Policies.Define(cmd)
 	cli.Group(cmd, "Run flags", s.defineSandbox)
 	cli.Group(cmd, "Report flags", s.defineReport)
 	s.export.define(cmd)
@@ -147,7 +149,7 @@ func (s *runFlags) defineGate(cmd *cobra.Command) {
 	cli.Values(cmd, "rootfs", "host", "dir:", "image:", "oci:", "oci-archive:", "devcontainer:")
 }
 
-func (s *runFlags) defineReport(f *pflag.FlagSet) {
+func (s *Flags) defineReport(f *pflag.FlagSet) {
 	f.StringVar(&s.report, "report", "", "`FILE` also write the report to this file, as JSON")
 	f.StringVar(&s.markdown, "markdown", "", "`FILE` also write the pull request comment to this file, as GitHub's Markdown")
 	f.StringVar(&s.artifacts, "artifacts", "", "`DIR` new directory for exported files and complete outputs (default: one per run in the user's state directory)")
@@ -156,7 +158,7 @@ func (s *runFlags) defineReport(f *pflag.FlagSet) {
 	f.Var((*cli.List)(&s.settings.Masks), "mask", "`VARIABLE` redact the value of this variable from everything that leaves the run; may be repeated. Values of --credential are always redacted")
 }
 
-func (s *runFlags) defineSandbox(f *pflag.FlagSet) {
+func (s *Flags) defineSandbox(f *pflag.FlagSet) {
 	f.StringVar(&s.rootfs, "rootfs", "host", "`ROOT` root file system inside: host, dir:PATH, image:REPOSITORY@sha256:…, oci:DIR, oci-archive:FILE, or devcontainer:FILE")
 	f.StringVar(&s.tools, "tools", rootfs.CallerPath(), "`DIR:DIR` host directories with tools to show inside (default: your PATH, also with sudo)")
 	f.Var((*cli.List)(&s.settings.Mounts), "mount", "`SRC[:DST]` host directory to show inside, such as a module cache; writes to it are discarded; may be repeated")
@@ -165,9 +167,9 @@ func (s *runFlags) defineSandbox(f *pflag.FlagSet) {
 	f.StringVar(&s.runsc, "runsc", "", "`FILE` use this fumehood-runsc")
 }
 
-// readPlan reads the plan and prints why it is rejected, redacted by u, which may be nil. The
+// ReadPlan reads the plan and prints why it is rejected, redacted by u, which may be nil. The
 // decisions say why a proposal is refused.
-func (c *invocation) readPlan(path string, u *redact.Redactor) (proposal.Plan, int, bool) {
+func ReadPlan(c *cli.Invocation, path string, u *redact.Redactor) (proposal.Plan, int, bool) {
 	data, name, err := plan.ReadFile(path, c.Stdin)
 	if err != nil {
 		return proposal.Plan{}, c.Misuse(fmt.Sprintf("cannot read plan: %v", err)), false
@@ -178,17 +180,17 @@ func (c *invocation) readPlan(path string, u *redact.Redactor) (proposal.Plan, i
 	}
 	if len(problems) > 0 {
 		fmt.Fprintln(c.Stderr, "fumehood: plan.invalid: the plan is invalid; nothing runs")
-		return p, exitUsage, false
+		return p, cli.Usage, false
 	}
 	for _, w := range plan.Warnings(data, name) {
 		c.Warn(plan.Describe(name, w))
 	}
-	return p, exitOK, true
+	return p, cli.OK, true
 }
 
-// open makes the gate that the flags describe. Invalid flags are refused first, even if no
+// Open makes the gate that the flags describe. Invalid flags are refused first, even if no
 // command would need them.
-func (c *invocation) open(s *runFlags) (*gate.Gate, error) {
+func (s *Flags) Open(c *cli.Invocation) (*gate.Gate, error) {
 	if err := gate.Privileged(); err != nil { // before anything that takes time
 		return nil, err
 	}
@@ -196,7 +198,7 @@ func (c *invocation) open(s *runFlags) (*gate.Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := s.options(a)
+	o, err := s.options(c, a)
 	if err != nil {
 		return nil, err
 	}
@@ -204,36 +206,36 @@ func (c *invocation) open(s *runFlags) (*gate.Gate, error) {
 	if show := p.Output(); show != nil {
 		c.Ctx = hood.WithOutput(c.Ctx, show)
 	}
-	o.Progress, o.Notice, o.Health, o.Pool, o.Plan = p.Step, p.Notice, s.health, s.pool, s.planned
-	if err := c.configure(s, &o); err != nil {
+	o.Progress, o.Notice, o.Health, o.Pool, o.Plan = p.Step, p.Notice, s.Health, s.pool, s.planned
+	if err := s.configure(c, &o); err != nil {
 		return nil, err
 	}
-	if o.Base, err = c.findBase(s, a); err != nil {
+	if o.Base, err = s.findBase(c, a); err != nil {
 		return nil, err
 	}
-	s.policies.Directory, s.policies.Origins = cmp.Or(s.trusted, s.workspace), a.Policies
-	if o.Policies, err = s.policies.Read(c.Ctx); err != nil {
+	s.Policies.Directory, s.Policies.Origins = cmp.Or(s.Trusted, s.Workspace), a.Policies
+	if o.Policies, err = s.Policies.Read(c.Ctx); err != nil {
 		return nil, err
 	}
-	return newGate(c.Ctx, o)
+	return NewGate(c.Ctx, o)
 }
 
 // options returns the options that need no file except for a key.
-func (s *runFlags) options(a gate.About) (gate.Options, error) {
+func (s *Flags) options(c *cli.Invocation, a gate.About) (gate.Options, error) {
 	o, err := s.settings.Options(s.handed, os.Getenv)
-	if s.buildCache != "" {
-		o.MountsUnsafe = append(o.MountsUnsafe, gate.Mount{Source: s.buildCache, Target: rootfs.GoCacheInside,
-			Note: "Go's build cache " + s.buildCache + " on the host is readable inside, so that the demo's Go test takes seconds"})
+	if s.BuildCache != "" {
+		o.MountsUnsafe = append(o.MountsUnsafe, gate.Mount{Source: s.BuildCache, Target: rootfs.GoCacheInside,
+			Note: "Go's build cache " + s.BuildCache + " on the host is readable inside, so that the demo's Go test takes seconds"})
 	}
-	o.Workspace, o.Rootfs, o.Tools, o.Runsc = s.workspace, s.rootfs, s.tools, s.runsc
-	o.Artifacts, o.AuditFile, o.Version, o.Gateway = s.artifacts, s.auditFile, fumehoodVersion(), []string{"/proc/self/exe", egress.DoorName}
+	o.Workspace, o.Rootfs, o.Tools, o.Runsc = s.Workspace, s.rootfs, s.tools, s.runsc
+	o.Artifacts, o.AuditFile, o.Version, o.Gateway = s.artifacts, s.auditFile, c.Version, []string{"/proc/self/exe", egress.DoorName}
 	o.ObserveUnsafe, o.ObserveNetworkUnsafe, o.Ceiling, o.Subject = s.observe, s.observeNetwork, a.Ceiling, a.Subject()
 	return o, err
 }
 
 // readMasks reads the values to redact, before anything is printed. The passwords of proxies are
 // among them.
-func (s *runFlags) readMasks(stdin io.Reader) (err error) {
+func (s *Flags) readMasks(stdin io.Reader) (err error) {
 	if err := process.UseProxies(s.proxies); err != nil {
 		return err
 	}
@@ -244,14 +246,14 @@ func (s *runFlags) readMasks(stdin io.Reader) (err error) {
 	}
 	o, err := s.settings.Secrets(s.handed, os.Getenv)
 	if err == nil {
-		s.early, err = gate.NewRedactor(o)
+		s.Early, err = gate.NewRedactor(o)
 	}
 	return err
 }
 
 // logName is the log's name in the report: its path, or in a job of GitHub Actions its name
 // in the artifact.
-func (s *runFlags) logName(path string) string {
+func (s *Flags) logName(path string) string {
 	if s.about != "" {
 		return filepath.Base(path)
 	}
@@ -259,7 +261,7 @@ func (s *runFlags) logName(path string) string {
 }
 
 // left lists the files that this run has written so far; g may be nil.
-func (s *runFlags) left(g *gate.Gate) []string {
+func (s *Flags) left(g *gate.Gate) []string {
 	var paths []string
 	for _, path := range []string{s.report, s.markdown, s.export.decisions} {
 		if path != "" {
@@ -272,5 +274,5 @@ func (s *runFlags) left(g *gate.Gate) []string {
 	return paths
 }
 
-// invalidSetup reports whether a value of --setup is an unknown mode.
-func invalidSetup(mode string) bool { return mode != "" && mode != "auto" && mode != "none" }
+// InvalidSetup reports whether a value of --setup is an unknown mode.
+func InvalidSetup(mode string) bool { return mode != "" && mode != "auto" && mode != "none" }

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+// Package runs has the commands run and review, and what session, mcp, serve and demo share with
+// them: the flags that describe a gate on this host, the gate that they describe, and the reports
+// and exports of what it did.
+//
+// package job starts run and review as root, with flags that help does not show; this package is
+// the other end. Values to redact, proxies and the configuration are read before anything is
+// printed or runs, and a run that could not start still writes the report that a flag names. The
+// workspace is the pull request's: with a description from a job (--about), its configuration
+// names no policy.
+package runs
