@@ -57,6 +57,7 @@ var only = map[string][]string{
 	module + "pkg/sandbox/guest":               {"pkg/sandbox", "pkg/pod", "cmd/fumehood-init"},
 	module + "pkg/sandbox/control":             {"pkg/sandbox", "pkg/pod"},
 	module + "pkg/internal/golden":             {}, // tests only
+	module + "internal/jobtest":                {}, // tests only
 	module + "pkg/internal/testprogram":        {}, // tests only
 	module + "pkg/attestation/attestationtest": {}, // tests only
 	module + "pkg/session/conformance":         {}, // tests only

@@ -18,13 +18,14 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 )
 
 // A stage is a world with a real Actions runner (act), a release that the action
 // downloads, and an artifact server.
 type stage struct {
-	*world
+	*jobtest.World
 	action    string // the action as released: this tree, with a release.env
 	project   string // working directory of act: the repository with the workflows
 	artifacts string
@@ -66,8 +67,8 @@ func newStage(t *testing.T, fork bool, base, head map[string]string) *stage {
 	if _, err := exec.LookPath("act"); err != nil {
 		t.Fatalf("no act, which .ci/run installs: %v", err)
 	}
-	s := &stage{world: newWorld(t, fork, base, head), downloads: &requestLog{}}
-	s.permit("contents:read", "pull_requests:write", "actions:read", "checks:write")
+	s := &stage{World: jobtest.NewWorld(t, fork, base, head), downloads: &requestLog{}}
+	s.Permit("contents:read", "pull_requests:write", "actions:read", "checks:write")
 	release, err := buildRelease()
 	if err != nil {
 		t.Fatalf("cannot build a release: %v", err)
@@ -85,22 +86,22 @@ func newStage(t *testing.T, fork bool, base, head map[string]string) *stage {
 	s.must(os.Chmod(s.installed, 0o755))
 	s.copyAction(release)
 	s.copyProject()
-	s.gh.FindArtifacts(githubtest.ArtifactFolder(s.artifacts))
+	s.GH.FindArtifacts(githubtest.ArtifactFolder(s.artifacts))
 	return s
 }
 
-func (s *stage) path(name string) string { return filepath.Join(s.dir, name) }
+func (s *stage) path(name string) string { return filepath.Join(s.Dir, name) }
 
 func (s *stage) must(err error) {
-	s.t.Helper()
+	s.T.Helper()
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 }
 
 // copyAction copies the repository's files, as GitHub does for users of the action.
 func (s *stage) copyAction(release string) {
-	s.t.Helper()
+	s.T.Helper()
 	for from, to := range map[string]string{"../../action.yml": "action.yml", filepath.Join(release, "release.env"): "release.env",
 		"../../.github/action/install.sh": ".github/action/install.sh", "../../.github/action/place.sh": ".github/action/place.sh"} {
 		data, err := os.ReadFile(from)
@@ -113,7 +114,7 @@ func (s *stage) copyAction(release string) {
 
 // copyProject makes the repository that the workflows belong to.
 func (s *stage) copyProject() {
-	s.t.Helper()
+	s.T.Helper()
 	workflows := filepath.Join(s.project, ".github/workflows")
 	s.must(os.MkdirAll(workflows, 0o755))
 	examples, err := filepath.Glob("../../.github/examples/*.yml")
@@ -124,20 +125,20 @@ func (s *stage) copyProject() {
 		s.must(os.WriteFile(filepath.Join(workflows, filepath.Base(path)), data, 0o644))
 	}
 	for _, args := range [][]string{{"init", "-q", "-b", "master", s.project}, {"-C", s.project, "add", "-A"}, {"-C", s.project, "commit", "-q", "-m", "workflows"},
-		{"-C", s.project, "remote", "add", "origin", "https://github.com/" + hub}} {
-		s.gitIn("", args...)
+		{"-C", s.project, "remote", "add", "origin", "https://github.com/" + jobtest.Hub}} {
+		s.GitIn("", args...)
 	}
 }
 
 // edit changes one of the project's workflows, as its maintainers would.
 func (s *stage) edit(workflow string, replacements ...string) {
-	s.t.Helper()
+	s.T.Helper()
 	path := filepath.Join(s.project, ".github/workflows", workflow)
 	data, err := os.ReadFile(path)
 	s.must(err)
 	text := strings.NewReplacer(replacements...).Replace(string(data))
 	if text == string(data) {
-		s.t.Fatalf("nothing to replace in %s", workflow)
+		s.T.Fatalf("nothing to replace in %s", workflow)
 	}
 	s.must(os.WriteFile(path, []byte(text), 0o644))
 }
@@ -151,35 +152,35 @@ type actRun struct {
 
 // play runs one workflow on an event.
 func (s *stage) play(workflow, event string, payload []byte, env ...string) actRun {
-	s.t.Helper()
+	s.T.Helper()
 	cmd := s.command(workflow, event, payload, env...)
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return read(cmd.ProcessState.ExitCode(), log.String())
 }
 
 func (s *stage) command(workflow, event string, payload []byte, env ...string) *exec.Cmd {
-	s.t.Helper()
-	s.runID++
-	s.addRun(event, "success")
-	file := s.path(fmt.Sprintf("event-%d.json", s.runID))
+	s.T.Helper()
+	s.RunID++
+	s.AddRun(event, "success")
+	file := s.path(fmt.Sprintf("event-%d.json", s.RunID))
 	s.must(os.WriteFile(file, payload, 0o644))
 	act, err := exec.LookPath("act")
 	s.must(err)
 	args := []string{
 		event, "-W", ".github/workflows/" + workflow, "-e", file, "-P", "ubuntu-24.04=-self-hosted", "--no-cache-server", "--json",
-		"--action-cache-path", s.path("action-cache"), "--action-offline-mode", "-s", "GITHUB_TOKEN=" + jobToken,
-		"--local-repository", "fumehood/fumehood@v1=" + s.action, "--local-repository", uploadAction(s.t) + "=" + stub(s.t),
-		"--artifact-server-path", s.artifacts, "--artifact-server-addr", "127.0.0.1", "--artifact-server-port", freePort(s.t),
+		"--action-cache-path", s.path("action-cache"), "--action-offline-mode", "-s", "GITHUB_TOKEN=" + jobtest.JobToken,
+		"--local-repository", "fumehood/fumehood@v1=" + s.action, "--local-repository", uploadAction(s.T) + "=" + stub(s.T),
+		"--artifact-server-path", s.artifacts, "--artifact-server-addr", "127.0.0.1", "--artifact-server-port", freePort(s.T),
 		"-a", "octocat",
 	}
 	args = append(args, s.local...)
 	for _, v := range append([]string{
-		"GITHUB_API_URL=" + s.gh.URL, "GITHUB_SERVER_URL=" + s.git.URL, "GITHUB_REPOSITORY=" + hub, "GITHUB_RUN_ID=" + fmt.Sprint(s.runID), "GITHUB_RUN_NUMBER=" + fmt.Sprint(s.runID),
-		"FUMEHOOD_RELEASE_URL=" + s.releases.URL, "FUMEHOOD_INSTALL_DIR=" + s.installed, "FUMEHOOD_CACHE=" + s.cache,
+		"GITHUB_API_URL=" + s.GH.URL, "GITHUB_SERVER_URL=" + s.Git.URL, "GITHUB_REPOSITORY=" + jobtest.Hub, "GITHUB_RUN_ID=" + fmt.Sprint(s.RunID), "GITHUB_RUN_NUMBER=" + fmt.Sprint(s.RunID),
+		"FUMEHOOD_RELEASE_URL=" + s.releases.URL, "FUMEHOOD_INSTALL_DIR=" + s.installed, "FUMEHOOD_CACHE=" + s.Cache,
 	}, env...) {
 		args = append(args, "--env", v)
 	}
@@ -199,13 +200,13 @@ func (s *stage) command(workflow, event string, payload []byte, env ...string) *
 // giveTo gives the stage's user the files and rights of a runner, and returns a
 // runner that the user may start.
 func (s *stage) giveTo(act string) string {
-	s.t.Helper()
+	s.T.Helper()
 	data, err := os.ReadFile(act)
 	s.must(err)
 	own := s.path("act")
 	s.must(os.WriteFile(own, data, 0o755))
-	s.must(os.Chmod(filepath.Dir(s.dir), 0o755))
-	s.must(os.Chown(s.dir, s.user, s.user))
+	s.must(os.Chmod(filepath.Dir(s.Dir), 0o755))
+	s.must(os.Chown(s.Dir, s.user, s.user))
 	for _, dir := range []string{s.project, s.action, s.path("home")} {
 		s.must(filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 			if err != nil {

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 )
 
@@ -34,12 +35,12 @@ func TestE2EActSameRepository(t *testing.T) {
 	s := newStage(t, false, nil, nil)
 	s.edit("one-job.yml", "run: npm test", "run: "+show)
 	for range 2 {
-		r := s.play("one-job.yml", "pull_request", s.event("pull_request.opened", nil))
+		r := s.play("one-job.yml", "pull_request", s.Event("pull_request.opened", nil))
 		if r.code != 0 {
 			t.Errorf("exit %d\n%s", r.code, r.log)
 		}
-		want(t, "comment", s.comment().Body, s.head[:12], show, "1 succeeded")
-		want(t, "summary", r.summary, show)
+		jobtest.Want(t, "comment", s.Comment().Body, s.Head[:12], show, "1 succeeded")
+		jobtest.Want(t, "summary", r.summary, show)
 	}
 	if len(s.downloads.paths) != 1 {
 		t.Errorf("downloads %q, want one", s.downloads.paths)
@@ -52,16 +53,16 @@ func TestE2EActFork(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, true, nil, nil)
 	s.edit("fumehood.yml", "run: go vet ./...", "run: "+show, "run: go test ./...", "run: cat README.md")
-	s.permit("contents:read", "pull_requests:read")
-	r := s.play("fumehood.yml", "pull_request", s.event("pull_request.opened.fork", nil))
-	if r.code != 0 || len(s.gh.Comments(prNumber)) != 0 {
-		t.Fatalf("exit %d, %d comments\n%s", r.code, len(s.gh.Comments(prNumber)), r.log)
+	s.Permit("contents:read", "pull_requests:read")
+	r := s.play("fumehood.yml", "pull_request", s.Event("pull_request.opened.fork", nil))
+	if r.code != 0 || len(s.GH.Comments(jobtest.PrNumber)) != 0 {
+		t.Fatalf("exit %d, %d comments\n%s", r.code, len(s.GH.Comments(jobtest.PrNumber)), r.log)
 	}
-	want(t, "summary", r.summary, show, "2 succeeded")
+	jobtest.Want(t, "summary", r.summary, show, "2 succeeded")
 	s.tellAll(t, "success", "2 succeeded")
-	want(t, "comment", s.comment().Body, show, s.head[:12], "Self-reported", "sealed and complete")
+	jobtest.Want(t, "comment", s.Comment().Body, show, s.Head[:12], "Self-reported", "sealed and complete")
 	// A run whose workflow its author can change never makes a check succeed.
-	if runs := s.gh.CheckRuns(s.head); len(runs) != 1 || runs[0].Conclusion != "neutral" {
+	if runs := s.GH.CheckRuns(s.Head); len(runs) != 1 || runs[0].Conclusion != "neutral" {
 		t.Errorf("check runs %+v", runs)
 	}
 }
@@ -69,37 +70,37 @@ func TestE2EActFork(t *testing.T) {
 // tellAll runs the workflow that reports the last run.
 func (s *stage) tellAll(t *testing.T, conclusion string, pieces ...string) actRun {
 	t.Helper()
-	ran := s.runID
-	s.addRun("pull_request", conclusion)
-	s.permit("contents:read", "pull_requests:write", "actions:read", "checks:write")
+	ran := s.RunID
+	s.AddRun("pull_request", conclusion)
+	s.Permit("contents:read", "pull_requests:write", "actions:read", "checks:write")
 	name := "workflow_run.completed.pr"
-	if s.fork {
+	if s.Fork {
 		name += ".fork"
 	}
-	payload := s.event(name, func(p map[string]any) { p["workflow_run"].(map[string]any)["conclusion"] = conclusion })
+	payload := s.Event(name, func(p map[string]any) { p["workflow_run"].(map[string]any)["conclusion"] = conclusion })
 	r := s.play("fumehood-report.yml", "workflow_run", payload)
-	s.runID = ran
+	s.RunID = ran
 	if !strings.Contains(r.log, "Job succeeded") && !strings.Contains(r.log, "Job failed") {
 		t.Fatalf("the report's job did not run\n%s", r.log)
 	}
-	want(t, "comment", s.comment().Body, pieces...)
+	jobtest.Want(t, "comment", s.Comment().Body, pieces...)
 	return r
 }
 
 // asks comments on the pull request and runs the bot's workflow.
 func (s *stage) asks(login, body string) actRun {
-	s.t.Helper()
-	id := s.gh.AddComment(prNumber, login, body)
-	s.permit("contents:read", "pull_requests:write", "actions:read")
-	return s.play("bot.yml", "issue_comment", s.commentEvent(id))
+	s.T.Helper()
+	id := s.GH.AddComment(jobtest.PrNumber, login, body)
+	s.Permit("contents:read", "pull_requests:write", "actions:read")
+	return s.play("bot.yml", "issue_comment", s.CommentEvent(id))
 }
 
 // (c) /fumehood run and approve by a maintainer, a contributor, a bot and the author,
 // in three jobs, on a fork's pull request.
 func TestE2EActBot(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, true, askRule, nil)
-	s.gh.Permit("hubot", "triage")
+	s := newStage(t, true, jobtest.AskRule, nil)
+	s.GH.Permit("hubot", "triage")
 	others := oneIn(t, 2, 3, []string{"octocat", "hubot", "reviewer[bot]"})
 	for _, login := range others {
 		r := s.asks(login, "/fumehood run "+show)
@@ -107,35 +108,35 @@ func TestE2EActBot(t *testing.T) {
 			t.Errorf("%s started a run\n%s", login, r.log)
 		}
 	}
-	r := s.asks("Codertocat", "/fumehood run\n\n```fumehood\n"+askPlan+"```\n")
-	body := s.comment().Body
-	want(t, "comment", body, "cat README.md", "house.sort")
+	r := s.asks("Codertocat", "/fumehood run\n\n```fumehood\n"+jobtest.AskPlan+"```\n")
+	body := s.Comment().Body
+	jobtest.Want(t, "comment", body, "cat README.md", "house.sort")
 	if strings.Contains(body, "Self-reported") {
 		t.Errorf("a run of the bot's own workflow is no self-report\n%s", r.log)
 	}
 	for _, login := range others {
-		s.later()
-		s.asks(login, s.approveCommand())
-		want(t, "comment", s.comment().Body, "house.sort", "1 waiting")
+		s.Later()
+		s.asks(login, s.ApproveCommand())
+		jobtest.Want(t, "comment", s.Comment().Body, "house.sort", "1 waiting")
 	}
-	s.later()
-	r = s.asks("Codertocat", s.approveCommand())
-	want(t, "comment after "+r.log, s.comment().Body, "approved by", "2 succeeded")
+	s.Later()
+	r = s.asks("Codertocat", s.ApproveCommand())
+	jobtest.Want(t, "comment after "+r.log, s.Comment().Body, "approved by", "2 succeeded")
 }
 
 // refuses plays the job, which must fail without a comment each time, until its log has the
 // pieces: the runner does not wait for the last output of a step that fails
 // (host_environment.go, exec), so that on a busy host a log can end before the message.
 func (s *stage) refuses(what string, payload []byte, pieces ...string) {
-	s.t.Helper()
+	s.T.Helper()
 	var r actRun
 	for try := 0; try < 4 && (try == 0 || !containsAll(r.log, pieces)); try++ {
 		r = s.play("one-job.yml", "pull_request", payload)
-		if r.code == 0 || len(s.gh.CommentsBy(prNumber, githubtest.ActionsBot)) != 0 {
-			s.t.Fatalf("%s: exit %d, %d comments\n%s", what, r.code, len(s.gh.Comments(prNumber)), r.log)
+		if r.code == 0 || len(s.GH.CommentsBy(jobtest.PrNumber, githubtest.ActionsBot)) != 0 {
+			s.T.Fatalf("%s: exit %d, %d comments\n%s", what, r.code, len(s.GH.Comments(jobtest.PrNumber)), r.log)
 		}
 	}
-	want(s.t, what, r.log, pieces...)
+	jobtest.Want(s.T, what, r.log, pieces...)
 }
 
 func containsAll(text string, pieces []string) bool {
@@ -147,7 +148,7 @@ func TestE2EActTamperedArtifact(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, true, nil, nil)
 	s.edit("fumehood.yml", "run: go vet ./...", "run: "+show, "run: go test ./...", "run: cat README.md")
-	s.play("fumehood.yml", "pull_request", s.event("pull_request.opened.fork", nil))
+	s.play("fumehood.yml", "pull_request", s.Event("pull_request.opened.fork", nil))
 	zips, err := filepath.Glob(filepath.Join(s.artifacts, "*", "fumehood-*", "*.zip"))
 	if err != nil || len(zips) != 1 {
 		t.Fatalf("artifacts %q (%v)", zips, err)
@@ -155,11 +156,11 @@ func TestE2EActTamperedArtifact(t *testing.T) {
 	data, err := os.ReadFile(zips[0])
 	s.must(err)
 	s.must(os.WriteFile(zips[0], rezipped(t, data, func(f map[string][]byte) {
-		f[reportName] = bytes.Replace(f[reportName], []byte(`"exit_code": 0`), []byte(`"exit_code": 1`), 1)
+		f[jobtest.ReportName] = bytes.Replace(f[jobtest.ReportName], []byte(`"exit_code": 0`), []byte(`"exit_code": 1`), 1)
 	}), 0o644))
 	s.tellAll(t, "success", "report.malformed")
-	if strings.Contains(s.comment().Body, show) {
-		t.Errorf("the comment shows what was forged:\n%s", s.comment().Body)
+	if strings.Contains(s.Comment().Body, show) {
+		t.Errorf("the comment shows what was forged:\n%s", s.Comment().Body)
 	}
 }
 
@@ -170,16 +171,16 @@ func TestE2EActCancelled(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, false, nil, nil)
 	s.edit("one-job.yml", "run: npm test", "run: sleep 300")
-	cmd := s.command("one-job.yml", "pull_request", s.event("pull_request.opened", nil))
+	cmd := s.command("one-job.yml", "pull_request", s.Event("pull_request.opened", nil))
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	s.must(cmd.Start())
 	pid := waitForSleeper(t, s.installed)
 	s.must(syscall.Kill(pid, syscall.SIGINT))
 	_ = cmd.Wait()
-	want(t, "comment", s.comment().Body, "ancelled")
+	jobtest.Want(t, "comment", s.Comment().Body, "ancelled")
 	s.wantSealed(t)
-	checkNothingRuns(t, s.installed)
+	jobtest.CheckNothingRuns(t, s.installed)
 }
 
 // waitForSleeper waits until the command has started, according to the log of the
@@ -187,7 +188,7 @@ func TestE2EActCancelled(t *testing.T) {
 func waitForSleeper(t *testing.T, installed string) int {
 	t.Helper()
 	step := 0
-	wait(t, "the command's start", func() bool {
+	jobtest.Wait(t, "the command's start", func() bool {
 		started := false
 		all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 		for _, path := range all {
@@ -220,9 +221,9 @@ func (s *stage) wantSealed(t *testing.T) {
 	data, err := os.ReadFile(zips[0])
 	s.must(err)
 	log := s.path("audit.jsonl")
-	rezipped(t, data, func(files map[string][]byte) { s.must(os.WriteFile(log, files[auditName], 0o644)) })
-	out, _ := exec.Command(s.binary, "verify", log, "--untrusted-key").CombinedOutput()
-	want(t, "verdict", string(out), "consistent and sealed")
+	rezipped(t, data, func(files map[string][]byte) { s.must(os.WriteFile(log, files[jobtest.AuditName], 0o644)) })
+	out, _ := exec.Command(s.Binary, "verify", log, "--untrusted-key").CombinedOutput()
+	jobtest.Want(t, "verdict", string(out), "consistent and sealed")
 }
 
 // flipping changes one byte in the middle of next's responses.
@@ -254,7 +255,7 @@ func rezipped(t *testing.T, data []byte, change func(map[string][]byte)) []byte 
 		}
 	}
 	change(files)
-	return zipped(t, files)
+	return jobtest.Zipped(t, files)
 }
 
 // (h) As a user who is not root and may use sudo, as on hosted runners: the step keeps
@@ -265,11 +266,11 @@ func TestE2EActWithSudo(t *testing.T) {
 	s := newStage(t, false, nil, nil)
 	s.user = sudoUser
 	s.edit("one-job.yml", "run: npm test", "run: "+show)
-	r := s.play("one-job.yml", "pull_request", s.event("pull_request.opened", nil))
+	r := s.play("one-job.yml", "pull_request", s.Event("pull_request.opened", nil))
 	if r.code != 0 {
 		t.Fatalf("exit %d\n%s", r.code, r.log)
 	}
-	want(t, "comment", s.comment().Body, s.head[:12], show, "1 succeeded")
+	jobtest.Want(t, "comment", s.Comment().Body, s.Head[:12], show, "1 succeeded")
 	s.wantSealed(t)
 }
 
@@ -279,5 +280,5 @@ func TestE2EActWithoutSudo(t *testing.T) {
 	s := newStage(t, false, nil, nil)
 	s.user = 65534
 	s.edit("one-job.yml", "run: npm test", "run: "+show)
-	s.refuses("no sudo", s.event("pull_request.opened", nil), "install.root", "NOPASSWD")
+	s.refuses("no sudo", s.Event("pull_request.opened", nil), "install.root", "NOPASSWD")
 }

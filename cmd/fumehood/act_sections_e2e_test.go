@@ -108,7 +108,7 @@ jobs:
 
 // addWorkflow adds a workflow to the project.
 func (s *stage) addWorkflow(name, text string) {
-	s.t.Helper()
+	s.T.Helper()
 	s.must(os.WriteFile(filepath.Join(s.project, ".github/workflows", name), []byte(text), 0o644))
 }
 
@@ -121,29 +121,29 @@ func TestE2EActSections(t *testing.T) {
 	s.addWorkflow("ci.yml", strings.ReplaceAll(ciWorkflow, "UNIT", redStep))
 	s.addWorkflow("systems.yml", systemsWorkflow)
 	s.addWorkflow("reviewer.yml", reviewerWorkflow)
-	opened := s.event("pull_request.opened", nil)
+	opened := s.Event("pull_request.opened", nil)
 	heading := func(after string, r actRun, want string, sections ...string) {
 		t.Helper()
-		if got := s.verdict(); got != want {
-			t.Fatalf("after %s: %q, want %q\n%s\n%s", after, got, want, s.comment().Body, r.log)
+		if got := s.Verdict(); got != want {
+			t.Fatalf("after %s: %q, want %q\n%s\n%s", after, got, want, s.Comment().Body, r.log)
 		}
 		for _, section := range sections {
-			if !strings.Contains(s.comment().Body, "\n### "+section+"\n") {
-				t.Errorf("after %s: no section %q\n%s", after, section, s.comment().Body)
+			if !strings.Contains(s.Comment().Body, "\n### "+section+"\n") {
+				t.Errorf("after %s: no section %q\n%s", after, section, s.Comment().Body)
 			}
 		}
 	}
 	const red = "❌ `ci / unit`: 1 failed"
 
 	r := s.play("ci.yml", "pull_request", opened)
-	ran := s.runID
+	ran := s.RunID
 	heading("two jobs", r, "## ❌ fumehood: 1 failed, 1 succeeded", red, "✅ `ci / lint`: 1 succeeded")
 	r = s.play("systems.yml", "pull_request", opened)
 	heading("another workflow and a matrix", r, "## ❌ fumehood: 2 failed, 3 succeeded", red,
 		"✅ `systems / unit`: 1 succeeded", "❌ `systems / system / musl`: 1 failed", "✅ `systems / system / glibc`: 1 succeeded")
 	r = s.asks("Codertocat", "/fumehood run "+greenStep)
 	heading("a bot's run", r, "## ❌ fumehood: 2 failed, 4 succeeded", red, "✅ run requested by `Codertocat`: 1 succeeded")
-	s.permit("contents:read", "pull_requests:write", "actions:read", "checks:write")
+	s.Permit("contents:read", "pull_requests:write", "actions:read", "checks:write")
 	r = s.play("reviewer.yml", "pull_request", opened)
 	heading("a reviewer that proposes nothing", r, "## ❌ fumehood: 2 failed, 4 succeeded", red, "➖ `reviewer / run`: no commands were proposed")
 	if strings.Contains(r.log, "::error") || strings.Contains(r.log, "::warning") || r.code != 0 {
@@ -154,7 +154,7 @@ func TestE2EActSections(t *testing.T) {
 	s.local = append(s.local, "--job", "unit")
 	r = s.play("ci.yml", "pull_request", opened, fmt.Sprint("GITHUB_RUN_ID=", ran))
 	heading("the same attempt once more", r, "## ❌ fumehood: 2 failed, 4 succeeded", red)
-	s.later()
+	s.Later()
 	r = s.play("ci.yml", "pull_request", opened, fmt.Sprint("GITHUB_RUN_ID=", ran), "GITHUB_RUN_ATTEMPT=2")
 	heading("a second attempt", r, "## ❌ fumehood: 1 failed, 5 succeeded", "✅ `ci / unit`: 1 succeeded", "❌ `systems / system / musl`: 1 failed", "➖ `reviewer / run`: no commands were proposed")
 }

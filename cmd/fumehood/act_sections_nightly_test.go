@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 )
 
@@ -18,23 +19,23 @@ func TestNightlyActMergeQueue(t *testing.T) {
 	s := newStage(t, false, nil, nil)
 	s.addWorkflow("ci.yml", strings.ReplaceAll(ciWorkflow, "UNIT", redStep))
 	s.local = append(s.local, "--job", "unit")
-	commits := []string{s.head, s.base, s.commit(s.repo, "third", s.base, baseFiles)}
-	s.gitIn(s.repo, "update-ref", "refs/heads/gh-readonly-queue/master/pr-4", commits[2])
+	commits := []string{s.Head, s.Base, s.Commit(s.Repo, "third", s.Base, jobtest.BaseFiles)}
+	s.GitIn(s.Repo, "update-ref", "refs/heads/gh-readonly-queue/master/pr-4", commits[2])
 	for i, commit := range commits {
-		event := s.group(func(p map[string]any) {
+		event := s.Group(func(p map[string]any) {
 			group := p["merge_group"].(map[string]any)
-			group["head_sha"], group["head_ref"] = commit, fmt.Sprintf("refs/heads/gh-readonly-queue/master/pr-%d-%s", i+2, s.base)
+			group["head_sha"], group["head_ref"] = commit, fmt.Sprintf("refs/heads/gh-readonly-queue/master/pr-%d-%s", i+2, s.Base)
 		})
 		// act knows nothing of merge groups: the commit of their jobs is the HEAD of its directory.
-		s.gitIn("", "-C", s.project, "fetch", "-q", s.repo, "+refs/*:refs/hub/*")
-		s.gitIn("", "-C", s.project, "update-ref", "--no-deref", "HEAD", commit)
+		s.GitIn("", "-C", s.project, "fetch", "-q", s.Repo, "+refs/*:refs/hub/*")
+		s.GitIn("", "-C", s.project, "update-ref", "--no-deref", "HEAD", commit)
 		r := s.play("ci.yml", "merge_group", event)
-		checks := s.gh.CheckRuns(commit)
+		checks := s.GH.CheckRuns(commit)
 		if want := []string{"failure", "success", "success"}[i]; len(checks) != 1 || checks[0].Name != "fumehood / ci / unit" || checks[0].Conclusion != want {
 			t.Errorf("entry %d: %+v\n%s", i, checks, r.log)
 		}
 	}
-	if n := len(s.gh.CommentsBy(prNumber, githubtest.ActionsBot)); n != 0 {
+	if n := len(s.GH.CommentsBy(jobtest.PrNumber, githubtest.ActionsBot)); n != 0 {
 		t.Errorf("%d comments", n)
 	}
 }
@@ -42,10 +43,10 @@ func TestNightlyActMergeQueue(t *testing.T) {
 // The waiting plan of a fork is replaced while the maintainer reads it: the command that the
 // maintainer saw approves nothing, and the one that the comment then shows approves the new plan.
 func TestNightlyActApproveReplaced(t *testing.T) {
-	s := newStage(t, true, askRule, nil)
+	s := newStage(t, true, jobtest.AskRule, nil)
 	plan := func(command string) {
-		s.permit("contents:read", "pull_requests:read")
-		r := s.play("fumehood.yml", "pull_request", s.event("pull_request.opened.fork", nil))
+		s.Permit("contents:read", "pull_requests:read")
+		r := s.play("fumehood.yml", "pull_request", s.Event("pull_request.opened.fork", nil))
 		if !strings.Contains(r.log, "1 asked") && !strings.Contains(r.summary, "waiting") {
 			t.Fatalf("exit %d\n%s\n%s", r.code, r.log, r.summary)
 		}
@@ -53,24 +54,24 @@ func TestNightlyActApproveReplaced(t *testing.T) {
 	}
 	s.edit("fumehood.yml", "run: go vet ./...", "run: cat README.md", "run: go test ./...", "run: sort notes/new.txt")
 	plan("sort notes/new.txt")
-	read := s.approveCommand()
+	read := s.ApproveCommand()
 
 	s.edit("fumehood.yml", "run: sort notes/new.txt", "run: sort greet.sh")
 	plan("sort greet.sh")
-	s.later()
+	s.Later()
 	r := s.asks("Codertocat", read)
-	if strings.Contains(r.log, "bot/run| 🏁  Job succeeded") || strings.Contains(s.comment().Body, "approved by") {
-		t.Errorf("the plan that was read approved another\n%s\n%s", s.comment().Body, r.log)
+	if strings.Contains(r.log, "bot/run| 🏁  Job succeeded") || strings.Contains(s.Comment().Body, "approved by") {
+		t.Errorf("the plan that was read approved another\n%s\n%s", s.Comment().Body, r.log)
 	}
-	now := s.approveCommand()
+	now := s.ApproveCommand()
 	if now == read {
 		t.Errorf("both plans have the command %q", now)
 	}
-	want(t, "comment", s.notice(), "no commands that wait", "`"+now+"`")
-	s.later()
+	jobtest.Want(t, "comment", s.Notice(), "no commands that wait", "`"+now+"`")
+	s.Later()
 	r = s.asks("Codertocat", now)
-	want(t, "comment after "+r.log, s.comment().Body, "approved by", "sort greet.sh", "2 succeeded")
-	if slices.ContainsFunc(s.gh.Comments(prNumber), func(c githubtest.Comment) bool { return strings.Contains(c.Body, "notes/new.txt") }) {
-		t.Errorf("the comment still has the first plan\n%s", s.comment().Body)
+	jobtest.Want(t, "comment after "+r.log, s.Comment().Body, "approved by", "sort greet.sh", "2 succeeded")
+	if slices.ContainsFunc(s.GH.Comments(jobtest.PrNumber), func(c githubtest.Comment) bool { return strings.Contains(c.Body, "notes/new.txt") }) {
+		t.Errorf("the comment still has the first plan\n%s", s.Comment().Body)
 	}
 }

@@ -22,6 +22,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/fumehood/fumehood/internal/jobtest"
 )
 
 // A member is one entry of a release's archive.
@@ -146,7 +148,7 @@ func (i *installer) copyAction(t *testing.T, list []member) {
 		}
 	}
 	for _, name := range []string{"install.sh", "place.sh"} {
-		i.write(t, "action/.github/action/"+name, readFile(t, "../../.github/action/"+name))
+		i.write(t, "action/.github/action/"+name, jobtest.ReadFile(t, "../../.github/action/"+name))
 	}
 	env := "# A comment.\nVERSION=v9.8.7\nURL=https://github.com/fumehood/fumehood/releases/download/v9.8.7\nGO=go1.26.8\nCC=cc 1 (x=y)\n"
 	for key, data := range map[string][]byte{"ARCHIVE": i.archive, "FUMEHOOD": text(list, "fumehood"), "RUNSC": text(list, "fumehood-runsc")} {
@@ -269,5 +271,22 @@ func TestE2EInstallIgnoresTheJobsEnvironment(t *testing.T) {
 	}
 	if _, err := os.Stat(canary); err == nil {
 		t.Error("something of the job's environment ran")
+	}
+}
+
+// THREATS 93: the programs that the action's script starts do not have the key; fumehood has it.
+func TestE2EInstallKeys(t *testing.T) {
+	t.Parallel()
+	i := newInstaller(t, members())
+	end := jobtest.WatchFor("PRIVATE+KEY+of-the-test", func(args string) bool {
+		return strings.HasPrefix(args, "bash\x00") || strings.HasPrefix(args, "/bin/bash\x00-p\x00")
+	})
+	stdout, stderr, code := i.run(t, "INPUT_AUDIT_KEY=PRIVATE+KEY+of-the-test")
+	if seen := end(); len(seen) > 0 {
+		t.Errorf("programs have the key: %q", seen)
+	}
+	wantStarted(t, stdout, stderr, code, i.installed("fumehood"))
+	if !strings.Contains(stdout, "\nkey: PRIVATE+KEY+of-the-test\n") {
+		t.Errorf("fumehood has no key:\n%s", stdout)
 	}
 }

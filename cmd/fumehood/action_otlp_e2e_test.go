@@ -7,6 +7,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/fumehood/fumehood/internal/jobtest"
 )
 
 // A fork's run has no secret and so does not export, with a warning. The reporting job
@@ -16,27 +18,28 @@ func TestE2EActionTellsCollector(t *testing.T) {
 	c := newSink(t)
 	inputs := []string{"INPUT_OTLP=" + c.URL, "INPUT_OTLP_HEADERS=Authorization=OTLP_AUTHORIZATION"}
 	secret := "OTLP_AUTHORIZATION=Bearer hunter22hunter22"
-	w := newWorld(t, true, nil, nil)
-	w.permit("contents:read", "pull_requests:read")
-	ran := w.act("pull_request", w.event("pull_request.opened.fork", nil), inputs...)
-	if ran.outputs["conclusion"] != "failure" || c.text() != "" {
-		t.Errorf("outputs %q, the collector got %q", ran.outputs, c.text())
+	w := jobtest.NewWorld(t, true, nil, nil)
+	w.Process = true
+	w.Permit("contents:read", "pull_requests:read")
+	ran := w.Act("pull_request", w.Event("pull_request.opened.fork", nil), inputs...)
+	if ran.Outputs["conclusion"] != "failure" || c.text() != "" {
+		t.Errorf("outputs %q, the collector got %q", ran.Outputs, c.text())
 	}
-	want(t, "log", ran.log, "otlp.failed", "is empty or not set")
-	w.upload(ran, nil)
-	w.permit("contents:read", "pull_requests:write", "actions:read")
-	told := w.report(nil, append(inputs, secret)...)
-	if told.outputs["conclusion"] != "failure" || strings.Contains(told.log, "otlp.failed") {
-		t.Errorf("outputs %q\n%s", told.outputs, told.log)
+	jobtest.Want(t, "log", ran.Log, "otlp.failed", "is empty or not set")
+	w.Upload(ran, nil)
+	w.Permit("contents:read", "pull_requests:write", "actions:read")
+	told := w.Report(nil, append(inputs, secret)...)
+	if told.Outputs["conclusion"] != "failure" || strings.Contains(told.Log, "otlp.failed") {
+		t.Errorf("outputs %q\n%s", told.Outputs, told.Log)
 	}
-	want(t, "collector", c.text(), `name: "fumehood run"`, `key: "fumehood.source"`, `string_value: "artifact"`, w.head, "fumehood/command", "curl")
+	jobtest.Want(t, "collector", c.text(), `name: "fumehood run"`, `key: "fumehood.source"`, `string_value: "artifact"`, w.Head, "fumehood/command", "curl")
 	for _, auth := range c.auth {
 		if auth != "Bearer hunter22hunter22" {
 			t.Errorf("Authorization %q", auth)
 		}
 	}
-	if strings.Contains(strings.ReplaceAll(told.log, "::add-mask::Bearer hunter22hunter22", ""), "hunter22") {
-		t.Errorf("the log shows the header's value\n%s", told.log)
+	if strings.Contains(strings.ReplaceAll(told.Log, "::add-mask::Bearer hunter22hunter22", ""), "hunter22") {
+		t.Errorf("the log shows the header's value\n%s", told.Log)
 	}
 }
 
@@ -44,10 +47,11 @@ func TestE2EActionTellsCollector(t *testing.T) {
 func TestE2EActionTellsOfTriggers(t *testing.T) {
 	t.Parallel()
 	c := newSink(t)
-	w := newWorld(t, false, nil, nil)
-	w.ask("Codertocat", "/fumehood run cat README.md", "INPUT_OTLP="+c.URL)
-	want(t, "collector", c.text(), "allow trigger run by Codertocat", `name: "fumehood run"`, "/comments/")
-	w.gh.Permit("hubot", "triage")
-	w.ask("hubot", "/fumehood run cat README.md", "INPUT_OTLP="+c.URL)
-	want(t, "collector", c.text(), "deny trigger run by hubot")
+	w := jobtest.NewWorld(t, false, nil, nil)
+	w.Process = true
+	w.Ask("Codertocat", "/fumehood run cat README.md", "INPUT_OTLP="+c.URL)
+	jobtest.Want(t, "collector", c.text(), "allow trigger run by Codertocat", `name: "fumehood run"`, "/comments/")
+	w.GH.Permit("hubot", "triage")
+	w.Ask("hubot", "/fumehood run cat README.md", "INPUT_OTLP="+c.URL)
+	jobtest.Want(t, "collector", c.text(), "deny trigger run by hubot")
 }

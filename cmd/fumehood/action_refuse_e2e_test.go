@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fumehood/fumehood/internal/jobtest"
 )
 
 // All cases in which the program differs from the one in release.env, or in which
@@ -100,7 +102,7 @@ var refusedInstalls = []struct {
 
 func release(change func(string) string) func(*testing.T, *installer) {
 	return func(t *testing.T, i *installer) {
-		text := string(readFile(t, i.path("action/release.env")))
+		text := string(jobtest.ReadFile(t, i.path("action/release.env")))
 		i.write(t, "action/release.env", []byte(change(text)))
 	}
 }
@@ -160,10 +162,10 @@ func TestE2EInstallReplacesTheCache(t *testing.T) {
 			if !strings.Contains(stderr, c.part) || i.asked.Load() != 2 {
 				t.Errorf("%d downloads, want 2 and %q in\n%s", i.asked.Load(), c.part, stderr)
 			}
-			if info, err := os.Lstat(i.cached()); err != nil || !info.Mode().IsRegular() || sum(readFile(t, i.cached())) != sum(i.archive) {
+			if info, err := os.Lstat(i.cached()); err != nil || !info.Mode().IsRegular() || sum(jobtest.ReadFile(t, i.cached())) != sum(i.archive) {
 				t.Errorf("the tool cache was not repaired: %v", err)
 			}
-			if data := string(readFile(t, "/etc/passwd")); !strings.HasPrefix(data, "root:") {
+			if data := string(jobtest.ReadFile(t, "/etc/passwd")); !strings.HasPrefix(data, "root:") {
 				t.Fatal("the target of a link was changed")
 			}
 		})
@@ -248,7 +250,7 @@ func TestE2EInstallRace(t *testing.T) {
 		}
 		found, _ := filepath.Glob(filepath.Join(i.place, "*", "fumehood"))
 		for _, path := range found {
-			if data := readFile(t, path); string(data) != program {
+			if data := jobtest.ReadFile(t, path); string(data) != program {
 				t.Fatalf("root keeps another program: %s", data)
 			}
 		}
@@ -398,7 +400,7 @@ func (i *installer) wantRefused(t *testing.T, stdout, stderr string, exit int, c
 	if left, _ := filepath.Glob(i.path("temp/fumehood-*")); len(left) > 0 {
 		t.Errorf("left in the temporary folder: %q", left)
 	}
-	if output := string(readFile(t, i.path("output"))); output != "conclusion=error\n" {
+	if output := string(jobtest.ReadFile(t, i.path("output"))); output != "conclusion=error\n" {
 		t.Errorf("the outputs are %q", output)
 	}
 }

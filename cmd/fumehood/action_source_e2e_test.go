@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/fumehood/fumehood/internal/jobtest"
 )
 
 // newSourceInstaller is a runner with the action at a commit that is built from source, and
@@ -39,7 +41,7 @@ func (i *installer) source(t *testing.T) string {
 	var all bytes.Buffer
 	// In the order of the bytes of their paths: a hyphen is before a slash.
 	for _, name := range []string{"LICENSE", "cmd/x", "go.mod", "go.sum", "pkg/a-b", "pkg/a/b", "policies/p q.rego", "testdata/t"} {
-		fmt.Fprintf(&all, "%s  %s\n", sum(readFile(t, i.path("action/"+name))), name)
+		fmt.Fprintf(&all, "%s  %s\n", sum(jobtest.ReadFile(t, i.path("action/"+name))), name)
 	}
 	return sum(all.Bytes())
 }
@@ -193,7 +195,7 @@ func TestE2ESourceBuildIsNotTrusted(t *testing.T) {
 			i.must(t, os.Truncate(record, 100))
 		}), ""},
 		"record with more": {recorded(func(t *testing.T, i *installer, record, _ string) {
-			i.must(t, os.WriteFile(record, append(readFile(t, record), " $(id)"...), 0o644))
+			i.must(t, os.WriteFile(record, append(jobtest.ReadFile(t, record), " $(id)"...), 0o644))
 		}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -207,7 +209,7 @@ func TestE2ESourceBuildIsNotTrusted(t *testing.T) {
 			if warned := strings.Contains(stdout, "::warning title=fumehood%3A install.cache::"); warned != (c.part != "") || !strings.Contains(stderr, c.part) {
 				t.Errorf("want a warning with %q, got:\n%s", c.part, stderr)
 			}
-			if output := string(readFile(t, i.path("output"))); output != "conclusion=error\n" {
+			if output := string(jobtest.ReadFile(t, i.path("output"))); output != "conclusion=error\n" {
 				t.Errorf("the outputs are %q", output)
 			}
 		})
@@ -251,7 +253,7 @@ func TestE2EPlaceRecords(t *testing.T) {
 			t.Fatalf("exit code %d: %s", code, out)
 		}
 		record := filepath.Join(i.place, "source-"+source)
-		if got, want := string(readFile(t, record)), fmt.Sprintf("%s %s %s\n", sum(i.archive), sum([]byte(program)), sum([]byte("runsc"))); got != want {
+		if got, want := string(jobtest.ReadFile(t, record)), fmt.Sprintf("%s %s %s\n", sum(i.archive), sum([]byte(program)), sum([]byte("runsc"))); got != want {
 			t.Errorf("recorded %q, want %q", got, want)
 		}
 		i.must(t, os.Remove(record))

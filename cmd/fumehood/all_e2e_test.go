@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -172,8 +173,8 @@ func (d desk) checkNothingLeft(t *testing.T, before map[string]bool) {
 	t.Helper()
 	var left []string
 	suspects := traces()
-	for deadline := time.Now().Add(hang); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		left = naming(d.dir)
+	for deadline := time.Now().Add(jobtest.Hang); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		left = jobtest.Naming(d.dir)
 		files, err := filepath.Glob(filepath.Join(d.path("tmp"), "*"))
 		if err != nil {
 			t.Fatal(err)
@@ -213,7 +214,7 @@ func (d desk) interrupted(t *testing.T, name string, sig syscall.Signal) (start,
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill() }() // for a fumehood that never started
-	wait(t, "the command's start", func() bool { return d.printed() == "under way\n" })
+	jobtest.Wait(t, "the command's start", func() bool { return d.printed() == "under way\n" })
 	begin := time.Now()
 	if err := cmd.Process.Signal(sig); err != nil {
 		t.Fatal(err)

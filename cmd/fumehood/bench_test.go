@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
@@ -104,14 +105,15 @@ func BenchmarkAction(b *testing.B) {
 }
 
 func benchAction(b *testing.B, fork bool, files map[string]string) {
-	w := newWorld(b, fork, files, nil)
-	event := w.event("pull_request.opened", nil)
+	w := jobtest.NewWorld(b, fork, files, nil)
+	w.Process = true
+	event := w.Event("pull_request.opened", nil)
 	if fork {
-		event = w.event("pull_request.opened.fork", nil)
+		event = w.Event("pull_request.opened.fork", nil)
 	}
 	for b.Loop() {
-		if s := w.act("pull_request", event, "INPUT_PLAN="+lookPlan); s.code != exitOK {
-			b.Fatalf("exit %d\n%s", s.code, s.log)
+		if s := w.Act("pull_request", event, "INPUT_PLAN="+jobtest.LookPlan); s.Code != exitOK {
+			b.Fatalf("exit %d\n%s", s.Code, s.Log)
 		}
 	}
 }

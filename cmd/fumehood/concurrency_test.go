@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 )
@@ -51,7 +52,7 @@ func groupedFiles(t *testing.T) (list []grouped) {
 			t.Fatalf("nothing is %s: %v", pattern, err)
 		}
 		for _, file := range files {
-			text := string(readFile(t, file))
+			text := string(jobtest.ReadFile(t, file))
 			if strings.HasSuffix(file, ".yml") {
 				add(file, text)
 				continue
@@ -227,7 +228,7 @@ func TestConcurrencyGroups(t *testing.T) {
 // A workflow with fumehood has a group, itself or in its job that runs commands.
 func TestConcurrencyGroupsAreThere(t *testing.T) {
 	for _, g := range groupedFiles(t) {
-		text := string(readFile(t, filepath.Join("../..", g.file)))
+		text := string(jobtest.ReadFile(t, filepath.Join("../..", g.file)))
 		if strings.HasSuffix(g.file, ".yml") && strings.Contains(text, "uses: fumehood/fumehood@") && len(g.groups()) == 0 {
 			t.Errorf("%s has no concurrency group", g.file)
 		}

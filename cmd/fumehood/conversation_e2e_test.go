@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/report"
 )
 
@@ -188,7 +189,7 @@ func converse(t *testing.T, cs *mcp.ClientSession, turns []turn) {
 
 func checkConversationReport(t *testing.T, d mcpDesk, effects string, words []string) {
 	t.Helper()
-	data := readFile(t, filepath.Join(d.dir, "report.json"))
+	data := jobtest.ReadFile(t, filepath.Join(d.dir, "report.json"))
 	r, err := report.Read(data, len(data))
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +201,7 @@ func checkConversationReport(t *testing.T, d mcpDesk, effects string, words []st
 	if diff := cmp.Diff(effects, strings.Join(got, " ")); diff != "" {
 		t.Errorf("effects (-want +got):\n%s", diff)
 	}
-	log := string(readFile(t, filepath.Join(d.dir, "audit.jsonl")))
+	log := string(jobtest.ReadFile(t, filepath.Join(d.dir, "audit.jsonl")))
 	shown := report.Markdown(r)
 	for _, word := range words {
 		if !strings.Contains(log, word) || !strings.Contains(shown, word) {

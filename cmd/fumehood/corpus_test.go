@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/cli/runs"
@@ -95,7 +96,7 @@ func corpus(t *testing.T) (texts []string) {
 		t.Fatal("no corpus")
 	}
 	for _, file := range files { // of texts between lines of three dashes
-		for text := range strings.SplitSeq(string(readFile(t, file)), "\n---\n") {
+		for text := range strings.SplitSeq(string(jobtest.ReadFile(t, file)), "\n---\n") {
 			for strings.HasPrefix(text, "## ") {
 				_, text, _ = strings.Cut(text, "\n")
 			}
@@ -103,7 +104,7 @@ func corpus(t *testing.T) (texts []string) {
 		}
 	}
 	for _, file := range []string{"../../testdata/corpus/benign.txt", "../../testdata/corpus/hostile.txt"} { // of lines, with such texts among them
-		for i, block := range strings.Split(string(readFile(t, file)), "\n---\n") {
+		for i, block := range strings.Split(string(jobtest.ReadFile(t, file)), "\n---\n") {
 			lines := strings.Split(block, "\n")
 			if i%2 == 1 {
 				lines = []string{strings.TrimSpace(block)}

@@ -23,6 +23,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -79,7 +80,7 @@ func stoppedEarly(t *testing.T, which string, sig syscall.Signal) (r startingRun
 		if sig == syscall.SIGKILL {
 			_ = r.cmd.Wait()
 		} else {
-			wait(t, "all threads to stop", func() bool { return standsStill(r.cmd.Process.Pid) })
+			jobtest.Wait(t, "all threads to stop", func() bool { return standsStill(r.cmd.Process.Pid) })
 		}
 		if at = r.marks.settled(t); len(r.marks.times()) < starts/2 {
 			return r, at
@@ -126,7 +127,7 @@ func startStarting(t *testing.T, which string) startingRun {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.cmd.Process.Kill(); _ = r.cmd.Wait() })
-	wait(t, "a few programs", func() bool { return len(r.marks.times()) >= 5 })
+	jobtest.Wait(t, "a few programs", func() bool { return len(r.marks.times()) >= 5 })
 	return r
 }
 
@@ -241,7 +242,7 @@ func (r startingRun) checkRemoved(t *testing.T) {
 	if out, err := next.CombinedOutput(); err != nil {
 		t.Errorf("the next run: %v\n%s", err, out)
 	}
-	wait(t, "the removal of what the killed one left", func() bool { return len(left()) == 0 })
+	jobtest.Wait(t, "the removal of what the killed one left", func() bool { return len(left()) == 0 })
 }
 
 // marks records when files of a directory are first opened, by any process.
@@ -308,7 +309,7 @@ func (m *marks) waitForPulses(t *testing.T, n int) {
 		return n
 	}
 	end := count() + n
-	wait(t, "the command's pulses", func() bool { return count() >= end })
+	jobtest.Wait(t, "the command's pulses", func() bool { return count() >= end })
 }
 
 func (m *marks) has(name string) bool {
@@ -333,7 +334,7 @@ func (m *marks) settled(t *testing.T) time.Time {
 		t.Fatal(err)
 	}
 	f.Close()
-	wait(t, "the notes of what was opened", func() bool { return m.has(settledMark) })
+	jobtest.Wait(t, "the notes of what was opened", func() bool { return m.has(settledMark) })
 	return time.Now()
 }
 
@@ -365,7 +366,7 @@ func TestE2EDeciderStopped(t *testing.T) {
 	if n := between(times, from, until); n > 1 || summary.State != audit.Sealed || len(times) < starts {
 		t.Errorf("of %d programs the log has %d meanwhile; %s", len(times), n, summary.State)
 	}
-	checkNothingRuns(t, r.dir)
+	jobtest.CheckNothingRuns(t, r.dir)
 }
 
 // After the decider is killed, no further program starts. The log has everything
@@ -373,7 +374,7 @@ func TestE2EDeciderStopped(t *testing.T) {
 func TestE2EDeciderKilled(t *testing.T) {
 	t.Parallel()
 	r, dead := stoppedEarly(t, "", syscall.SIGKILL)
-	checkNothingRuns(t, r.dir)
+	jobtest.CheckNothingRuns(t, r.dir)
 	r.marks.settled(t)
 	if n, all := between(r.marks.times(), dead, time.Now()), len(r.marks.times()); n > 1 || all > starts*3/4 {
 		t.Errorf("of %d programs %d began after the decider's death", all, n)
@@ -391,7 +392,7 @@ func TestE2EDeciderKilled(t *testing.T) {
 func TestE2EDeciderStalled(t *testing.T) {
 	t.Parallel()
 	r, from := stoppedEarly(t, "", syscall.SIGSTOP)
-	wait(t, "the end of the kernel's patience", func() bool { return r.marks.has(refusedMark) })
+	jobtest.Wait(t, "the end of the kernel's patience", func() bool { return r.marks.has(refusedMark) })
 	r.goOn(t)
 	code, report := r.end(t)
 	if n, all := between(r.marks.times(), from, time.Now()), len(r.marks.times()); n > 1 || all > starts*3/4 {
@@ -414,7 +415,7 @@ func TestE2EDeciderStalled(t *testing.T) {
 	if n := between(times, from, time.Now()); n > 1 || kinds["start"] != 1 || kinds["end"] != 1 || summary.State != audit.Sealed {
 		t.Errorf("%d programs in the log after the decider stood still; entries %v; %s", n, kinds, summary.State)
 	}
-	checkNothingRuns(t, r.dir)
+	jobtest.CheckNothingRuns(t, r.dir)
 }
 
 // A program that was allowed for this command by a cacheable decision needs no
@@ -423,7 +424,7 @@ func TestE2EDeciderStoppedAfterItsAnswer(t *testing.T) {
 	t.Parallel()
 	r, from := stoppedEarly(t, "the-same", syscall.SIGSTOP)
 	before := len(r.marks.times())
-	wait(t, "programs that need no decider", func() bool { return len(r.marks.times()) > before+10 })
+	jobtest.Wait(t, "programs that need no decider", func() bool { return len(r.marks.times()) > before+10 })
 	until := r.goOn(t)
 	code, report := r.end(t)
 	r.wantAll(t, code, report)
@@ -439,5 +440,5 @@ func TestE2EDeciderStoppedAfterItsAnswer(t *testing.T) {
 		}
 	}
 	t.Logf("%d programs began meanwhile", began)
-	checkNothingRuns(t, r.dir)
+	jobtest.CheckNothingRuns(t, r.dir)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/action"
 	"github.com/fumehood/fumehood/pkg/plan"
 )
@@ -168,14 +169,14 @@ func (s reviewerSchema) answer(t *testing.T, fields map[string]string) []byte {
 // Every answer that a reviewer's schema allows is a plan, according to the
 // published schema and to fumehood.
 func TestReviewerPlans(t *testing.T) {
-	published := schemaOf(t, readFile(t, "../../testdata/schema/fumehood.plan.v1.json"))
+	published := schemaOf(t, jobtest.ReadFile(t, "../../testdata/schema/fumehood.plan.v1.json"))
 	for _, r := range reviewers {
 		t.Run(r.example, func(t *testing.T) {
 			var w workflow
 			readYAML(t, "../../.github/examples/"+r.example, &w)
 			text := []byte(schemaText(t, w, r.input, r.pattern))
 			own := schemaOf(t, text)
-			sample := readFile(t, "../../testdata/reviewer/"+r.sample)
+			sample := jobtest.ReadFile(t, "../../testdata/reviewer/"+r.sample)
 			for name, s := range map[string]*jsonschema.Resolved{"given": own, "published": published} {
 				if err := valid(s, sample); err != nil {
 					t.Errorf("the sample answer is invalid by the %s schema: %v", name, err)
@@ -276,7 +277,7 @@ func TestGitHubPages(t *testing.T) {
 	pages := []string{"ai-reviewers.md", "RELEASING.md", "examples/README.md"}
 	for _, page := range pages {
 		path := filepath.Join("../../.github", page)
-		text := string(readFile(t, path))
+		text := string(jobtest.ReadFile(t, path))
 		for _, found := range regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
 			switch language, snippet := found[1], found[2]; language {
 			case "json":

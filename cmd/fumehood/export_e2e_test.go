@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/export/exporttest"
 	"github.com/fumehood/fumehood/pkg/export/otlp"
 )
@@ -97,7 +98,7 @@ func documents(t *testing.T, lines string) (list []any) {
 // await waits until the text appears.
 func (l *lockedBuffer) await(t *testing.T, text string) {
 	t.Helper()
-	wait(t, text, func() bool { return strings.Contains(l.String(), text) })
+	jobtest.Wait(t, text, func() bool { return strings.Contains(l.String(), text) })
 }
 
 // collecting starts a real collector and returns its address and its log of

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fumehood/fumehood/internal/jobtest"
 )
 
 // A firstDay is a small project with dependencies.
@@ -90,20 +92,20 @@ func TestE2EFirstDay(t *testing.T) {
 			if project.test != "npm test" { // the README's
 				s.edit("one-job.yml", "run: npm test", "run: "+project.test)
 			}
-			r := s.play("one-job.yml", "pull_request", s.event("pull_request.opened", nil))
+			r := s.play("one-job.yml", "pull_request", s.Event("pull_request.opened", nil))
 			if r.code != 0 {
 				t.Errorf("exit %d\n%s", r.code, r.log)
 			}
-			shown := html.UnescapeString(strings.ReplaceAll(s.comment().Body, "<wbr>", ""))
-			want(t, "comment", shown, append(project.comment, s.head[:12])...)
+			shown := html.UnescapeString(strings.ReplaceAll(s.Comment().Body, "<wbr>", ""))
+			jobtest.Want(t, "comment", shown, append(project.comment, s.Head[:12])...)
 
 			if !project.forks && os.Getenv("FUMEHOOD_SUITES") != "all" {
 				return
 			}
 			f := newStage(t, true, files, nil)
 			f.edit("fumehood.yml", "run: go vet ./...", "run: cat notes/new.txt", "run: go test ./...", "run: "+project.test)
-			f.permit("contents:read", "pull_requests:read")
-			if r := f.play("fumehood.yml", "pull_request", f.event("pull_request.opened.fork", nil)); r.code != 0 {
+			f.Permit("contents:read", "pull_requests:read")
+			if r := f.play("fumehood.yml", "pull_request", f.Event("pull_request.opened.fork", nil)); r.code != 0 {
 				t.Fatalf("from a fork: exit %d\n%s", r.code, r.log)
 			}
 			f.tellAll(t, "success", project.comment...)

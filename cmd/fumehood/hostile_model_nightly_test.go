@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/review"
 	"github.com/fumehood/fumehood/pkg/review/model/modeltest"
 )
@@ -20,7 +21,7 @@ func TestNightlyPartialReview(t *testing.T) {
 		if n > 1 {
 			return modeltest.Said{Stop: "length", Text: "{"}
 		}
-		return modeltest.Said{Text: modelAnswer(t, false, []string{"ls"}, knownFindings(t, path, true)...)}
+		return modeltest.Said{Text: jobtest.ModelAnswer(t, false, []string{"ls"}, knownFindings(t, path, true)...)}
 	})
 	doc := d.reviewed(t, s.Env("gemini"), "--workspace", repo, "--base", "base", "--head", "head", "--config", "none", "--provider", "gemini", "--model", "gemini-2.5-pro")
 	if doc.Reviewed || !doc.Partial || doc.Count(review.Verified) != 1 || !strings.HasPrefix(doc.Headline(), "Incomplete review, 1 verified finding so far") {

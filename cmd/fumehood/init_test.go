@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/starter"
 )
@@ -50,7 +51,7 @@ func initialized(t *testing.T, files map[string]string, forks bool) map[string]s
 	}
 	wrote := map[string]string{}
 	for _, name := range w.Files {
-		wrote[name] = string(readFile(t, filepath.Join(dir, name)))
+		wrote[name] = string(jobtest.ReadFile(t, filepath.Join(dir, name)))
 	}
 	return wrote
 }

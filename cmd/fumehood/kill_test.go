@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/audit"
 )
@@ -84,7 +85,7 @@ func (k killedRun) killAt(t *testing.T, lines int) {
 	t.Helper()
 	begin := time.Now()
 	for data := []byte(nil); bytes.Count(data, []byte("\n")) < lines; time.Sleep(200 * time.Microsecond) {
-		if data, _ = os.ReadFile(k.log); time.Since(begin) > hang {
+		if data, _ = os.ReadFile(k.log); time.Since(begin) > jobtest.Hang {
 			t.Fatalf("the log never had %d lines", lines)
 		}
 	}
@@ -123,38 +124,11 @@ func (k killedRun) check(t *testing.T, lines int) {
 			t.Errorf("%s ran, and the log does not say so", id)
 		}
 	}
-	checkNothingRuns(t, k.dir)
+	jobtest.CheckNothingRuns(t, k.dir)
 }
 
 func ran(t *testing.T, dir, id string) bool {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "out", id+".stdout"))
 	return err == nil && strings.Contains(string(data), "ran-"+id)
-}
-
-// checkNothingRuns waits for the end of all processes that have a run's private
-// directory in their arguments: runsc, the gofer and gVisor's kernel all do. They
-// die with their parent.
-func checkNothingRuns(t *testing.T, dir string) {
-	t.Helper()
-	var left []string
-	begin := time.Now()
-	for left = naming(dir); len(left) > 0; left = naming(dir) {
-		if time.Since(begin) > hang {
-			t.Fatalf("processes are left: %q", left)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-}
-
-func naming(dir string) []string {
-	var found []string
-	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err == nil && bytes.Contains(data, []byte(dir)) {
-			found = append(found, string(bytes.ReplaceAll(data, []byte{0}, []byte(" "))))
-		}
-	}
-	return found
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -37,7 +38,7 @@ func actionlint(t *testing.T, workflows map[string][]byte) string {
 			t.Fatal(err)
 		}
 	}
-	workflows["../../action.yml"] = readFile(t, "../../action.yml")
+	workflows["../../action.yml"] = jobtest.ReadFile(t, "../../action.yml")
 	for name, text := range workflows {
 		if err := os.WriteFile(filepath.Join(dir, ".github/workflows", name), text, 0o644); err != nil {
 			t.Fatal(err)
@@ -81,7 +82,7 @@ func TestE2ELintWorkflows(t *testing.T) {
 	t.Parallel()
 	texts := map[string][]byte{}
 	for _, w := range workflows(t) {
-		text := readFile(t, "../../.github/"+w.file)
+		text := jobtest.ReadFile(t, "../../.github/"+w.file)
 		texts[strings.ReplaceAll(w.file, "/", "-")] = bytes.ReplaceAll(text, []byte("uses: fumehood/fumehood@v1"), []byte("uses: ./"))
 	}
 	if found := actionlint(t, texts); found != "" {

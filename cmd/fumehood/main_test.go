@@ -13,15 +13,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/internal/roottest"
 	"github.com/fumehood/fumehood/pkg/sandbox"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
@@ -46,8 +46,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asFumehood) != "" || isGateway(os.Args[1:]) { // the gateway runs with an empty environment
 		main()
 	}
-	// Within this time a job reads the comment and writes it, on a host that does much else.
-	testscript.Main(allTests{m}, map[string]func(){"fumehood": func() { settle = 500 * time.Millisecond; main() }})
+	testscript.Main(allTests{m}, map[string]func(){"fumehood": func() { settle = jobtest.Settle; main() }})
 }
 
 // allTests makes and removes the shared directory.
@@ -63,13 +62,7 @@ func (a allTests) Run() int {
 	if sandbox.DefaultImageFrom == 1 {
 		markProgram(testImages)
 	}
-	// Tests wait for processes and pauses about half of the time.
-	flag.Parse()
-	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
-		if err := parallel.Value.Set(fmt.Sprint(2 * runtime.GOMAXPROCS(0))); err != nil {
-			panic(err)
-		}
-	}
+	lanetest.WaitMuch()
 	return a.M.Run()
 }
 
@@ -104,29 +97,6 @@ func fumehood(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// hang is the time limit for events that must happen. It ends a test that would
-// otherwise never end; it is high enough for slow machines.
-const hang = 5 * time.Minute
-
-// wait waits until something is done.
-func wait(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for begin := time.Now(); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(begin) > hang {
-			t.Fatalf("waited %s in vain for %s", hang, what)
-		}
-	}
-}
-
-func readFile(t *testing.T, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
 }
 
 // isRunning reports whether a process has dir in its arguments, as those of a sandbox have.

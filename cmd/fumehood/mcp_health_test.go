@@ -20,6 +20,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
@@ -132,7 +133,7 @@ func (s *httpServer) end(t *testing.T) {
 			t.Errorf("verify %s: %v\n%s", m[1], err, out)
 		}
 	}
-	wait(t, "the end of the sandbox", func() bool { return !isRunning(s.dir) })
+	jobtest.Wait(t, "the end of the sandbox", func() bool { return !isRunning(s.dir) })
 }
 
 // A sandbox that does not start is counted, and the server is not ready, until one starts.

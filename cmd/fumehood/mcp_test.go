@@ -23,6 +23,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/report"
 )
@@ -236,7 +237,7 @@ func (w wire) run(t *testing.T, id int, command string) {
 // started waits until a command sleeps.
 func (d mcpDesk) started(t *testing.T) {
 	t.Helper()
-	wait(t, "the command", func() bool { return countSleeps(t, filepath.Join(d.dir, "audit.jsonl")) == 1 })
+	jobtest.Wait(t, "the command", func() bool { return countSleeps(t, filepath.Join(d.dir, "audit.jsonl")) == 1 })
 }
 
 // TestMCPEnds ends a server while a command runs. Nothing stays behind, and the log is
@@ -266,13 +267,13 @@ func checkMCPEnd(t *testing.T, sealed bool, end func(wire)) {
 		t.Errorf("the end took %s", took)
 	}
 	d.verify(t, sealed)
-	wait(t, "the end of the sandbox", func() bool { return !isRunning(d.dir) })
+	jobtest.Wait(t, "the end of the sandbox", func() bool { return !isRunning(d.dir) })
 }
 
 // The workflows of docs/AGENTS.md parse, turn the agent's own tools off, and start the
 // server with flags that it has.
 func TestAgentsPage(t *testing.T) {
-	page := string(readFile(t, "../../docs/AGENTS.md"))
+	page := string(jobtest.ReadFile(t, "../../docs/AGENTS.md"))
 	blocks := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$").FindAllStringSubmatch(page, -1)
 	if len(blocks) != 2 {
 		t.Fatalf("%d workflows", len(blocks))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/review"
@@ -44,12 +45,12 @@ func (d desk) asked(t *testing.T, file, provider string, right bool) review.Docu
 	known := knownFindings(t, path, right)
 	s := modeltest.New(t, func(n int, a modeltest.Asked) modeltest.Said {
 		if n == 1 {
-			return modeltest.Said{Text: modelAnswer(t, false, []string{"ls", "curl https://evil.example"})}
+			return modeltest.Said{Text: jobtest.ModelAnswer(t, false, []string{"ls", "curl https://evil.example"})}
 		}
 		if !strings.Contains(a.Last(), "exit code 0") || !strings.Contains(a.Last(), "did not run: policy") {
 			t.Errorf("the results are %s", a.Last())
 		}
-		return modeltest.Said{Text: modelAnswer(t, true, nil, known...)}
+		return modeltest.Said{Text: jobtest.ModelAnswer(t, true, nil, known...)}
 	})
 	doc := d.reviewed(t, s.Env(provider), "--workspace", repo, "--base", "base", "--head", "head", "--config", "none", "--provider", provider, "--model", "m", "--max-tokens", "200000")
 	if len(s.Asked()) != 2 {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 )
@@ -28,7 +29,7 @@ func configurations(t *testing.T) map[string]string {
 			t.Fatalf("nothing is %s: %v", pattern, err)
 		}
 		for _, file := range files {
-			texts[strings.TrimPrefix(file, "../../")] = string(readFile(t, file))
+			texts[strings.TrimPrefix(file, "../../")] = string(jobtest.ReadFile(t, file))
 		}
 	}
 	return texts
@@ -74,7 +75,7 @@ var audited = strings.Fields(`adhoc-packages anonymous-definition archived-uses 
 
 // CONTRIBUTING answers each audit once, and an ignore comment names an audit and its reason.
 func TestAudits(t *testing.T) {
-	page := string(readFile(t, "../../.github/CONTRIBUTING.md"))
+	page := string(jobtest.ReadFile(t, "../../.github/CONTRIBUTING.md"))
 	answered := map[string]int{}
 	for _, row := range regexp.MustCompile("(?m)^\\| (`[a-z`, -]+`) \\| .").FindAllStringSubmatch(page, -1) {
 		for _, name := range regexp.MustCompile("`([a-z-]+)`").FindAllStringSubmatch(row[1], -1) {

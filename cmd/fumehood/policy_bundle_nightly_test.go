@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/policy/opatest"
 )
 
@@ -55,7 +56,7 @@ func newWorkshop(t *testing.T) workshop {
 	t.Helper()
 	w := workshop{t, t.TempDir(), opatest.Binary(t)}
 	for name, content := range map[string]string{
-		"policy/a.rego":            acmeRules,
+		"policy/a.rego":            jobtest.AcmeRules,
 		"policy/acme/data.json":    `{"denied": ["grep"], "n": 2.50, "text": "ä <&> \u2028", "deep": {"b": [1, {"z": null, "a": true}]}}`,
 		"policy/acme/eu/data.yaml": "x: [1, two]\n",
 		"secret":                   strings.Repeat("0123456789", 4),

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
@@ -44,7 +45,7 @@ func blocks(readme, language string) (texts []string) {
 // The workflow of the README is the one-job example, which the end-to-end tests run on
 // a real runner, without the optional parts: comments, concurrency and the timeout.
 func TestReadmeWorkflow(t *testing.T) {
-	readme := string(readFile(t, "../../README.md"))
+	readme := string(jobtest.ReadFile(t, "../../README.md"))
 	found := regexp.MustCompile("(?ms)^```yaml\n(name: .*?)^```$").FindStringSubmatch(readme)
 	if found == nil {
 		t.Fatal("README has no workflow")
@@ -64,9 +65,9 @@ func TestReadmeWorkflow(t *testing.T) {
 // The pictures of comments show goldens that the tests of pkg/report and pkg/comment compare byte
 // for byte, and each is shown on a page.
 func TestPictures(t *testing.T) {
-	pages := string(readFile(t, "../../README.md")) + string(readFile(t, "../../docs/COMMENT.md"))
+	pages := string(jobtest.ReadFile(t, "../../README.md")) + string(jobtest.ReadFile(t, "../../docs/COMMENT.md"))
 	pictures, err := filepath.Glob("../../docs/images/*.png")
-	goldens := slices.Collect(strings.Lines(string(readFile(t, "../../docs/images/goldens.sha256"))))
+	goldens := slices.Collect(strings.Lines(string(jobtest.ReadFile(t, "../../docs/images/goldens.sha256"))))
 	if err != nil || len(pictures) != len(goldens) {
 		t.Fatalf("%d pictures of %d goldens: run docs/images/render.sh (%v)", len(pictures), len(goldens), err)
 	}
@@ -77,7 +78,7 @@ func TestPictures(t *testing.T) {
 	}
 	for _, line := range goldens {
 		digest, golden, _ := strings.Cut(strings.TrimSpace(line), "  ")
-		if got := fmt.Sprintf("%x", sha256.Sum256(readFile(t, filepath.Join("../../docs/images", golden)))); got != digest {
+		if got := fmt.Sprintf("%x", sha256.Sum256(jobtest.ReadFile(t, filepath.Join("../../docs/images", golden)))); got != digest {
 			t.Errorf("the picture of %s is not of it: run docs/images/render.sh", golden)
 		}
 	}
@@ -95,7 +96,7 @@ func TestPagesLinks(t *testing.T) {
 	}
 	for _, page := range pages {
 		path := filepath.Join("../..", page)
-		for _, found := range regexp.MustCompile(`\]\(([^):]+)\)`).FindAllStringSubmatch(string(readFile(t, path)), -1) {
+		for _, found := range regexp.MustCompile(`\]\(([^):]+)\)`).FindAllStringSubmatch(string(jobtest.ReadFile(t, path)), -1) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(path), found[1])); err != nil {
 				t.Errorf("%s: a link leads nowhere: %v", page, err)
 			}
@@ -107,7 +108,7 @@ func TestPagesLinks(t *testing.T) {
 func TestReadme(t *testing.T) {
 	lanetest.SkipShort(t)
 	t.Parallel()
-	readme := string(readFile(t, "../../README.md"))
+	readme := string(jobtest.ReadFile(t, "../../README.md"))
 	dir := followPage(t, readme)
 	write(t, filepath.Join(dir, "policy/acme.rego"), block(t, readme, "rego"))
 	follow(t, dir, "fumehood policy test policy", "...\n")

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/cli"
 )
 
@@ -103,7 +104,7 @@ func TestManPages(t *testing.T) {
 		if cmd.Hidden || cmd.Name() == "help" {
 			return
 		}
-		page := readFile(t, filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"))
+		page := jobtest.ReadFile(t, filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"))
 		if begun := regexp.MustCompile(`(?m)^['.]`).FindAllIndex(page, -1); len(begun) != len(macro.FindAllIndex(page, -1)) {
 			t.Errorf("%s: text that reads as a macro", cmd.CommandPath())
 		}

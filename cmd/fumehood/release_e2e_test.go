@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -121,7 +122,7 @@ func (h *releaseHost) runStep(job, name, version, dir string) (string, bool) {
 	}
 	cmd := exec.CommandContext(h.t.Context(), "bash", "-e", "-c", steps[at].Run)
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + h.t.TempDir(), "HTTP_PROXY=" + server.URL, "GH_HOST=github.localhost", "GH_TOKEN=" + jobToken,
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + h.t.TempDir(), "HTTP_PROXY=" + server.URL, "GH_HOST=github.localhost", "GH_TOKEN=" + jobtest.JobToken,
 		"GH_REPO=fumehood/fumehood", "VERSION=" + version, "GITHUB_SHA=new", "RUNNER_TEMP=" + dir}
 	out, err := cmd.CombinedOutput()
 	return string(out), err == nil

@@ -16,6 +16,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	voice "github.com/fumehood/fumehood/pkg/report"
 )
@@ -77,7 +78,7 @@ func TestNightlyRepositories(t *testing.T) {
 			if rec := last(before); rec.Outcome() != proposal.OutcomeFailedBefore {
 				t.Errorf("a failure of the base: %v, compared %+v\n%s", rec.Outcome(), rec.Base, d.printedOutput(t, "before"))
 			}
-			want(t, "what it says of the base", voice.Markdown(before), "fails before this pull request, too")
+			jobtest.Want(t, "what it says of the base", voice.Markdown(before), "fails before this pull request, too")
 
 			made := r.try(t, d, "made", nil, []edit{r.New})
 			if rec := last(made); rec.Outcome() != proposal.OutcomeFailed || rec.Base == nil || rec.Base.Verdict != proposal.BasePasses {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fumehood/fumehood/internal/jobtest"
 )
 
 // reusable are the workflows that other repositories call, by the example that each is made
@@ -61,7 +63,7 @@ func addToolchains(jobs string) (with, inputs string) {
 // The reusable workflows are the examples, started by workflow_call and with inputs.
 func TestReusableWorkflows(t *testing.T) {
 	for _, r := range reusable {
-		text := string(readFile(t, "../../.github/examples/"+r.example))
+		text := string(jobtest.ReadFile(t, "../../.github/examples/"+r.example))
 		head, rest, ok := strings.Cut(text, "\non:\n")
 		_, jobs, found := strings.Cut(rest, "\npermissions: {}\n")
 		if !ok || !found {
@@ -108,7 +110,7 @@ func TestReusableWorkflows(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if string(readFile(t, file)) != b.String() {
+		if string(jobtest.ReadFile(t, file)) != b.String() {
 			t.Errorf("%s is out of date: go test ./cmd/fumehood -run TestReusable -update", file)
 		}
 	}

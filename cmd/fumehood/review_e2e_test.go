@@ -19,6 +19,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/fumehood/fumehood/internal/jobtest"
 )
 
 const reviewerKey = "sk-ant-ThisKeyIsForTheModelOnly-0123456789abcdef"
@@ -104,7 +106,7 @@ func (s *stage) watch(m *model, stop <-chan struct{}) <-chan sightings {
 			}
 		}
 	}
-	api := []byte("GITHUB_API_URL=" + s.gh.URL + "\x00")
+	api := []byte("GITHUB_API_URL=" + s.GH.URL + "\x00")
 	done := make(chan sightings, 1)
 	go func() {
 		s := sightings{map[string]map[string]bool{}, map[string]map[string]bool{}}
@@ -179,16 +181,16 @@ func TestE2EActReview(t *testing.T) {
 		t.Run(example, func(t *testing.T) {
 			m, s := newModel(t), newStage(t, true, nil, nil)
 			s.replaceReviewers(example, m.URL)
-			id := s.gh.AddComment(prNumber, "Codertocat", "/fumehood review")
+			id := s.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood review")
 			stop := make(chan struct{})
 			watched := s.watch(m, stop)
-			r := s.play(example, "issue_comment", s.commentEvent(id), s.reviewEnv(m)...)
+			r := s.play(example, "issue_comment", s.CommentEvent(id), s.reviewEnv(m)...)
 			close(stop)
 			if r.code != 0 || len(m.keys) != 1 || m.keys[0] != reviewerKey || !strings.Contains(m.inputs[0], "+echo hello world") {
 				t.Fatalf("exit %d; the model got %q\n%s", r.code, m.inputs, r.log)
 			}
-			body := s.comment().Body
-			want(t, "comment", body, "grep -c o notes/new.txt", s.head[:12], "curl", "denied")
+			body := s.Comment().Body
+			jobtest.Want(t, "comment", body, "grep -c o notes/new.txt", s.Head[:12], "curl", "denied")
 			for _, problem := range checkKey(<-watched, "propose", "run") {
 				t.Error(problem)
 			}
@@ -207,15 +209,15 @@ func TestE2EActReviewLeak(t *testing.T) {
 	m, s := newModel(t), newStage(t, true, nil, nil)
 	s.edit(example, "  run:\n    needs: [trigger, propose]\n", "  run:\n    needs: [trigger, propose]\n    env:\n      LEAKED: ${{ secrets.ANTHROPIC_API_KEY }}\n")
 	s.replaceReviewers(example, m.URL)
-	id := s.gh.AddComment(prNumber, "Codertocat", "/fumehood review")
+	id := s.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood review")
 	stop := make(chan struct{})
 	watched := s.watch(m, stop)
-	r := s.play(example, "issue_comment", s.commentEvent(id), s.reviewEnv(m)...)
+	r := s.play(example, "issue_comment", s.CommentEvent(id), s.reviewEnv(m)...)
 	close(stop)
 	if problems := checkKey(<-watched, "propose", "run"); r.code != 0 || len(problems) != 1 || !strings.HasPrefix(problems[0], "job run: the key was in ") || strings.Contains(problems[0], "runsc") {
 		t.Errorf("exit %d; problems %q\n%s", r.code, problems, r.log)
 	}
-	want(t, "comment", s.comment().Body, "grep -c o notes/new.txt", "2 succeeded")
+	jobtest.Want(t, "comment", s.Comment().Body, "grep -c o notes/new.txt", "2 succeeded")
 }
 
 // caller calls the reusable workflow that runs a plan.
@@ -241,7 +243,7 @@ var setUpStep = regexp.MustCompile(`(?m)^ +- if: inputs\.[\w-]+-version != ''\n 
 // copyReusable adds the reusable workflows to the action's repository, without the steps that install
 // toolchains: their actions are on GitHub.
 func (s *stage) copyReusable() {
-	s.t.Helper()
+	s.T.Helper()
 	files, err := filepath.Glob("../../.github/workflows/call-*.yml")
 	s.must(err)
 	s.must(os.MkdirAll(filepath.Join(s.action, ".github/workflows"), 0o755))
@@ -278,13 +280,13 @@ func checkKey(s sightings, owner, runner string) (problems []string) {
 
 // replaceReviewers makes a workflow use the actions of testdata.
 func (s *stage) replaceReviewers(workflow, model string) {
-	s.t.Helper()
+	s.T.Helper()
 	s.replaceReviewersOf(filepath.Join(s.project, ".github/workflows", workflow), model)
 }
 
 // replaceReviewersOf is replaceReviewers for a file.
 func (s *stage) replaceReviewersOf(file, model string) {
-	s.t.Helper()
+	s.T.Helper()
 	text, err := os.ReadFile(file)
 	s.must(err)
 	for _, found := range regexp.MustCompile(`uses: ((?:actions|anthropics|openai)/(\S+)@[0-9a-f]{40})`).FindAllStringSubmatch(string(text), -1) {
@@ -293,7 +295,7 @@ func (s *stage) replaceReviewersOf(file, model string) {
 		s.local = append(s.local, "--local-repository", found[1]+"="+local)
 	}
 	// act's github.sha is the project's commit, which is the default branch's on GitHub.
-	s.gitIn("", "-C", s.project, "push", "-q", s.repo, "HEAD:refs/heads/workflows")
+	s.GitIn("", "-C", s.project, "push", "-q", s.Repo, "HEAD:refs/heads/workflows")
 	secrets := s.path("secrets")
 	s.must(os.WriteFile(secrets, fmt.Appendf(nil, "ANTHROPIC_API_KEY=%s\nOPENAI_API_KEY=%s\n", reviewerKey, reviewerKey), 0o600))
 	s.local = append(s.local, "--secret-file", secrets, "--var", "ANTHROPIC_BASE_URL="+model)

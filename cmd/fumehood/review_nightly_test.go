@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/fumehood/fumehood/internal/jobtest"
 )
 
 // The reusable workflows are called as other repositories call them: the example for an
@@ -17,21 +19,21 @@ func TestNightlyActReusable(t *testing.T) {
 	m, s := newModel(t), newStage(t, true, nil, nil)
 	s.copyReusable()
 	s.replaceReviewersOf(filepath.Join(s.action, ".github/workflows/call-review-claude.yml"), m.URL)
-	id := s.gh.AddComment(prNumber, "Codertocat", "/fumehood review")
-	r := s.play("organization.yml", "issue_comment", s.commentEvent(id), s.reviewEnv(m)...)
+	id := s.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood review")
+	r := s.play("organization.yml", "issue_comment", s.CommentEvent(id), s.reviewEnv(m)...)
 	if r.code != 0 || len(m.keys) != 1 || m.keys[0] != reviewerKey {
 		t.Fatalf("exit %d; the model got %d requests\n%s", r.code, len(m.keys), r.log)
 	}
-	want(t, "comment", s.comment().Body, "grep -c o notes/new.txt", s.head[:12], "denied")
-	if got := reactions(s.gh, id); got != "eyes rocket -1" {
+	jobtest.Want(t, "comment", s.Comment().Body, "grep -c o notes/new.txt", s.Head[:12], "denied")
+	if got := jobtest.Reactions(s.GH, id); got != "eyes rocket -1" {
 		t.Errorf("reactions %q", got)
 	}
 
 	s.must(os.WriteFile(filepath.Join(s.project, ".github/workflows/caller.yml"), []byte(caller), 0o644))
-	s.permit("contents:read", "pull_requests:read")
-	r = s.play("caller.yml", "pull_request", s.event("pull_request.opened.fork", nil))
+	s.Permit("contents:read", "pull_requests:read")
+	r = s.play("caller.yml", "pull_request", s.Event("pull_request.opened.fork", nil))
 	if r.code != 0 {
 		t.Fatalf("exit %d\n%s", r.code, r.log)
 	}
-	want(t, "summary", r.summary, "cat notes/new.txt", "1 succeeded")
+	jobtest.Want(t, "summary", r.summary, "cat notes/new.txt", "1 succeeded")
 }

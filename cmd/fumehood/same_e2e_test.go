@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -89,7 +90,7 @@ func throughCommand(t *testing.T, workspace string) proposal.Report {
 	if out, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != exitRefused {
 		t.Fatalf("%v: %s", err, out)
 	}
-	r, err := report.Read(readFile(t, reportFile), report.MaxDocument)
+	r, err := report.Read(jobtest.ReadFile(t, reportFile), report.MaxDocument)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	opa "github.com/open-policy-agent/opa/v1/rego"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/rootfs"
 )
@@ -51,7 +52,7 @@ func callsMain(script []byte) bool {
 func scriptsThat(t *testing.T, fits func([]byte) bool) []string {
 	t.Helper()
 	names := listScripts(t, "testdata/script/*.txtar")
-	return slices.DeleteFunc(names, func(name string) bool { return !fits(readFile(t, name)) })
+	return slices.DeleteFunc(names, func(name string) bool { return !fits(jobtest.ReadFile(t, name)) })
 }
 
 func listScripts(t *testing.T, pattern string) []string {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -19,7 +20,7 @@ const securityTeam = "../../testdata/script/e2e/engineer_path.txtar"
 // The script engineer_path.txtar, which TestE2EScripts runs, is docs/SECURITY-TEAM.md: its
 // commands, what it says they print, and its files. -update writes the script.
 func TestSecurityTeam(t *testing.T) {
-	page := string(readFile(t, "../../docs/SECURITY-TEAM.md"))
+	page := string(jobtest.ReadFile(t, "../../docs/SECURITY-TEAM.md"))
 	if n := strings.Count(page, "\n"); n > 150 {
 		t.Errorf("the page has %d lines", n)
 	}
@@ -29,7 +30,7 @@ func TestSecurityTeam(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff(string(readFile(t, securityTeam)), want); diff != "" {
+	if diff := cmp.Diff(string(jobtest.ReadFile(t, securityTeam)), want); diff != "" {
 		t.Errorf("the script is not the page; -update writes it (-script +page):\n%s", diff)
 	}
 }

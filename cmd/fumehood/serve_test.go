@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
@@ -85,7 +86,7 @@ func startServe(t *testing.T, d serveDesk, args ...string) served {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.cmd.Process.Kill(); _ = s.cmd.Wait() })
-	wait(t, "the server", func() bool {
+	jobtest.Wait(t, "the server", func() bool {
 		found := serveURL.FindStringSubmatch(s.err.String())
 		if found != nil {
 			s.url = found[1]

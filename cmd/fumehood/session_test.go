@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
@@ -74,7 +75,7 @@ func TestSessionInterrupt(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	d.verify(t, true)
-	wait(t, "the end of the sandbox", func() bool { return !isRunning(d.dir) })
+	jobtest.Wait(t, "the end of the sandbox", func() bool { return !isRunning(d.dir) })
 }
 
 // TestSessionTogether: of several starts with one name, one succeeds; commands of several

@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/bot"
 	"github.com/fumehood/fumehood/pkg/cli/runs"
@@ -195,7 +196,7 @@ func TestSuggestedLines(t *testing.T) {
 func actionInputs(t *testing.T) map[string]any {
 	t.Helper()
 	var action struct{ Inputs map[string]any }
-	if err := yaml.Unmarshal(readFile(t, "../../action.yml"), &action); err != nil {
+	if err := yaml.Unmarshal(jobtest.ReadFile(t, "../../action.yml"), &action); err != nil {
 		t.Fatal(err)
 	}
 	return action.Inputs
@@ -266,7 +267,7 @@ func TestShownSuggestions(t *testing.T) {
 	for _, name := range []string{"mixed", "fork"} {
 		path := "../../testdata/report/" + name + ".json"
 		var r proposal.Report
-		if err := json.Unmarshal(readFile(t, path), &r); err != nil {
+		if err := json.Unmarshal(jobtest.ReadFile(t, path), &r); err != nil {
 			t.Fatal(err)
 		}
 		for _, record := range r.Records {

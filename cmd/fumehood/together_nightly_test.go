@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+
+	"github.com/fumehood/fumehood/internal/jobtest"
 )
 
 const (
@@ -49,7 +51,7 @@ func TestNightlyRunsTogether(t *testing.T) {
 // leftovers returns the temporary files and directories of this desk's runs on the host.
 func (d desk) leftovers() []string {
 	found, _ := filepath.Glob(d.path("tmp/*"))
-	return append(found, naming(d.dir)...)
+	return append(found, jobtest.Naming(d.dir)...)
 }
 
 // together starts concurrent runs. Whenever some of them have ended, it kills

@@ -4,10 +4,14 @@
 
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/fumehood/fumehood/internal/jobtest"
+)
 
 // Every snippet of the policy tutorial is run, and prints what the page says.
 func TestE2EPolicyTutorial(t *testing.T) {
 	t.Parallel()
-	followPage(t, string(readFile(t, "../../docs/POLICY.md")))
+	followPage(t, string(jobtest.ReadFile(t, "../../docs/POLICY.md")))
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/attestation"
 	"github.com/fumehood/fumehood/pkg/attestation/attestationtest"
@@ -27,7 +28,7 @@ func newAttested(t *testing.T) attested {
 	dir := t.TempDir()
 	a := attested{dir, filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "bundle.json"), filepath.Join(dir, "root.json"),
 		"https://github.com/acme/shop/.github/workflows/evidence.yml@refs/heads/main"}
-	log, s := readFile(t, "../../testdata/vectors/sealed.log"), attestationtest.New(t)
+	log, s := jobtest.ReadFile(t, "../../testdata/vectors/sealed.log"), attestationtest.New(t)
 	a.write(t, a.log, log)
 	a.write(t, a.bundle, s.Attest(a.identity, attestation.GitHubIssuer, attestationtest.Statement(log), time.Minute))
 	a.write(t, a.root, s.Root())

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/action"
 )
 
@@ -386,12 +387,12 @@ func TestActionStep(t *testing.T) {
 			t.Errorf("the shell %q takes functions from the environment", step.Shell)
 		}
 	}
-	script := readFile(t, "../../.github/action/install.sh")
+	script := jobtest.ReadFile(t, "../../.github/action/install.sh")
 	if !strings.HasSuffix(string(script), "\nexec \"$dir/fumehood\" action\n") {
 		t.Error("install.sh does not end by becoming fumehood")
 	}
 	for _, name := range []string{"install.sh", "place.sh"} {
-		text := string(readFile(t, "../../.github/action/"+name))
+		text := string(jobtest.ReadFile(t, "../../.github/action/"+name))
 		if !strings.Contains(text, "\nset -euo pipefail\n") || regexp.MustCompile(`(?m)^[^#]*\beval\b`).MatchString(text) {
 			t.Errorf("%s does not stop at its first failure, or evaluates text", name)
 		}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package jobtest
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// Hang is the time limit for events that must happen. It ends a test that would
+// otherwise never end; it is high enough for slow machines.
+const Hang = 5 * time.Minute
+
+// Wait waits until something is done.
+func Wait(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for begin := time.Now(); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(begin) > Hang {
+			t.Fatalf("waited %s in vain for %s", Hang, what)
+		}
+	}
+}
+
+func ReadFile(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// CheckNothingRuns waits for the end of all processes that have a run's private
+// directory in their arguments: runsc, the gofer and gVisor's kernel all do. They
+// die with their parent.
+func CheckNothingRuns(t *testing.T, dir string) {
+	t.Helper()
+	var left []string
+	begin := time.Now()
+	for left = Naming(dir); len(left) > 0; left = Naming(dir) {
+		if time.Since(begin) > Hang {
+			t.Fatalf("processes are left: %q", left)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func Naming(dir string) []string {
+	var found []string
+	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(data, []byte(dir)) {
+			found = append(found, string(bytes.ReplaceAll(data, []byte{0}, []byte(" "))))
+		}
+	}
+	return found
+}
+
+// WatchFor looks for a secret in the arguments of all processes, and in the environment of those
+// that it is not given to. The returned function ends that and returns what was found.
+func WatchFor(secret string, given func(args string) bool) (end func() []string) {
+	stop, found := make(chan struct{}), make(chan []string)
+	go func() {
+		var list []string
+		for {
+			select {
+			case <-stop:
+				found <- list
+				return
+			case <-time.After(2 * time.Millisecond):
+			}
+			all, _ := filepath.Glob("/proc/[0-9]*")
+			for _, dir := range all {
+				args, env := sightingOf(dir)
+				if bytes.Contains(args, []byte(secret)) || bytes.Contains(env, []byte(secret)) && !given(string(args)) {
+					list = append(list, string(args))
+				}
+			}
+		}
+	}()
+	return func() []string { close(stop); return <-found }
+}
+
+// sightingOf returns the arguments and the environment of a process, given its directory. A process that
+// is becoming another program has no arguments for a moment, and one that has ended has neither.
+func sightingOf(dir string) (args, env []byte) {
+	for range 20 {
+		args, _ = os.ReadFile(filepath.Join(dir, "cmdline"))
+		env, _ = os.ReadFile(filepath.Join(dir, "environ"))
+		if len(args) > 0 || len(env) == 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return args, env
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package jobtest
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/pkg/github/githubtest"
+)
+
+var CodeElement = regexp.MustCompile("(?s)<code>.*?</code>")
+
+// WithoutCode removes fenced blocks from Markdown.
+func WithoutCode(markdown string) string {
+	var b strings.Builder
+	for i, part := range strings.Split(markdown, "```") {
+		if i%2 == 0 {
+			b.WriteString(part)
+		}
+	}
+	return CodeElement.ReplaceAllString(b.String(), "")
+}
+
+func Reactions(gh *githubtest.Server, comment int64) string {
+	var list []string
+	for _, r := range gh.Reactions(comment) {
+		list = append(list, r.Content)
+	}
+	return strings.Join(list, " ")
+}
+
+// Want fails if text lacks one of the pieces.
+func Want(t testing.TB, what, text string, pieces ...string) {
+	t.Helper()
+	for _, p := range pieces {
+		if !strings.Contains(text, p) {
+			t.Errorf("%s lacks %q:\n%s", what, p, text)
+		}
+	}
+}
