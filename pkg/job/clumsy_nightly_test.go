@@ -55,7 +55,6 @@ func dispatched(pr string) func(map[string]any) {
 	return func(p map[string]any) { p["inputs"] = map[string]any{"pr": pr} }
 }
 
-const fencedPlan = "Here is the plan:\n\n```json\n{\"schema\":\"fumehood.plan/v1\",\"proposals\":[{\"id\":\"a\",\"run\":\"ls\"}]}\n```\n"
 
 var mistakes = []mistake{
 	{name: "no permissions at all", prepare: only(), code: "github.not-found", hint: "pull-requests: read", silent: true},
@@ -90,7 +89,6 @@ var mistakes = []mistake{
 	{name: "a command for a plan", env: planInput("npm test"), code: "plan.unreadable", hint: "schema: fumehood.plan/v1"},
 	{name: "a folder for a plan", env: planInput("."), code: "plan.unreadable", hint: "schema: fumehood.plan/v1"},
 	{name: "a list of commands for a plan", env: planInput("npm test\nnpm run lint\n"), code: "plan.invalid", hint: "schema: fumehood.plan/v1"},
-	{name: "a plan in Markdown", env: planInput(fencedPlan), code: "plan.invalid", hint: "backticks"},
 	{name: "a field that is none", env: planInput("schema: fumehood.plan/v1\nproposal:\n  - {id: a, run: ls}\n"), code: "plan.invalid", hint: "plan:2:1"},
 	{name: "a plan without proposals", env: planInput(`{"schema":"fumehood.plan/v1","proposals":[]}`), code: "plan.invalid", hint: "at least one"},
 
