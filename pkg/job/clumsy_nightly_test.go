@@ -55,7 +55,6 @@ func dispatched(pr string) func(map[string]any) {
 	return func(p map[string]any) { p["inputs"] = map[string]any{"pr": pr} }
 }
 
-
 var mistakes = []mistake{
 	{name: "no permissions at all", prepare: only(), code: "github.not-found", hint: "pull-requests: read", silent: true},
 	{name: "contents not to be read", prepare: func(w world) { w.Git.Require("", "another") }, code: "checkout.", hint: "contents: read"},
