@@ -46,7 +46,7 @@ var (
 	optionName  = regexp.MustCompile(`^(--?)(\[no-\])?([A-Za-z0-9?@#][\w+-]*(?:\.[\w+-]+)*|-|0)`)
 	optionValue = regexp.MustCompile(`^(?:((?:/?\[(?:=|:|<|/|[A-Z#]|\w+\])[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\])+)|( \[[^\]]*\](?:\.\.\.)?|=\[[^\]]{2,}\])` +
 		`|([=:]?<[^>]*>(?:[:=,]?(?:\.\.\.|<[^>]*>))*|=[^\s,|]+|[A-Z]{2,}[\w/]*)` +
-		`|( (?:<[^>]*>|\{[^}]*\}|"[^"]*"|[A-Z][A-Z0-9_,:|.=/-]*|[a-z][\w/:.=-]*)(?: ?\.\.\.)?))`)
+		`|( (?:<[^>]*>|\{[^}]*\}|"[^"]*"|[A-Z][A-Z0-9_,:|.=/-]*|[a-z](?:[\w/:.=-]*\w)?)(?: ?\.\.\.)?))`)
 	secondValue = regexp.MustCompile(`^ (?:<[^>]*>|[A-Z][A-Z0-9_-]*|[a-z]\w*)`)
 	optionJoin  = regexp.MustCompile(`^(?:(?:, ?| ?\| ?|/| or | |; )-|  --)`)
 	optionEnd   = regexp.MustCompile(`^(?:$|\s{2,}|\t| ?: ?| - |\.\.\.| [A-Z][a-z])`)
@@ -190,8 +190,8 @@ func textsOf(t testing.TB, name string) (texts map[string]string) {
 	return texts
 }
 
-// synopsis returns what stands in brackets in the usage of npm, a group on each line: only there
-// have its options values.
+// synopsis returns the groups in brackets in the usage of npm, one on each line: only there
+// do its options have values.
 func synopsis(text string) string {
 	var lines []string
 	for _, group := range regexp.MustCompile(`\[([^\[\]]+)`).FindAllStringSubmatch(text, -1) {

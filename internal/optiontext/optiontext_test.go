@@ -27,6 +27,7 @@ func TestRead(t *testing.T) {
 		"  -a   do -b":                                                     {"-a": {None}},
 		"-C dir\n\tChange to dir":                                          {"-C": {Next}},
 		"  -v, --verbose...               Use verbose output (-vv very)":   {"-v": {None}, "--verbose": {None}},
+		"           --color option. Set it to always":                      {},
 		"plain text with -x in it":                                         {},
 		"  -B[<n>][/<m>], --break-rewrites[=[<n>][/<m>]]":                  {"-B": {Optional}, "--break-rewrites": {Optional}},
 	} {

@@ -15,7 +15,9 @@ import (
 )
 
 // differentWrapped are options of wrappers that a text shows otherwise than the wrapper reads them, and why.
-var differentWrapped = map[string]string{}
+var differentWrapped = map[string]string{
+	"xargs --max-lines": "its help shows it beside -L, and xargs reads it as -l, with an optional value",
+}
 
 // The options of wrappers take as many words as the wrapper itself reads: what follows is the command.
 func TestE2EWrapperOptionsAreThoseOfTheTools(t *testing.T) {

@@ -39,10 +39,10 @@ func TestE2EOptionsInRulesAreThoseOfTheTools(t *testing.T) {
 				t.Errorf("%s %s has %q in its text, and the word after it is read as its value", tool, option, all[option])
 			case needs && alone && !bad:
 				t.Errorf("%s %s has %q in its text, and the word after it is not read as its value", tool, option, all[option])
-			case alone:
-				flags++
 			case bad:
 				valued++
+			case alone:
+				flags++
 			}
 		}
 		if t.Logf("%s: of %d options rules allow %d flags and %d with any value", tool, len(all), flags, valued); flags == 0 {

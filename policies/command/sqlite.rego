@@ -87,7 +87,7 @@ sqlite_word(word) if {
 sqlite_unsafe_text := concat("", [`(?i)(^|\n)\s*\.|`, sqlite_unsafe_call])
 
 # The programs that edit starts and the extensions that load_extension loads are refused by the kernel.
-sqlite_unsafe_call := `(?is)writefile|\battach\b|\bvacuum\b.*\binto\b|\bfile:|pragma.*directory`
+sqlite_unsafe_call := `(?is)readfile|writefile|\battach\b|\bvacuum\b.*\binto\b|\bfile:|pragma.*directory`
 
 sqlite_word(word) if regex.match(sqlite_command, word)
 

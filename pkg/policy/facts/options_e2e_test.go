@@ -21,7 +21,7 @@ import (
 // minTools and minOptions are exceeded on a machine with what .ci/run installs, also without manual pages.
 const (
 	minTools   = 200
-	minOptions = 3000
+	minOptions = 5000
 )
 
 // verbs are the subcommands that are compared, by tool; those of git are what policy allows.
@@ -51,7 +51,13 @@ var different = map[string]string{
 	"ls -p": valueNamed, "dir -p": valueNamed, "ptx -O": valueNamed, "ptx -T": valueNamed, "sort -c": valueNamed, "sort -C": valueNamed, "sort --check": valueNamed,
 	"php --rfunction": unwritten, "php --rclass": unwritten, "php --rextension": unwritten, "php --rextinfo": unwritten, "git submodule --depth": unwritten,
 	"git submodule -n": unwritten, "prove --ext": unwritten, "prove --formatter": unwritten, "prove --harness": unwritten, "prove -I": unwritten, "prove -M": unwritten, "prove -P": unwritten,
-	"phpunit --testdox-group": unwritten, "phpunit --testdox-exclude-group": unwritten, "rustdoc --cfg": unwritten, "rustdoc --check-cfg": unwritten, "unzip -x": unwritten, "getconf -v": unwritten,
+	"phpunit --testdox-group": unwritten, "phpunit --testdox-exclude-group": unwritten, "rustdoc --cfg": unwritten, "rustdoc --check-cfg": unwritten, "unzip -x": unwritten, "zip -x": unwritten, "file -P": unwritten,
+	"file --parameter": unwritten, "hostname -F": unwritten, "hostname --file": unwritten, "ld -O": unwritten, "pkg-config --atleast-version": unwritten, "pkg-config --exact-version": unwritten,
+	"pkg-config --max-version": unwritten, "pkg-config --atleast-pkgconfig-version": unwritten, "prove --rules": unwritten, "prove --source": unwritten, "git shortlog --committer": unwritten,
+	"git diff -B": unwritten, "git diff -C": unwritten, "git diff -M": unwritten, "git diff-tree -B": unwritten, "git diff-tree -C": unwritten, "git diff-tree -M": unwritten,
+	"git diff-index -B": unwritten, "git diff-index -C": unwritten, "git diff-index -M": unwritten, "git diff-files -B": unwritten, "git diff-files -C": unwritten, "git diff-files -M": unwritten,
+	"objdump --dwarf": oneValue, "readelf --debug-dump": oneValue, "strace --quiet": oneValue, "strace -x": "-x is none; the help joins it with --strings-in-hex",
+	"node --experimental-wasm-modules": "its help describes it with two words", "getconf -v": unwritten,
 	"ld --start-group":           "the archives up to --end-group are operands",
 	"pgrep -q":                   "the page is that of pkill, too, and only pkill has it",
 	"yq -s":                      "two programs have this name, and that of the other names files that are written",
@@ -64,6 +70,7 @@ var different = map[string]string{
 const (
 	valueNamed = "the text names what it means as a value of the long option, and it has none"
 	unwritten  = "it has a value, which the text does not write"
+	oneValue   = "its value is optional, and the help lists the option with each value"
 )
 
 // elsewhere are tools that have no options in options.txt, and where their words are read.
@@ -79,6 +86,9 @@ const (
 	wrapped = "pkg/parse/option.go; TestE2EWrapperOptionsAreThoseOfTheTools there"
 	data    = "its words are data, whatever they begin with"
 )
+
+// onlyPage are tools whose help has no options. They are not compared where the page is not installed.
+var onlyPage = setOf("c++filt", "getconf", "git", "git rev-parse", "git var", "git reflog", "git stash", "git worktree", "git notes", "git bisect", "git submodule", "mawk", "openssl", "perf", "pidof", "which")
 
 // noOptions are tools of which no text has options, and why.
 var noOptions = map[string]string{
@@ -158,7 +168,8 @@ func TestE2EOptionsAreThoseOfTheTools(t *testing.T) {
 				t.Errorf("%s: %s", full, p)
 			}
 			t.Logf("%s: %d options, %d compared, from %q", full, len(all), n, sources)
-			if n == 0 && noOptions[full] == "" {
+			hasPage := slices.ContainsFunc(sources, func(source string) bool { return strings.HasPrefix(source, "man ") })
+			if n == 0 && noOptions[full] == "" && (hasPage || !onlyPage[full]) {
 				t.Errorf("%s: no option was found in %q: read another text, or say in noOptions why there is none", full, sources)
 			}
 			if n > 0 {
