@@ -9,11 +9,12 @@ import "testing"
 // With the tag nightly these tests make the full number of attempts: see
 // pkg/internal/sample.
 
-func TestNightlyReapTogether(t *testing.T) { TestReapTogether(t) }
-func TestNightlyTricks(t *testing.T)       { TestTricks(t) }
-func TestNightlySwap(t *testing.T)         { TestE2ESwap(t) }
-func TestNightlyLoad(t *testing.T)         { TestLoad(t) }
-func TestNightlyManyExecs(t *testing.T)    { TestManyExecs(t) }
+func TestNightlyReapTogether(t *testing.T)  { TestReapTogether(t) }
+func TestNightlyTricks(t *testing.T)        { TestTricks(t) }
+func TestNightlySwap(t *testing.T)          { TestE2ESwap(t) }
+func TestNightlyLoad(t *testing.T)          { TestLoad(t) }
+func TestNightlyManyExecs(t *testing.T)     { TestManyExecs(t) }
+func TestNightlyControlPlaces(t *testing.T) { TestControlPlaces(t) }
 
 func TestNightlyBackgroundForks(t *testing.T)    { TestBackgroundForks(t) }
 func TestNightlyBackgroundOutlives(t *testing.T) { TestBackgroundOutlives(t) }
