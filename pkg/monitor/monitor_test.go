@@ -233,6 +233,7 @@ func TestHostile(t *testing.T) {
 		{"another version", func(k *kernel) { b := ok.Append(nil, k.next()); b[0]++; k.send(b) }, "gate.protocol"},
 		{"unknown kind", func(k *kernel) { b := ok.Append(nil, k.next()); b[1] = 99; k.send(b) }, "gate.protocol"},
 		{"a verdict", func(k *kernel) { k.send(wire.Verdict{Allow: true, Keep: true}.Append(nil, k.next())) }, "gate.protocol"},
+		{"reads that were not asked for", func(k *kernel) { k.send(wire.Reads{List: []wire.Read{{Path: "a"}}}.Append(nil, k.next())) }, "gate.protocol"},
 		{"second greeting", func(k *kernel) { k.send(wire.Hello(nil, k.next())) }, "gate.protocol"},
 		{"gap", func(k *kernel) { k.next(); k.send(ok.Append(nil, k.next())) }, "gate.protocol"},
 		{"replay", func(k *kernel) { k.send(ok.Append(nil, k.seq)) }, "gate.protocol"},

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -119,4 +120,39 @@ func ownTime(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// BenchmarkReads compares the processor time of a sandbox whose reads are recorded with that of
+// one whose reads are not, in turns.
+//
+//	go test ./pkg/sandbox -run '^$' -bench Reads -benchtime 1x
+func BenchmarkReads(b *testing.B) {
+	o, rec := gatedOptions(b)
+	rec.reset(allow)
+	o.Limits.CPUs, o.Limits.Memory, o.Events, o.ImageFrom = 64, 4*proposal.GiB, math.MaxInt32, math.MaxInt
+	manyFiles(b, o.Workspace, 5000)
+	for b.Loop() {
+		for _, text := range []string{"find . -type f", "cat d*/d*/*.txt", "git status", "for i in d*/d*; do [ -e $i/none ]; done; true"} {
+			var used [2][]int64
+			var reads []Read
+			for turn := range 10 {
+				o.Recorded = turn%2 == 1
+				r := testRunner(b, o)
+				if got := runText(b, r, "true"); !got.Succeeded() {
+					b.Fatal(got)
+				}
+				got := runText(b, r, text+" >/dev/null")
+				if !got.Succeeded() {
+					b.Fatalf("%s: %s", text, got.Stderr.Head)
+				}
+				used[turn%2] = append(used[turn%2], got.CPUMS)
+				if o.Recorded {
+					reads, _ = r.Reads(b.Context(), "")
+				}
+			}
+			slices.Sort(used[0])
+			slices.Sort(used[1])
+			b.Logf("%-50s %5d paths, processor %4d ms, recorded %4d ms (medians)", text, len(reads), used[0][2], used[1][2])
+		}
+	}
 }
