@@ -209,6 +209,7 @@ func (b *base) Sandbox(limits proposal.Limits) (hood.Runner, error) {
 	o := b.head.sandbox
 	o.Env, o.Files, o.Home, o.Binds = maps.Clone(o.Env), maps.Clone(o.Files), maps.Clone(o.Home), slices.Clone(o.Binds)
 	o.Workspace, o.Limits, o.Pool, o.Layer = b.run.sandbox.Workspace, limits, nil, nil
+	o.Recorded = false
 	if b.layers != nil && b.layers.used != nil {
 		o.Layer = b.layers.used.File
 	}

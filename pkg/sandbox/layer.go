@@ -92,8 +92,9 @@ var ErrReads = errors.New("set-up read too many files of the workspace")
 const MaxReads = wire.MaxReads
 
 // Reads returns what commands have read of the workspace in the current sandbox before the command
-// with the id before began, or until now if there was none, and ends the recording. It requires Options.Recorded. ErrReads and ErrNoLayer leave the Runner usable, any other error ends
-// it.
+// with the id before began, or until now if there was none, and ends the recording, also of later
+// sandboxes. It requires Options.Recorded. ErrReads and ErrNoLayer leave the Runner usable, any
+// other error ends it.
 func (r *Runner) Reads(ctx context.Context, before string) (list []Read, err error) {
 	if !r.o.Recorded || r.idle() {
 		return nil, fmt.Errorf("%w: nothing was recorded", ErrNoLayer)
@@ -104,6 +105,7 @@ func (r *Runner) Reads(ctx context.Context, before string) (list []Read, err err
 			refused = fmt.Errorf("%w: the sandbox has ended", ErrNoLayer)
 			return nil
 		}
+		r.o.Recorded = false // of the next sandboxes
 		reads, err := s.gate.monitor.Reads(before, s.gate.nudge)
 		if reads.Over {
 			refused = ErrReads
@@ -120,7 +122,7 @@ func (r *Runner) Reads(ctx context.Context, before string) (list []Read, err err
 func (r *Runner) UseLayer(layer *os.File) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.o.Layer, r.o.Recorded = layer, false
+	r.o.Layer = layer
 }
 
 // A layerRefusal is the reason that there is no layer; init is still in step.

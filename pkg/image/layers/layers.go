@@ -149,7 +149,7 @@ func encode(inputs []Input) ([]byte, error) {
 func decode(data []byte) (inputs []Input, err error) {
 	for line := range strings.SplitSeq(strings.TrimRight(string(data), "\n"), "\n") {
 		quoted, err := strconv.QuotedPrefix(line)
-		if err != nil {
+		if err != nil || len(inputs) == MaxInputs {
 			return nil, errors.New("invalid inputs")
 		}
 		name, _ := strconv.Unquote(quoted)
