@@ -141,6 +141,10 @@ func TestE2EPoolKilled(t *testing.T) {
 // keep, and another Gate does not.
 func TestE2EPrivateLayerRepeated(t *testing.T) {
 	o := withSetUp(t)
+	script, err := os.ReadFile(filepath.Join(o.Workspace, "set.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	cache := privateCache(t, &o)
 	o.Repeated = true
 	g := newGate(t, o)
@@ -161,12 +165,22 @@ func TestE2EPrivateLayerRepeated(t *testing.T) {
 	if r, err := newGate(t, o).Run(t.Context(), plan); err != nil || r.Records[0].Result.FromLayer() {
 		t.Errorf("another gate has the layer: %+v, %v", r.Records[0].Result, err)
 	}
-	// Another workspace is another key.
-	if err := os.WriteFile(filepath.Join(o.Workspace, "new"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if r, err := g.Run(t.Context(), plan); err != nil || r.Records[0].Result.FromLayer() {
-		t.Errorf("another workspace has the layer: %+v, %v", r.Records[0].Result, err)
+	// A file that set-up did not read does not matter, and one that it read does.
+	for name, want := range map[string]bool{"new": true, "set.sh": false} {
+		f, err := os.OpenFile(filepath.Join(o.Workspace, name), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+		if err == nil {
+			_, err = f.WriteString("true\n")
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := g.Run(t.Context(), plan); err != nil || r.Records[0].Result.FromLayer() != want {
+			t.Errorf("with another %s, from the layer: %+v, %v", name, r.Records[0].Result, err)
+		}
+		if err := os.WriteFile(filepath.Join(o.Workspace, "set.sh"), script, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := g.Close(); err != nil {
 		t.Fatal(err)
