@@ -37,7 +37,7 @@ func BenchmarkWatched(b *testing.B) {
 	b.Run("configure and make of Debian's hello", func(b *testing.B) {
 		dir := b.TempDir()
 		debianSource(b, "hello", dir)
-		benchWatched(b, dir, "rm -rf /tmp/w && cp -a . /tmp/w && cd /tmp/w && FORCE_UNSAFE_CONFIGURE=1 ./configure -q && make -s -j2")
+		benchWatched(b, dir, "w=$(mktemp -d) && cp -a . \"$w\" && cd \"$w\" && FORCE_UNSAFE_CONFIGURE=1 ./configure -q && make -s -j2")
 	})
 	b.Run("go test of golang.org/x/mod, compiled from nothing", func(b *testing.B) {
 		dir := b.TempDir()
