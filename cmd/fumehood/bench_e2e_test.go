@@ -30,20 +30,46 @@ import (
 
 // BenchmarkWatched runs real workloads in turn natively, in the sandbox without gate
 // and record, and in the sandbox with the default policy deciding on each program
-// and every event written to a log. Budget of the last over the second: 1.10.
+// and every event written to a log. Budget of the last over the second, in processor time: 1.05 for
+// the build, which starts many short programs, and 1.02 for the others. .ci/ratios has them.
+// What runs natively is an ordinary program of the host: it may write only to directories that it makes.
 //
 //	go test -tags e2e ./cmd/fumehood -run '^$' -bench Watched -benchtime 5x -timeout 1h
 func BenchmarkWatched(b *testing.B) {
-	b.Run("configure and make of Debian's hello", func(b *testing.B) {
+	b.Run("build", func(b *testing.B) { // of many short programs: Debian's hello
 		dir := b.TempDir()
 		debianSource(b, "hello", dir)
-		benchWatched(b, dir, "w=$(mktemp -d) && cp -a . \"$w\" && cd \"$w\" && FORCE_UNSAFE_CONFIGURE=1 ./configure -q && make -s -j2")
+		benchWatched(b, dir, `w=$(mktemp -d) && cp -a . "$w" && cd "$w" && FORCE_UNSAFE_CONFIGURE=1 ./configure -q && make -s -j2`)
 	})
-	b.Run("go test of golang.org/x/mod, compiled from nothing", func(b *testing.B) {
+	b.Run("go", func(b *testing.B) { // golang.org/x/mod, compiled from nothing
 		dir := b.TempDir()
 		from := strings.TrimSpace(benchOutput(b, exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/mod")))
 		benchOutput(b, exec.Command("cp", "-r", from+"/.", dir))
 		benchWatched(b, dir, "export GOCACHE=$(mktemp -d) && go test ./modfile ./module ./semver ./sumdb/...")
+	})
+	for name, project := range map[string]string{"python": "python3-toolz", "node": "@fastify/merge-json-schemas"} {
+		b.Run(name, func(b *testing.B) {
+			i := slices.IndexFunc(suites(), func(s suite) bool { return s.name == project })
+			s, d := suites()[i], desk{dir: b.TempDir()}
+			for _, dir := range []string{"ws", "home"} {
+				if err := os.Mkdir(d.path(dir), 0o755); err != nil {
+					b.Fatal(err)
+				}
+			}
+			s.fetch(b, d)
+			benchWatched(b, d.path("ws"), "for i in 1 2 3; do "+s.run+" >/dev/null || exit; done")
+		})
+	}
+	b.Run("extensions", func(b *testing.B) { // a program that loads 60 files of the workspace as code
+		dir := b.TempDir()
+		var names []string
+		for i := range 60 { // what Python.h would make of PyModule_Create
+			names = append(names, fmt.Sprintf("x%d", i))
+			write(b, filepath.Join(dir, names[i]+".c"), fmt.Sprintf("extern void *PyModule_Create2(void *, int);\nstatic void *module[16] = {(void *)1, 0, 0, 0, 0, \"x%d\"};\n"+
+				"void *PyInit_x%d(void) { return PyModule_Create2(module, 1013); }\n", i, i))
+		}
+		benchOutput(b, exec.Command("sh", "-c", "cd "+dir+" && for i in *.c; do gcc -shared -fPIC -o ${i%.c}.so $i || exit; done"))
+		benchWatched(b, dir, "for i in $(seq 20); do python3 -c 'import "+strings.Join(names, ", ")+"' || exit; done")
 	})
 }
 
@@ -110,18 +136,22 @@ func benchOutput(b *testing.B, cmd *exec.Cmd) string {
 	return string(out)
 }
 
+// benchWatched alternates, so that what else the machine does is in each, and reports the ratio of
+// the least processor times.
 func benchWatched(b *testing.B, workspace, text string) {
 	benchOutput(b, exec.Command("chmod", "-R", "a+rwX", workspace))
 	var wall, cpu [3][]time.Duration
 	var execs int
-	for b.Loop() {
+	for round := 0; b.Loop(); round++ {
 		w, c := natively(b, workspace, text)
 		wall[0], cpu[0] = append(wall[0], w), append(cpu[0], c)
-		for i, watched := range []bool{false, true} {
-			r := inside(b, workspace, text, watched)
-			wall[i+1] = append(wall[i+1], time.Duration(r.WallMS)*time.Millisecond)
-			cpu[i+1] = append(cpu[i+1], time.Duration(r.CPUMS)*time.Millisecond)
-			if watched {
+		for i := range 2 {
+			on := (i + round) % 2
+			before := ownTime(b)
+			r := inside(b, workspace, text, on == 1)
+			wall[on+1] = append(wall[on+1], time.Duration(r.WallMS)*time.Millisecond)
+			cpu[on+1] = append(cpu[on+1], time.Duration(r.CPUMS)*time.Millisecond+ownTime(b)-before)
+			if on == 1 {
 				execs = r.Observations.Counts.Execs
 			}
 		}
@@ -131,10 +161,20 @@ func benchWatched(b *testing.B, workspace, text string) {
 		b.ReportMetric(middle(cpu[i]).Seconds(), name+"-cpu-s")
 	}
 	b.ReportMetric(middle(wall[2]).Seconds()/middle(wall[1]).Seconds(), "on/off")
-	b.ReportMetric(middle(cpu[2]).Seconds()/middle(cpu[1]).Seconds(), "on/off-cpu")
+	b.ReportMetric(slices.Min(cpu[2]).Seconds()/slices.Min(cpu[1]).Seconds(), "on/off-cpu")
 	b.ReportMetric(middle(wall[2]).Seconds()/middle(wall[0]).Seconds(), "on/native")
 	b.ReportMetric(float64(execs), "execs")
 	b.ReportMetric(0, "ns/op")
+}
+
+// ownTime is the processor time of this process, in which policy decides.
+func ownTime(b *testing.B) time.Duration {
+	b.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 func middle(took []time.Duration) time.Duration {
@@ -145,7 +185,7 @@ func middle(took []time.Duration) time.Duration {
 func natively(b *testing.B, workspace, text string) (wall, cpu time.Duration) {
 	b.Helper()
 	cmd := exec.Command("/bin/sh", "-c", text)
-	cmd.Dir, cmd.Env = workspace, []string{"PATH=/usr/local/go/bin:/usr/bin:/bin", "HOME=" + b.TempDir(), "GOTOOLCHAIN=local", "GOPROXY=off", "GOFLAGS=-buildvcs=false"}
+	cmd.Dir, cmd.Env = workspace, []string{"PATH=/usr/local/go/bin:/usr/bin:/bin", "HOME=" + b.TempDir(), "TMPDIR=" + b.TempDir(), "GOTOOLCHAIN=local", "GOPROXY=off", "GOFLAGS=-buildvcs=false"}
 	begin := time.Now()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.Fatalf("%v: %.4000s", err, out)

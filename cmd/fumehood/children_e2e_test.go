@@ -175,15 +175,15 @@ func runChildren(t *testing.T, texts []string, flags ...string) (proposal.Report
 	t.Helper()
 	dir := t.TempDir()
 	childWorkspace(t, filepath.Join(dir, "ws"))
-	return runChildrenIn(t, dir, texts, flags...)
+	return runInWorkspace(t, dir, texts, "20s", flags...)
 }
 
-// runChildrenIn runs texts in one sandbox with the workspace ws of dir.
-func runChildrenIn(t *testing.T, dir string, texts []string, flags ...string) (proposal.Report, []proposal.Event) {
+// runInWorkspace runs texts in one sandbox, whose workspace is the directory ws of dir.
+func runInWorkspace(t *testing.T, dir string, texts []string, timeout string, flags ...string) (proposal.Report, []proposal.Event) {
 	t.Helper()
 	var proposals []map[string]any
 	for i, text := range texts {
-		proposals = append(proposals, map[string]any{"id": fmt.Sprintf("t%d", i), "run": text, "timeout": "20s"})
+		proposals = append(proposals, map[string]any{"id": fmt.Sprintf("t%d", i), "run": text, "timeout": timeout})
 	}
 	data, err := json.Marshal(map[string]any{"schema": proposal.PlanSchema, "proposals": proposals})
 	if err == nil {
@@ -379,7 +379,7 @@ func TestE2ERefusedCorpus(t *testing.T) {
 	for chunk := range slices.Chunk(texts, 80) {
 		dir := t.TempDir()
 		refusedWorkspace(t, filepath.Join(dir, "ws"))
-		report, events := runChildrenIn(t, dir, chunk, "--policy", denying)
+		report, events := runInWorkspace(t, dir, chunk, "20s", "--policy", denying)
 		for i, r := range report.Records {
 			if r.Decision.Effect != proposal.Allow || r.Result == nil {
 				t.Errorf("%s: %v: %+v", chunk[i], r.Decision.Effect, r.Decision.Reasons)

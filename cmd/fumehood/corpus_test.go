@@ -89,9 +89,15 @@ func checkEntrances(t *testing.T, texts []string) {
 }
 
 // corpus returns the texts that a plan accepts: others never reach policy.
-func corpus(t *testing.T) (texts []string) {
+func corpus(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("../../testdata/corpus/*/*.txt")
+	return corpusOf(t, "../../testdata/corpus/*/*.txt", "../../testdata/corpus/benign.txt", "../../testdata/corpus/hostile.txt")
+}
+
+// corpusOf returns those of the files that pattern matches, and of files with a text in each line.
+func corpusOf(t *testing.T, pattern string, ofLines ...string) (texts []string) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		t.Fatal("no corpus")
 	}
@@ -103,7 +109,7 @@ func corpus(t *testing.T) (texts []string) {
 			texts = append(texts, strings.TrimSpace(text))
 		}
 	}
-	for _, file := range []string{"../../testdata/corpus/benign.txt", "../../testdata/corpus/hostile.txt"} { // of lines, with such texts among them
+	for _, file := range ofLines { // of lines, with such texts among them
 		for i, block := range strings.Split(string(jobtest.ReadFile(t, file)), "\n---\n") {
 			lines := strings.Split(block, "\n")
 			if i%2 == 1 {

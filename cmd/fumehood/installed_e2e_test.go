@@ -69,22 +69,22 @@ func (s readySuite) installer(t *testing.T, d desk) *exec.Cmd {
 }
 
 // goSource fetches a module without its dependencies.
-func goSource(version string) func(*testing.T, desk) {
-	return func(t *testing.T, d desk) {
+func goSource(version string) func(testing.TB, desk) {
+	return func(t testing.TB, d desk) {
 		t.Helper()
 		copyWritable(t, moduleDir(t, d.dir, version), d.path("ws"))
 	}
 }
 
 // npmSource fetches a package without its dependencies.
-func npmSource(version string) func(*testing.T, desk) {
-	return func(t *testing.T, d desk) {
+func npmSource(version string) func(testing.TB, desk) {
+	return func(t testing.TB, d desk) {
 		t.Helper()
 		unpack(t, d, version)
 	}
 }
 
-func unpack(t *testing.T, d desk, version string) {
+func unpack(t testing.TB, d desk, version string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "npm", "pack", "--ignore-scripts", "--silent", version)
 	cmd.Dir = d.path("home")

@@ -29,7 +29,7 @@ import (
 type suite struct {
 	name string
 	// fetch puts the project into the workspace of d.
-	fetch func(t *testing.T, d desk)
+	fetch func(t testing.TB, d desk)
 	// run is the command, in the sandbox and natively.
 	run string
 	// path comes first in PATH, for the distribution's tools.
@@ -162,7 +162,7 @@ func (s suite) native(t *testing.T, d desk) verdict {
 	return s.verdict(code, took, strings.ReplaceAll(output.String(), d.path("native"), guest.Workspace))
 }
 
-func goCache(t *testing.T) string {
+func goCache(t testing.TB) string {
 	t.Helper()
 	out, err := goCommand(t.Context(), ".", "env", "GOMODCACHE").Output()
 	if err != nil {
@@ -173,8 +173,8 @@ func goCache(t *testing.T) string {
 
 // goModule fetches a module and the dependencies of its tests, verified against the
 // checksum database as usual.
-func goModule(version string) func(*testing.T, desk) {
-	return func(t *testing.T, d desk) {
+func goModule(version string) func(testing.TB, desk) {
+	return func(t testing.TB, d desk) {
 		t.Helper()
 		copyWritable(t, moduleDir(t, d.dir, version), d.path("ws"))
 		output(t, goCommand(t.Context(), d.path("ws"), "mod", "download"))
@@ -182,7 +182,7 @@ func goModule(version string) func(*testing.T, desk) {
 }
 
 // moduleDir fetches a module and returns its directory in the module cache.
-func moduleDir(t *testing.T, dir, version string) string {
+func moduleDir(t testing.TB, dir, version string) string {
 	t.Helper()
 	var got struct{ Dir, Error string }
 	if err := json.Unmarshal(output(t, goCommand(t.Context(), dir, "mod", "download", "-json", version)), &got); err != nil || got.Error != "" {
@@ -192,8 +192,8 @@ func moduleDir(t *testing.T, dir, version string) string {
 }
 
 // debianPackage fetches a binary package that includes its tests, and extracts dir.
-func debianPackage(name, dir string) func(*testing.T, desk) {
-	return func(t *testing.T, d desk) {
+func debianPackage(name, dir string) func(testing.TB, desk) {
+	return func(t testing.TB, d desk) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), "apt-get", "download", "-qq", name)
 		cmd.Dir = d.path("home")
@@ -210,8 +210,8 @@ func debianPackage(name, dir string) func(*testing.T, desk) {
 
 // npmPackage fetches a package that includes its tests, and its dependencies. No
 // package script is run.
-func npmPackage(version string) func(*testing.T, desk) {
-	return func(t *testing.T, d desk) {
+func npmPackage(version string) func(testing.TB, desk) {
+	return func(t testing.TB, d desk) {
 		t.Helper()
 		unpack(t, d, version)
 		install := exec.CommandContext(t.Context(), "npm", "install", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund")
@@ -221,13 +221,13 @@ func npmPackage(version string) func(*testing.T, desk) {
 }
 
 // copyWritable copies a tree and makes the copy writable.
-func copyWritable(t *testing.T, from, to string) {
+func copyWritable(t testing.TB, from, to string) {
 	t.Helper()
 	output(t, exec.CommandContext(t.Context(), "cp", "-r", from+"/.", to))
 	output(t, exec.CommandContext(t.Context(), "chmod", "-R", "u+w", to))
 }
 
-func output(t *testing.T, cmd *exec.Cmd) []byte {
+func output(t testing.TB, cmd *exec.Cmd) []byte {
 	t.Helper()
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

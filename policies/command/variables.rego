@@ -16,13 +16,14 @@ import data.fumehood.lib
 #     "RUSTFLAGS='-Clinker=./x' cargo build", "CFLAGS=-fplugin=./x.so make",
 #     "NODE_OPTIONS='--max-old-space-size=1 --require=./x' node a", "SOME_TOOL_RC=x ls", "THING=/etc/x go test", "FC=./x go build",
 #     "GOWORK=/tmp/x/go.work go build", "LEX=./x make", "LD_PRELOAD=./x.so ls", "PATH=.:$PATH ls", "export GIT_PAGER=x",
-#     "NODE_OPTIONS=--require=./x.js npm test"
+#     "NODE_OPTIONS=--require=./x.js npm test", "export GREP='prog x;:'; zgrep x a.gz", "LSB_OS_RELEASE=x npm test",
+#     "RM=prog make clean", "export YACC='prog %s'; make", "BATS_FORMATTER=./x bats t"
 #   ]
 #   not_match: [
 #     "CC=clang make", "CXX=g++-12 cmake -B build", "LD_LIBRARY_PATH=build/lib ./t", "export LD_LIBRARY_PATH=$PWD/build/lib; ./t",
 #     "PATH=$PWD/node_modules/.bin:$PATH npm test", "PATH=./node_modules/.bin:$PATH npm test", "export PATH=$PWD/bin:$PATH; npm test", "CC='gcc -O2' make",
 #     "GIT_TRACE=1 git status", "DATABASE_URL=sqlite:///t.db npm test", "VITE_API_MODE=mock npm test",
-#     "CI=1 go test ./...", "FOO=bar ./run.sh", "PYTHONPATH=src pytest", "x=1", "GOOS=$os go vet ./...", "PYTHONPATH=\"$PWD/src\" pytest",
+#     "CI=1 go test ./...", "FOO=bar ./run.sh", "LINT=1 make", "PYTHONPATH=src pytest", "x=1", "GOOS=$os go vet ./...", "PYTHONPATH=\"$PWD/src\" pytest",
 #     "UPDATE_GOLDEN=1 go test ./...", "DB_URL=sqlite:////tmp/x.db pytest", "RUSTFLAGS='-D warnings' cargo check",
 #     "NODE_OPTIONS=--max-old-space-size=4096 npm test", "CFLAGS='-fsanitize=address -g' make", "env -i PATH=/usr/bin:/bin go version"
 #   ]
@@ -190,7 +191,7 @@ named_by_end := concat("", [
 # custom:
 #   rule: env.tool
 #   match: [
-#     "GREP='prog x;:' zgrep x a.gz", "ZIP='r -T -TT prog' zip a b", "PYTHONPATH=dir yq . a.yaml", "FOO=bar zgrep x a.gz", "CLASSPATH=lib javac A.java",
+#     "ZIP='r -T -TT prog' zip a b", "PYTHONPATH=dir yq . a.yaml", "FOO=bar zgrep x a.gz", "CLASSPATH=lib javac A.java",
 #     "PERL5LIB=lib lcov --version", "UNKNOWN=$x sort a"
 #   ]
 #   not_match: [
