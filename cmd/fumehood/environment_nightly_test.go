@@ -137,7 +137,7 @@ type variableTrace struct {
 func newVariableTrace(t *testing.T) *variableTrace {
 	t.Helper()
 	dir := t.TempDir()
-	for parent := dir; len(parent) > len(os.TempDir()); parent = filepath.Dir(parent) { // nobody must get there
+	for parent := dir; len(parent) > len(os.TempDir()); parent = filepath.Dir(parent) {
 		if err := os.Chmod(parent, 0o755); err != nil {
 			t.Fatal(err)
 		}

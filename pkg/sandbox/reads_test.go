@@ -52,8 +52,8 @@ func readsOf(t *testing.T, o Options, text string) []string {
 	t.Helper()
 	o.Recorded = true
 	r := testRunner(t, o)
-	if got := runText(t, r, text); !got.Succeeded() {
-		t.Fatalf("%s: %s", text, got.Stderr.Head)
+	if out, got := play(t, r, text, proposal.ExecBuilt); !got.Succeeded() { // with what set-up has
+		t.Fatalf("%s: %s", text, out)
 	}
 	list, err := r.Reads(t.Context(), "")
 	if err != nil {
