@@ -6,7 +6,6 @@ package sandbox
 
 import (
 	"os/exec"
-
 	"strings"
 	"testing"
 
@@ -23,7 +22,7 @@ var controlWrites = []string{
 	"mv a gl/new", "mv sub .git/", "mv -T .git other", "mv .github other", "ln a gl/new", "ln -s /workspace/a gl/new", "ln .git/config own; echo x > own", "ln -f gl/config own",
 	"rm .git/config", "rm -r .git", "rmdir gl/empty", "truncate -s 0 gl/config", "chmod 777 gl/config", "install a gl/new", "cp a gl/new", "cp -r sub gl/new", "tee gl/new < a >/dev/null",
 	"sed -n 'w gl/new' a", "awk '{ print > \"gl/new\" }' a", "tar xf control.tar", "tar xf a.tar --transform 's,^,gl/,'", "sort -o gl/new a", "split a gl/new", "touch gl/new", "cd sub; echo x > ../.git/new",
-	"rm -rf /tmp/w; ln -s /workspace /tmp/w; echo x > /tmp/w/.git/new",
+	"rm -rf /tmp/w; ln -s /workspace /tmp/w; echo x > /tmp/w/.git/new", "touch -c -d 2001-01-01 gl/config", "git log -1 --output=gl/new", "git archive -o hub/new HEAD",
 }
 
 // A command that may not run the repository's code changes nothing in .git and .github, by whatever

@@ -147,7 +147,12 @@ git_bad_verb if {
 
 git_config_reads if {
 	some word in input.command.argv
-	word in {"--get", "--list", "-l", "--get-all", "--get-regexp", "get", "list"}
+	word in {"--get", "--list", "-l", "--get-all", "--get-regexp"}
+	not edits
+}
+
+git_config_reads if {
+	input.command.operands[0].value in {"get", "list"}
 	not edits
 }
 
@@ -159,5 +164,5 @@ git_config_reads if {
 
 edits if {
 	some word in input.command.argv
-	word in {"--add", "--edit", "-e", "--replace-all", "--unset", "set", "edit", "--file", "-f", "--global", "--system"}
+	regex.match(`^(--(add|edit|replace-all|unset.*|f.*|blob.*|glob.*|sys.*|ren.*|rem.*)|-e|-f.*|set|edit|unset)$`, word)
 }

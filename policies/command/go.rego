@@ -77,6 +77,10 @@ go_verb := "does not build or test the repository" if {
 	contains(w.value, "@")
 	input.command.sub in {"run", "build", "list", "mod", "tool"}
 	not fetches
+} else := "builds a tool of Go, which may start any program" if {
+	input.command.sub in {"run", "build"}
+	some w in input.command.operands
+	regex.match(`^(cmd|std)(/|$)`, w.value)
 } else := "reaches code outside the workspace" if {
 	input.command.sub in {"run", "build", "test", "vet"}
 	w := input.command.operands[0]

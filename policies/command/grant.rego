@@ -12,12 +12,13 @@ import data.fumehood.lib
 #   grants: [
 #     "go test ./...", "make", "npm ci", "pytest -q", "python3 -c 'print(1)'", "cargo test", "timeout 60 go test ./...",
 #     "go list ./... | xargs go vet", "ctest", "terraform validate", "./gradlew test", "/tmp/x/run", "bash scripts/x.sh", "cat a | ./filter",
-#     "grep x y; ./run", "javac A.java", "javac -cp lib -d out src/A.java", "javadoc -taglet T -tagletpath lib A.java", "go tool test2json -t ./x.test"
+#     "grep x y; ./run",
+#     "javac A.java", "javac -proc:none A.java", "javac -cp lib -d out src/A.java", "javadoc -taglet T -tagletpath lib A.java", "go tool test2json -t ./x.test"
 #   ]
 #   not_grants: [
 #     "grep -r x .", "git diff HEAD~1", "find . -name '*.go' -exec wc -l {} +", "gcc -o x x.c", "gofmt -l .", "ls | xargs cat", "bash -c 'ls'",
 #     "awk '{print}' x", "cp a b", "tar xf a.tar", "sqlite3 a.db 'select 1'",
-#     "javac -proc:none -d out A.java", "javac -version", "javadoc -d out A.java"
+#     "javac -version", "javadoc -d out A.java"
 #   ]
 exec contains {"rule": "grant.built", "kind": "built"} if {
 	input.command.place in found

@@ -10,11 +10,12 @@ import data.fumehood.lib
 #   rule: code.launcher
 #   match: [
 #     "poetry run bash -c id", "bundle exec sh -c id", "uv run -- sh x", "yarn exec sh", "npx concurrently 'sh -c id'", "npx nodemon --exec sh",
-#     "pnpm exec ssh x", "stack exec -- sh -c id", "hatch run sh -c id", "tox exec -- sh", "npx cross-env PATH=. sh"
+#     "pnpm exec ssh x", "npm run env id", "npm --prefix . run env -- -S 'id 6'",
+#     "stack exec -- sh -c id", "hatch run sh -c id", "tox exec -- sh", "npx cross-env PATH=. sh"
 #   ]
 #   not_match: [
 #     "poetry run pytest", "bundle exec rspec", "uv run python -m pytest", "yarn exec tsc", "npx eslint .", "pnpm exec vitest run",
-#     "npx playwright test", "poetry run mypy src"
+#     "npx playwright test", "poetry run mypy src", "npm run env", "npm run test:env"
 #   ]
 deny contains lib.denial("code.launcher", sprintf("%s must not start %s", [input.command.program, inner_program]), "start the tool by its own name") if {
 	verb := launching[input.command.program]
@@ -24,6 +25,13 @@ deny contains lib.denial("code.launcher", sprintf("%s must not start %s", [input
 	i <= 2
 	inner_program := launched(i)
 	not startable(launcher, inner_program)
+}
+
+deny contains lib.denial("code.launcher", "npm's script env starts the program that follows it", "start the tool by its own name") if {
+	input.command.program == "npm"
+	some i, word in input.command.argv
+	word in {"run", "run-script", "rum", "urn"}
+	"env" in array.slice(input.command.argv, i + 1, count(input.command.argv) - 1)
 }
 
 launching := {

@@ -10,9 +10,13 @@ import data.fumehood.lib
 #   rule: make.option
 #   match: [
 #     "make SHELL=./x", "make -f /tmp/Makefile", "make --eval='x:;id'", "make -C / x", "make CC=./evil", "make .SHELLFLAGS=x", "make --ev=x",
-#     "make -f - x", "make MAKEFLAGS=x"
+#     "make -f - x",
+#     "make MAKEFLAGS=x", "make RM=factor clean", "make AWK=factor", "make OBJC:=factor x.o"
 #   ]
-#   not_match: ["make CC='gcc -O2'", "make CXX=clang++-15", "make -j4 test", "make VERBOSE=1 build", "make -C sub test", "make -f build/Makefile"]
+#   not_match: [
+#     "make CC='gcc -O2'", "make CXX=clang++-15", "make -j4 test", "make VERBOSE=1 build", "make AWK=gawk", "make -C sub test",
+#     "make -f build/Makefile"
+#   ]
 deny contains lib.denial("make.option", sprintf("make's %s adds recipes from elsewhere", [o.name]), "use the repository's makefile") if {
 	input.command.program in {"make", "gmake"}
 	some o in input.command.options
@@ -37,14 +41,19 @@ deny contains lib.denial(
 ) if {
 	input.command.program in {"make", "gmake"}
 	some w in input.command.operands
-	regex.match(make_running_variable, w.value)
+	names_programs(w.value)
 	not usual_variable(w)
 }
+
+names_programs(word) if regex.match(make_running_variable, word)
+
+# As in assignments before the command.
+names_programs(word) if regex.match(lib.build_program, split(word, "=")[0])
 
 usual_variable(w) if regex.match(make_usual_value, w.value)
 
 usual_variable(w) if {
-	some name in ["CC", "CXX"]
+	some name in ["CC", "CXX", "LINT"]
 	startswith(w.value, concat("", [name, "="]))
 	lib.env_ok(name, substring(w.value, count(name) + 1, -1))
 }
@@ -52,12 +61,12 @@ usual_variable(w) if {
 make_running_variable := concat("", [
 	`^(SHELL|\.?SHELLFLAGS|MAKE|MAKEFLAGS|MFLAGS|GNUMAKEFLAGS|MAKEFILES|CC|CXX|CPP|LD|AR|AS|GO`,
 	`|GOFLAGS|PYTHON|PIP|NODE|NPM|PAGER|EDITOR|LD_\w+|PATH|CARGO|RUSTC\w*|.*_CMD|.*COMMAND`,
-	`|DOCKER)[:+?]?=`,
+	`|DOCKER|AWK)[:+?]?=`,
 ])
 
 make_usual_value := concat("", [
 	`^GOFLAGS=-(race|v|mod=\w+)$|^(GO=go`,
-	`|PYTHON=python(3(\.\d+)?)?|NODE=node|NPM=npm|PIP=pip3?|CARGO=cargo)$`,
+	`|PYTHON=python(3(\.\d+)?)?|NODE=node|NPM=npm|PIP=pip3?|CARGO=cargo|AWK=[gmn]?awk)$`,
 ])
 
 make_option(o) if o.name == "--eval"
@@ -89,5 +98,10 @@ deny contains lib.denial(
 deny contains lib.denial("code.target", sprintf("%s must not set make's variable %s", [input.command.program, word]), "use the repository's settings") if {
 	input.command.program in {"cmake", "ninja", "make", "gmake"}
 	some word in input.command.argv
-	regex.match(`^(SHELL|MAKE|MAKEFLAGS|CC|CXX|LD|AR|\.SHELLFLAGS)=[./~$]|^\w*FLAGS=.*(-fplugin|-B|-specs|-wrapper|@)`, word)
+	regex.match(make_target_variable, word)
 }
+
+make_target_variable := concat("", [
+	`^(SHELL|MAKE|MAKEFLAGS|CC|CXX|LD|AR|\.SHELLFLAGS)=[./~$]`,
+	`|^\w*(FLAGS|_ARCH|LIBS|_OPTION)[:+?]*=.*(-fplugin|-B|-specs|-wrapper|@)`,
+])

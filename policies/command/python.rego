@@ -13,14 +13,14 @@ program_option contains module if {
 # modules are the modules that an interpreter is to run. pytest's -m is something else.
 # cProfile, trace, pdb and similar modules run another one, which their own option -m or --module
 # announces: any word after it may be its name.
-modules contains o.value if {
+modules contains trim_main(o.value) if {
 	some o in input.command.options
 	o.name in {"-m", "--module"}
 	not input.command.tool in {"pytest", "py.test"}
 	not page_server
 }
 
-modules contains name if {
+modules contains trim_main(name) if {
 	input.command.program in {"python3", "coverage"}
 	not input.command.tool in {"pytest", "py.test"}
 	not page_server
@@ -30,6 +30,9 @@ modules contains name if {
 	some j, name in array.concat(input.command.argv, [regex.replace(word, `^-[a-zA-Z]*?m`, "")])
 	j > i
 }
+
+# trim_main is a module without the submodule that runs it.
+trim_main(module) := regex.replace(module, `(\.__main__)+$`, "")
 
 # page_server is true for a server of the workspace's files on localhost, such as for a
 # browser. Unlike http.server in general, it runs no script of the workspace (--cgi).
@@ -55,7 +58,7 @@ local_http_server := concat("", [
 #     "python3 -m twine upload dist/*", "python3 -m telnetlib x", "coverage run -m http.server", "python3 -m pydoc -b", "ruby -run -e httpd .",
 #     "python3 setup.py upload", "python3 setup.py install", "perl -MLWP::Simple -e 1", "ruby -rsocket -e 1", "python3 -m runpy x",
 #     "python3 -m cProfile -m http.server", "python3 -m cProfile -mo p.out http.server", "python3 -m trace -t --module http.server",
-#     "python3 -mprofile -mhttp.server", "python3 -X dev -m kernprof -l -m pty", "coverage run --branch -m http.server",
+#     "python3 -mprofile -mhttp.server", "python3 -m http.server.__main__", "python3 -X dev -m kernprof -l -m pty", "coverage run --branch -m http.server",
 #     "python3 -mhttp.server", "poetry run python -m http.server", "python3 -m http.server 8000 --directory dist",
 #     "python3 -m http.server --cgi --bind 127.0.0.1", "python3 -m http.server --bind 0.0.0.0",
 #     "python3 -m http.server --bind 127.0.0.1 --directory /etc"

@@ -20,7 +20,7 @@ deny contains lib.denial("shell.cd", sprintf("cd %q leaves the workspace", [w.va
 # title: Shells run only the command's text or a script in the workspace
 # custom:
 #   rule: shell.script
-#   match: ["bash /etc/x.sh", "bash /tmp/x.sh", "bash < x.sh", "bash -s x < x.sh", "bash -O extglob < x.sh"]
+#   match: ["bash /etc/x.sh", "bash /tmp/x.sh", "bash < x.sh", "bash -s x < x.sh", "bash -O extglob < x.sh", "bash prove -e id a.t", "sh chromium x"]
 #   not_match: ["bash scripts/test.sh", "bash -c 'go test ./...'", "sh ./x.sh", "bash x.sh < data.txt"]
 deny contains lib.denial(
 	"shell.script",
@@ -32,6 +32,14 @@ deny contains lib.denial(
 	not "-c" in input.command.argv
 	not "-n" in input.command.argv
 	not input.command.operands[0].place in {"workspace", "control"}
+}
+
+# Without a slash, a shell looks for the script in PATH, too.
+deny contains lib.denial("shell.script", sprintf("%q may be the tool, whose options are not judged here", [name]), "start the tool by its own name") if {
+	input.command.program in {"bash", "sh", "dash"}
+	not "-c" in input.command.argv
+	name := input.command.operands[0].value
+	name in (((lib.runners | lib.wrappers) | lib.judged) | {"chromium", "chromium-browser", "google-chrome", "firefox"})
 }
 
 deny contains lib.denial("shell.script", "which script the shell runs is known only when it runs", "name the script: `bash scripts/test.sh`") if {

@@ -19,13 +19,13 @@ import data.fumehood.lib
 #     {path: /usr/bin/javadoc, argv: [javadoc, -taglet, T, --taglet-path=lib, A.java]}
 #   ]
 #   not_match: [
-#     {path: /usr/bin/javac, argv: [javac, A.java], grants: [built]}, {path: /usr/bin/javac, argv: [javac, "-proc:none", -d, out, A.java]},
+#     {path: /usr/bin/javac, argv: [javac, A.java], grants: [built]},
 #     {path: /usr/bin/javac, argv: [javac, -version]}, {path: /usr/bin/javadoc, argv: [javadoc, -d, out, A.java]}
 #   ]
 deny contains lib.denial(
 	"exec.processor",
 	sprintf("%s may run annotation processors or taglets of the repository, and this command may not run its code", [input.name]),
-	"compile without them: `javac -proc:none`",
+	"name javac in the text: a text with it may run the repository's code",
 ) if {
 	input.name in {"javac", "javadoc"}
 	not "built" in input.grants

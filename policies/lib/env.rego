@@ -172,13 +172,8 @@ steering := [
 		"why": "controls the shell",
 	},
 	{"pattern": `^(GIT_|SSH_|PAGER$|.*EDITOR$|.*PAGER$|VISUAL$|BROWSER$|LESS|GREP$|LSB_OS_RELEASE$)`, "why": "makes a tool run another program"},
-	{
-		"pattern": concat("", [
-			`^(RM|CO|GET|LEX|LINT|M2C|PC|YACC|TEX|TEXI2DVI|C?TANGLE|C?WEAVE|LD(CXX)?SHARED|STRIP|RANLIB|M4`,
-			`|AUTO(CONF|HEADER|MAKE|M4TE|POINT)|ACLOCAL|LIBTOOLIZE|BATS_.*)$`,
-		]),
-		"why": "names a program of a build tool or test runner",
-	},
+	{"pattern": build_program, "why": "names a program of a build tool or test runner"},
+	{"pattern": `[^A-Za-z0-9_]`, "why": "can be a variable of make's rules, such as COMPILE.c, and is none of a shell"},
 	{"pattern": `^(NODE_|npm_|NPM_|YARN_|PNPM_)`, "why": "controls node or npm"},
 	{"pattern": `^(PYTHON|PYTEST|PIP_|VIRTUAL_ENV|COVERAGE_PROCESS|DJANGO_(SETTINGS|CONF))`, "why": "controls Python"},
 	{"pattern": `^(PERL|RUBY|GEM_|BUNDLE_|JAVA_|_JAVA|JDK_|MAVEN_|GRADLE_|CLASSPATH|PHP|LUA|DOTNET_|CORECLR_)`, "why": "controls an interpreter"},
@@ -284,6 +279,12 @@ relative_database := `^sqlite(\+\w+)?:///\w[\w.-]*(/\w[\w.-]*)*$`
 local_service_url := concat("", [
 	`^(sqlite|file|memory|postgres(ql)?|mysql|redis|amqp|mongodb|https?)(\+\w+)?://(/?$|//?tmp/`,
 	`|/?:memory:|([^/@]*@)?(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/|$))`,
+])
+
+build_program := concat("", [
+	`^(RM|CO|GET|FC|MAKEINFO|OBJC(XX)?|ASM|CUDACXX|HIPCXX|ISPC|LEX|LINT|M2C|PC|YACC|TEX|TEXI2DVI`,
+	`|C?TANGLE|C?WEAVE|LD(CXX)?SHARED|STRIP|RANLIB|M4`,
+	`|AUTO(CONF|HEADER|MAKE|M4TE|POINT)|ACLOCAL|LIBTOOLIZE|BATS_.*)[:+?]*$`,
 ])
 
 steers(name) if {

@@ -24,11 +24,13 @@ import (
 
 // The control places are the directories of the workspace that control git and the code host.
 // A command that may not run the repository's code changes nothing in them, whatever option,
-// archive, script or link names them: only git itself does, when it adds, commits or checks out.
+// archive, script or link names them: only git itself does, when it adds, commits or checks out,
+// and it names them without a link.
 //
-// The path of each change is followed before the call, and that of an opened file again
-// afterwards. Between the two, another process of the same command could exchange a link: a file
-// may be made or emptied then, and a name moved, but nothing is written through the descriptor.
+// The path of each change is followed before the call, and no other name changes meanwhile. An
+// opened file's is followed again afterwards. Between the two, another process of the same command
+// could exchange a link: a file may be made or emptied then, but nothing is written through the
+// descriptor.
 var controlPlaces = []string{workspace + ".git", workspace + ".github"}
 
 // changing are the calls that change names, or open files for writing.
@@ -38,7 +40,13 @@ var changing = changingCalls()
 type change struct{ calls.Call }
 
 func changingCalls() map[string]change {
-	all := map[string]change{"truncate": {calls.Call{Name: "truncate", Class: calls.Mode, Dir: calls.None, Path: 0, ToDir: calls.None, To: calls.None}}}
+	all := map[string]change{}
+	for _, name := range []string{"truncate", "utime", "utimes", "setxattr", "lsetxattr", "removexattr", "lremovexattr"} {
+		all[name] = change{calls.Call{Name: name, Class: calls.Mode, Dir: calls.None, Path: 0, ToDir: calls.None, To: calls.None}}
+	}
+	for _, name := range []string{"futimesat", "utimensat"} {
+		all[name] = change{calls.Call{Name: name, Class: calls.Mode, Dir: 0, Path: 1, ToDir: calls.None, To: calls.None}}
+	}
 	for _, c := range calls.Table {
 		switch c.Class {
 		case calls.Open, calls.Make, calls.Remove, calls.Rename, calls.Link, calls.Symlink, calls.Mode:
@@ -52,23 +60,30 @@ func changingCalls() map[string]change {
 
 // decide makes the call, unless it would change a control place that t must not change.
 func (c change) decide(g *gate, t *kernel.Task, args arch.SyscallArguments, own call) (uintptr, error) {
-	free := g.pod != nil || g.lineages.counting(t.ThreadGroup()).control
-	if free || c.Class == calls.Open && !c.writes(t, args) || g.isGit(t) {
+	if g.pod != nil || g.lineages.counting(t.ThreadGroup()).control || c.Class == calls.Open && !c.writes(t, args) {
 		result, _, err := own()
 		return result, err
 	}
-	place := c.controlPlace(g, t, args, c.Dir, c.Path)
-	if place == "" && (c.Class == calls.Rename || c.Class == calls.Link) {
-		place = c.controlPlace(g, t, args, c.ToDir, c.To)
+	if c.Class != calls.Open { // which may wait for another process, and is followed again
+		g.changes.Lock()
+		defer g.changes.Unlock()
 	}
-	if place != "" {
-		return 0, c.refuse(g, t, place)
+	paths := [][2]int{{c.Dir, c.Path}}
+	if c.Class == calls.Rename || c.Class == calls.Link {
+		paths = append(paths, [2]int{c.ToDir, c.To})
+	}
+	git, named := g.isGit(t), false
+	for _, argument := range paths {
+		place, direct := c.controlPlace(g, t, args, argument[0], argument[1])
+		if named = named || git && direct; place != "" && !(git && direct) {
+			return 0, c.refuse(g, t, place)
+		}
 	}
 	result, _, err := own()
-	if err != nil || c.Class != calls.Open {
+	if err != nil || c.Class != calls.Open || named {
 		return result, err
 	}
-	if place = opened(t, int32(result)); isControlPlace(place, g.outside(t)) {
+	if place := opened(t, int32(result)); isControlPlace(place, g.outside(t)) {
 		if file := t.FDTable().Remove(t, int32(result)); file != nil {
 			file.DecRef(t)
 		}
@@ -122,28 +137,29 @@ func (c change) writes(t *kernel.Task, args arch.SyscallArguments) bool {
 }
 
 // controlPlace returns where the path in the argument at, relative to the descriptor in dir, leads,
-// if that is a control place.
-func (c change) controlPlace(g *gate, t *kernel.Task, args arch.SyscallArguments, dir, at int) string {
+// if that is a control place, and whether the path itself names one, without a link.
+func (c change) controlPlace(g *gate, t *kernel.Task, args arch.SyscallArguments, dir, at int) (place string, direct bool) {
 	from := int32(linux.AT_FDCWD)
 	if dir != calls.None {
 		from = args[dir].Int()
 	}
 	name, err := t.CopyInString(args[at].Pointer(), unix.PathMax)
 	if err != nil || name == "" {
-		return "" // the call fails
+		return "", false // the call fails
 	}
 	if !path.IsAbs(name) {
 		name = folder(t, from) + "/" + name
 	}
+	direct = isControlPlace(path.Clean(name), false)
 	last := ""
 	if c.Class != calls.Open && c.Class != calls.Mode && c.Class != calls.Link {
 		name, last = splitLast(name) // a link there is changed itself
 	}
 	found, err := pathwalk.Resolve(name, func(step string) (string, error) { return linkAt(t, step), nil })
 	if found = path.Join(found, last); err != nil || !isControlPlace(found, g.outside(t)) {
-		return ""
+		return "", direct
 	}
-	return found
+	return found, direct
 }
 
 // splitLast splits a path before its last name, if that is a name.

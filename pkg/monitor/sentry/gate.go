@@ -104,6 +104,8 @@ type gate struct {
 	trees []string
 	pod   *pods // nil for a sandbox that init made
 
+	changes sync.Mutex // for a change of names in a command that must not change control places
+
 	mu     sync.Mutex // for everything that is sent, received and kept
 	socket *fd.FD
 	seq    uint64
