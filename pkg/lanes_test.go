@@ -3,6 +3,7 @@
 package pkg
 
 import (
+	"fmt"
 	"go/ast"
 	"go/build/constraint"
 	"go/parser"
@@ -10,6 +11,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -248,5 +250,28 @@ func TestBudgetsNamePackages(t *testing.T) {
 	}
 	if len(seen) == 0 {
 		t.Error("there are no budgets")
+	}
+}
+
+// A lane of .ci/run fails if a test or its summary does, also where the caller looks at its status:
+// there the shell goes on after a command that fails.
+func TestFailedLaneFails(t *testing.T) {
+	script, err := os.ReadFile("../.ci/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(script), "\nlane() {\n")
+	body, _, found := strings.Cut(rest, "\n}\n")
+	if !found {
+		t.Fatal("the script has no function lane")
+	}
+	for _, test := range []struct{ tests, summary, want int }{{0, 0, 0}, {1, 0, 1}, {0, 1, 1}, {2, 1, 1}} {
+		text := fmt.Sprintf("tools=/\npackages_of() { echo ./x; }\ngo() { return %d; }\ntestexec() { return %d; }\nlane() {\n%s\n}\nlane e2e e2e TestE2E || exit 1",
+			test.tests, test.summary, body)
+		c := exec.Command("bash", "-euo", "pipefail", "-c", text)
+		out, _ := c.CombinedOutput()
+		if c.ProcessState == nil || c.ProcessState.ExitCode() != test.want {
+			t.Errorf("tests end with %d, the summary with %d: %v, want exit code %d; %s", test.tests, test.summary, c.ProcessState, test.want, out)
+		}
 	}
 }
