@@ -310,7 +310,10 @@ func TestBackgroundRefused(t *testing.T) {
 			outcomeOf(t, p)
 		}
 	}
-	if out, _ := play(t, r, "cat /proc/[0-9]*/comm | grep -c sleep"); strings.TrimSpace(out) != fmt.Sprint(MaxBackground/2) {
+	// A shell becomes its program only after Start has returned.
+	want := fmt.Sprint(MaxBackground / 2)
+	poll := "i=0; while n=$(cat /proc/[0-9]*/comm | grep -c sleep); [ $n != " + want + " ] && [ $((i+=1)) -lt 100 ]; do :; done; echo $n"
+	if out, _ := play(t, r, poll); strings.TrimSpace(out) != want {
 		t.Errorf("%q sleep", out)
 	}
 }

@@ -5,6 +5,7 @@ package spare
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -295,10 +296,29 @@ func TestStopped(t *testing.T) {
 	if err := syscall.Kill(p.pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	n.poll(func() bool { return hasStopped(t, p.pid) })
 	if pid := Take(Socket(n.dir, Pod), n.shim(id)); pid != 0 {
 		t.Errorf("the process %d is taken", pid)
 	}
 	n.ended()
+}
+
+// hasStopped reports whether all threads of a process are stopped: they go on for a moment after the signal.
+func hasStopped(t *testing.T, pid int) bool {
+	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(stats) == 0 {
+		t.Fatalf("%v, threads %q", err, stats)
+	}
+	for _, name := range stats {
+		stat, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, state, _ := strings.Cut(string(stat), ") "); !strings.HasPrefix(state, "T") {
+			return false
+		}
+	}
+	return true
 }
 
 // A process ends with containerd.
