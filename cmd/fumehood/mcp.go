@@ -151,7 +151,7 @@ func (c *invocation) rulesPage(s *mcpFlags) (string, error) {
 	if s.backend.kubernetes() {
 		return "", &proposal.StopError{Code: "mcp.rules", Message: "the rules are those of the pod's node", Hint: "propose a command: the answer has the rules that decided it"}
 	}
-	rules, err := c.rules(&docsFlags{policies: s.Policies})
+	rules, err := s.Policies.Rules(c.Ctx)
 	if err != nil {
 		return "", err
 	}

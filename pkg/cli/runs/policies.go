@@ -15,6 +15,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/policy/manual"
 	"github.com/fumehood/fumehood/pkg/process"
 )
 
@@ -41,6 +42,15 @@ func (p *Policies) Define(cmd *cobra.Command) {
 func (p *Policies) Layers(ctx context.Context) ([]policy.Layer, error) {
 	list, err := p.Read(ctx)
 	return gate.Layers(list), err
+}
+
+// Rules returns the rules of the policies, with what their METADATA says.
+func (p *Policies) Rules(ctx context.Context) ([]manual.Rule, error) {
+	layers, err := p.Layers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return manual.Rules(layers...)
 }
 
 // Engine returns an engine that decides by the policies.

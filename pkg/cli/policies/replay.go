@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package policies
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ type replayFlags struct {
 	format   cli.Format
 }
 
-func (c *invocation) policyReplayCommand() *cobra.Command {
+func replayCommand(c *cli.Invocation) *cobra.Command {
 	var s replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay LOG|REPORT|DIR… [flags]",
@@ -43,7 +43,7 @@ be read`,
   fumehood policy replay audit.jsonl --organization ./org --fail-on looser
   fumehood policy replay runs/ --policy ./policy --json | jq '.changes[] | select(.to.effect == "deny")'`,
 		Args: cli.SomeArgs("a log, a report or a directory of them"),
-		RunE: c.Run(func(args []string) int { return c.replayPast(&s, args) }),
+		RunE: c.Run(func(args []string) int { return replayPast(c, &s, args) }),
 	}
 	cmd.Flags().StringVar(&s.failOn, "fail-on", "any", "`KIND` exit with 1 for changes of this kind: any, stricter (or allow->deny), looser (or deny->allow), none")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
@@ -71,26 +71,26 @@ func (s *pastFlags) read(paths []string) (replay.Past, error) {
 	return replay.Read(paths, replay.Options{Parse: gate.Analyze, Key: s.key, Unverified: s.unverified})
 }
 
-func (c *invocation) replayPast(s *replayFlags, paths []string) int {
+func replayPast(c *cli.Invocation, s *replayFlags, paths []string) int {
 	fails := replay.FailOn(s.failOn)
 	if fails == nil {
 		return c.Misuse(fmt.Sprintf("invalid value %q for --fail-on: use any, stricter, looser or none", s.failOn))
 	}
-	past, outcome, err := c.again(paths, s)
+	past, outcome, err := decideAgain(c, paths, s)
 	if err != nil {
 		return c.Stop(err)
 	}
-	if err := c.printOutcome(past, outcome, s.format); err != nil {
+	if err := printOutcome(c, past, outcome, s.format); err != nil {
 		return c.Stop(err)
 	}
 	if slices.ContainsFunc(outcome.Changes, fails) {
-		return exitRefused
+		return cli.Refused
 	}
-	return exitOK
+	return cli.OK
 }
 
-// again reads the past runs and decides them again.
-func (c *invocation) again(paths []string, s *replayFlags) (replay.Past, replay.Outcome, error) {
+// decideAgain reads the past runs and decides them again.
+func decideAgain(c *cli.Invocation, paths []string, s *replayFlags) (replay.Past, replay.Outcome, error) {
 	// Every decision leaves much garbage and the heap is small. Collecting it each time it
 	// grows by half would take a third of the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
@@ -107,7 +107,7 @@ func (c *invocation) again(paths []string, s *replayFlags) (replay.Past, replay.
 	return past, outcome, err
 }
 
-func (c *invocation) printOutcome(past replay.Past, o replay.Outcome, format cli.Format) error {
+func printOutcome(c *cli.Invocation, past replay.Past, o replay.Outcome, format cli.Format) error {
 	if !format.Is(cli.JSON) {
 		c.Note(past.Notes()...)
 		if speed := o.Speed(); speed != "" {

@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package policies
 
 import (
 	"fmt"
@@ -63,7 +63,7 @@ func (s *subject) define(cmd *cobra.Command) {
 }
 
 // read reads the subject. If it returns false, the command ends with this exit code.
-func (s *subject) read(c *invocation, cmd *cobra.Command, args []string) (int, bool) {
+func (s *subject) read(c *cli.Invocation, cmd *cobra.Command, args []string) (int, bool) {
 	args, code, ok := s.rest(c, cmd, args)
 	switch {
 	case !ok:
@@ -78,7 +78,7 @@ func (s *subject) read(c *invocation, cmd *cobra.Command, args []string) (int, b
 	err := s.Check()
 	if err == nil && s.Plan != "" {
 		var p proposal.Plan
-		if p, code, ok = runs.ReadPlan(&c.Invocation, s.Plan, nil); !ok {
+		if p, code, ok = runs.ReadPlan(c, s.Plan, nil); !ok {
 			return code, false
 		}
 		s.Subject, err = question.OfPlan(p, s.ID)
@@ -91,14 +91,14 @@ func (s *subject) read(c *invocation, cmd *cobra.Command, args []string) (int, b
 	if err != nil {
 		return c.Misuse(terminal.Line(err.Error())), false
 	}
-	return exitOK, true
+	return cli.OK, true
 }
 
 // rest returns the arguments without flags. Flags may also follow a quoted command. An
 // unknown flag belongs to the command, whose quotes are missing.
-func (s *subject) rest(c *invocation, cmd *cobra.Command, args []string) ([]string, int, bool) {
+func (s *subject) rest(c *cli.Invocation, cmd *cobra.Command, args []string) ([]string, int, bool) {
 	if s.IsArgv || len(args) < 2 || !c.Knows(cmd, args[1]) {
-		return args, exitOK, true
+		return args, cli.OK, true
 	}
 	more, code, ok := c.ParseMore(cmd, args[1:])
 	return append(args[:1:1], more...), code, ok

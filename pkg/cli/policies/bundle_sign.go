@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package policies
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ import (
 	policysource "github.com/fumehood/fumehood/pkg/policy/source"
 )
 
-func (c *invocation) bundleSignCommand() *cobra.Command {
+func bundleSignCommand(c *cli.Invocation) *cobra.Command {
 	var out string
 	var signature policysource.Signing
 	cmd := &cobra.Command{
@@ -29,7 +29,7 @@ replaces an earlier one. It changes the bundle's digest, which is printed.`,
 		Example: `  fumehood policy bundle sign policy.tar.gz --signing-key key.pem
   fumehood policy bundle sign policy.tar.gz --signing-key key.pem --scope read --out signed.tar.gz`,
 		ValidArgsFunction: cli.Once,
-		RunE:              c.Run(func(args []string) int { return c.signBundle(args, out, signature) }),
+		RunE:              c.Run(func(args []string) int { return signBundle(c, args, out, signature) }),
 	}
 	cmd.Flags().StringVar(&out, "out", "", "`FILE` write the signed bundle to this file (default: the bundle itself)")
 	cli.Renamed(cmd.Flags(), "output", "out")
@@ -37,7 +37,7 @@ replaces an earlier one. It changes the bundle's digest, which is printed.`,
 	return cmd
 }
 
-func (c *invocation) signBundle(args []string, out string, signature policysource.Signing) int {
+func signBundle(c *cli.Invocation, args []string, out string, signature policysource.Signing) int {
 	if len(args) != 1 || signature.Key == "" {
 		return c.Misuse("policy bundle sign needs one bundle and --signing-key")
 	}
@@ -51,7 +51,7 @@ func (c *invocation) signBundle(args []string, out string, signature policysourc
 	if err != nil {
 		return c.Stop(err)
 	}
-	return c.writeBundle(cmp.Or(out, args[0]), data)
+	return writeBundle(c, cmp.Or(out, args[0]), data)
 }
 
 // bundleVerifyFlags are the flags of policy bundle verify.
@@ -60,7 +60,7 @@ type bundleVerifyFlags struct {
 	format cli.Format
 }
 
-func (c *invocation) bundleVerifyCommand() *cobra.Command {
+func bundleVerifyCommand(c *cli.Invocation) *cobra.Command {
 	var s bundleVerifyFlags
 	cmd := &cobra.Command{
 		Use:   "verify BUNDLE [--policy-key FILE] [flags]",
@@ -73,7 +73,7 @@ Exit codes: 0 the bundle meets all requirements; 1 it does not, with a message t
 		Example: `  fumehood policy bundle verify policy.tar.gz --policy-key key.pub --minimum-revision 14
   fumehood policy bundle verify oci://registry.example/acme/policy@sha256:… --policy-key key.pub --json`,
 		ValidArgsFunction: cli.Once,
-		RunE:              c.Run(func(args []string) int { return c.verifyBundle(&s, args) }),
+		RunE:              c.Run(func(args []string) int { return verifyBundle(c, &s, args) }),
 	}
 	f := cmd.Flags()
 	f.Var((*cli.List)(&s.from.Keys), "policy-key", "`FILE` public key that must have signed it, PEM, or hs256:FILE with a shared secret; of several, in one file or repeated, any one")
@@ -84,7 +84,7 @@ Exit codes: 0 the bundle meets all requirements; 1 it does not, with a message t
 	return cmd
 }
 
-func (c *invocation) verifyBundle(s *bundleVerifyFlags, args []string) int {
+func verifyBundle(c *cli.Invocation, s *bundleVerifyFlags, args []string) int {
 	if len(args) != 1 || !policysource.IsBundle(args[0]) {
 		return c.Misuse("policy bundle verify needs one bundle: FILE.tar.gz, https://…@sha256:… or oci://…@sha256:…")
 	}
@@ -94,19 +94,19 @@ func (c *invocation) verifyBundle(s *bundleVerifyFlags, args []string) int {
 		_, err = runs.NewEngine(c.Ctx, policy.Options{Layers: gate.Layers(list)})
 	}
 	if err != nil {
-		return c.unverified(err)
+		return reportUnverified(c, err)
 	}
 	origin := list[0].Origin
-	return c.Exit(exitOK, c.Answer(s.format, func() error { return c.PrintJSON(json.Marshal(origin)) },
+	return c.Exit(cli.OK, c.Answer(s.format, func() error { return c.PrintJSON(json.Marshal(origin)) },
 		func(w io.Writer) error { return policysource.WriteOrigin(w, origin) }))
 }
 
-// unverified returns Refused for a bundle that does not meet the requirements, and Stopped
+// reportUnverified returns Refused for a bundle that does not meet the requirements, and Stopped
 // for one that could not be read.
-func (c *invocation) unverified(err error) int {
+func reportUnverified(c *cli.Invocation, err error) int {
 	code := c.Stop(err)
 	if policysource.Unread(err) {
 		return code
 	}
-	return exitRefused
+	return cli.Refused
 }

@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package policies
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func (c *invocation) policyBundleCommand() *cobra.Command {
+func bundleCommand(c *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bundle",
 		Short: "Build, sign and verify policy bundles, as opa does",
@@ -30,7 +30,7 @@ too. A team builds and signs one, and each repository refers to it by its digest
   fumehood policy bundle verify policy.tar.gz --policy-key key.pub --minimum-revision 1
   fumehood check --plan plan.yaml --organization policy.tar.gz --policy-key key.pub`,
 	}
-	cmd.AddCommand(c.bundleBuildCommand(), c.bundleSignCommand(), c.bundleVerifyCommand())
+	cmd.AddCommand(bundleBuildCommand(c), bundleSignCommand(c), bundleVerifyCommand(c))
 	return cmd
 }
 
@@ -42,7 +42,7 @@ type bundleFlags struct {
 	signature     policysource.Signing
 }
 
-func (c *invocation) bundleBuildCommand() *cobra.Command {
+func bundleBuildCommand(c *cli.Invocation) *cobra.Command {
 	var s bundleFlags
 	cmd := &cobra.Command{
 		Use:   "build DIR --out FILE.tar.gz [flags]",
@@ -55,7 +55,7 @@ The bundle contains .rego files, data.json and data.yaml; tests only with --test
 also be git:REV:DIR, for a bundle of what was committed.`,
 		Example: `  fumehood policy bundle build ./policy --out policy.tar.gz
   fumehood policy bundle build git:v1.4.0:policy --revision 14 --signing-key key.pem --out policy.tar.gz`,
-		RunE: c.Run(func(args []string) int { return c.buildBundle(&s, args) }),
+		RunE: c.Run(func(args []string) int { return buildBundle(c, &s, args) }),
 	}
 	f := cmd.Flags()
 	f.StringVar(&s.out, "out", "", "`FILE` write the bundle to this file, FILE.tar.gz")
@@ -77,7 +77,7 @@ func defineSigning(cmd *cobra.Command, s *policysource.Signing) {
 	cli.NoFiles(cmd, "key-id", "scope")
 }
 
-func (c *invocation) buildBundle(s *bundleFlags, args []string) int {
+func buildBundle(c *cli.Invocation, s *bundleFlags, args []string) int {
 	if len(args) != 1 || s.out == "" {
 		return c.Misuse("policy bundle build needs one directory and --out")
 	}
@@ -87,15 +87,15 @@ func (c *invocation) buildBundle(s *bundleFlags, args []string) int {
 	if err := policysource.CheckMinimum(s.revision); err != nil {
 		return c.Misuse(fmt.Sprintf("invalid revision %q: use an integer or an RFC 3339 time", s.revision))
 	}
-	data, err := c.bundle(s, args[0])
+	data, err := compileBundle(c, s, args[0])
 	if err != nil {
 		return c.Stop(err)
 	}
-	return c.writeBundle(s.out, data)
+	return writeBundle(c, s.out, data)
 }
 
-// bundle compiles the policy in dir and returns it as a bundle.
-func (c *invocation) bundle(s *bundleFlags, dir string) ([]byte, error) {
+// compileBundle compiles the policy in dir and returns it as a bundle.
+func compileBundle(c *cli.Invocation, s *bundleFlags, dir string) ([]byte, error) {
 	l, _, err := policysource.Read(c.Ctx, dir, policysource.Options{Repository: gate.OpenRepository(".")})
 	if err != nil {
 		return nil, err
@@ -111,10 +111,10 @@ func (c *invocation) bundle(s *bundleFlags, dir string) ([]byte, error) {
 	return s.signature.Sign(s.out, data)
 }
 
-func (c *invocation) writeBundle(name string, data []byte) int {
+func writeBundle(c *cli.Invocation, name string, data []byte) int {
 	if err := cli.ReplaceFile(name, data); err != nil {
 		return c.Stop(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", name), Hint: cli.HintUnwritable, Err: err})
 	}
 	fmt.Fprintf(c.Stdout, "%s@%s\n", terminal.Line(name), policysource.Digest(data))
-	return exitOK
+	return cli.OK
 }

@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package policies
 
 import (
 	"encoding/json"
@@ -23,7 +23,7 @@ type initFlags struct {
 	format cli.Format
 }
 
-func (c *invocation) policyInitCommand() *cobra.Command {
+func initCommand(c *cli.Invocation) *cobra.Command {
 	var s initFlags
 	cmd := &cobra.Command{
 		Use:   "init [REPOSITORY] [flags]",
@@ -33,7 +33,7 @@ exist. The kind of repository follows from the names of its files (go.mod, packa
 others), two directories deep.`,
 		Example: `  fumehood policy init
   fumehood policy init ~/src/project --kind go,node`,
-		RunE: c.Run(func(args []string) int { return c.initPolicy(&s, args) }),
+		RunE: c.Run(func(args []string) int { return initPolicy(c, &s, args) }),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -47,7 +47,7 @@ others), two directories deep.`,
 	return cmd
 }
 
-func (c *invocation) initPolicy(s *initFlags, args []string) int {
+func initPolicy(c *cli.Invocation, s *initFlags, args []string) int {
 	if len(args) > 1 {
 		return c.Misuse("policy init takes one repository")
 	}
@@ -59,7 +59,7 @@ func (c *invocation) initPolicy(s *initFlags, args []string) int {
 	if err != nil {
 		return c.Stop(err)
 	}
-	return c.Exit(exitOK, c.Answer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(wrote) }, func(w io.Writer) error {
+	return c.Exit(cli.OK, c.Answer(s.format, func() error { return json.NewEncoder(c.Stdout).Encode(wrote) }, func(w io.Writer) error {
 		_, err := fmt.Fprint(w, wrote)
 		return err
 	}))

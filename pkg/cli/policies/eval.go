@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package policies
 
 import (
 	"encoding/json"
@@ -19,7 +19,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func (c *invocation) policyEvalCommand() *cobra.Command {
+func evalCommand(c *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval [flags] ['COMMAND']",
 		Short: "Decide one command: effect, reasons, grant, and which rules of which layer matched",
@@ -32,10 +32,10 @@ Exit codes: 0 allow, 1 deny or ask, 3 cannot decide`,
   fumehood policy eval --json --argv -- git log -5 | jq .decision.effect
   echo '{"pr": {"fork": true}, "actor": {"permission": "read"}}' | fumehood policy eval --pr -`,
 	}
-	return c.decideCommand(cmd, false)
+	return decideCommand(c, cmd, false)
 }
 
-func (c *invocation) policyExplainCommand() *cobra.Command {
+func explainCommand(c *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [flags] ['COMMAND']",
 		Short: "Explain why a command is refused, what nearly matched, and what would be allowed",
@@ -48,7 +48,7 @@ Exit codes: 0 allow, 1 deny or ask, 3 cannot decide`,
   fumehood policy explain --policy ./policy --plan plan.yaml --id unit
   fumehood policy explain --json 'sudo make' | jq '.decision.reasons[0].retry'`,
 	}
-	return c.decideCommand(cmd, true)
+	return decideCommand(c, cmd, true)
 }
 
 // decideFlags are the flags of eval and explain.
@@ -59,17 +59,17 @@ type decideFlags struct {
 }
 
 // decideCommand gives cmd its flags and what it does. deep also finds alternatives.
-func (c *invocation) decideCommand(cmd *cobra.Command, deep bool) *cobra.Command {
+func decideCommand(c *cli.Invocation, cmd *cobra.Command, deep bool) *cobra.Command {
 	var s decideFlags
 	s.subject.define(cmd)
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	s.policies.Define(cmd)
-	cmd.RunE = c.Run(func(args []string) int { return c.decide(&s, cmd, args, deep) })
+	cmd.RunE = c.Run(func(args []string) int { return decideSubject(c, &s, cmd, args, deep) })
 	return cmd
 }
 
-// decide decides the subject of the command line.
-func (c *invocation) decide(s *decideFlags, cmd *cobra.Command, args []string, deep bool) int {
+// decideSubject decides the subject of the command line.
+func decideSubject(c *cli.Invocation, s *decideFlags, cmd *cobra.Command, args []string, deep bool) int {
 	if code, ok := s.subject.read(c, cmd, args); !ok {
 		return code
 	}
@@ -82,19 +82,19 @@ func (c *invocation) decide(s *decideFlags, cmd *cobra.Command, args []string, d
 		return c.Stop(err)
 	}
 	c.Warn(engine.Warnings()...)
-	return c.Exit(explainedCode(all), c.printExplanations(all, s.format, deep))
+	return c.Exit(explainedCode(all), printExplanations(c, all, s.format, deep))
 }
 
 func explainedCode(all []explain.Explanation) int {
 	for _, x := range all {
 		if x.Decision.Effect != proposal.Allow {
-			return exitRefused
+			return cli.Refused
 		}
 	}
-	return exitOK
+	return cli.OK
 }
 
-func (c *invocation) printExplanations(all []explain.Explanation, format cli.Format, deep bool) error {
+func printExplanations(c *cli.Invocation, all []explain.Explanation, format cli.Format, deep bool) error {
 	return c.Answer(format, func() error {
 		for _, x := range all {
 			if err := c.PrintJSON(json.Marshal(x)); err != nil {

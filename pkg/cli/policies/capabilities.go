@@ -2,15 +2,16 @@
 
 //go:build linux
 
-package main
+package policies
 
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
-func (c *invocation) policyCapabilitiesCommand() *cobra.Command {
+func capabilitiesCommand(c *cli.Invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "capabilities",
 		Short: "Print the built-ins that policies may use, for opa and editors",
@@ -23,11 +24,11 @@ not run them: fumehood policy test does.
 policy init writes this file, too.`,
 		Example: `  fumehood policy capabilities > capabilities.json
   opa check --strict --capabilities capabilities.json policy`,
-		RunE: c.Run(c.printCapabilities),
+		RunE: c.Run(func(args []string) int { return printCapabilities(c, args) }),
 	}
 }
 
-func (c *invocation) printCapabilities(args []string) int {
+func printCapabilities(c *cli.Invocation, args []string) int {
 	if len(args) > 0 {
 		return c.Misuse("policy capabilities takes no argument")
 	}
@@ -36,5 +37,5 @@ func (c *invocation) printCapabilities(args []string) int {
 		return c.Stop(err)
 	}
 	_, err = c.Stdout.Write(data)
-	return c.Exit(exitOK, err)
+	return c.Exit(cli.OK, err)
 }

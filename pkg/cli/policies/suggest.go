@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package policies
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ type suggestFlags struct {
 	format   cli.Format
 }
 
-func (c *invocation) policySuggestCommand() *cobra.Command {
+func suggestCommand(c *cli.Invocation) *cobra.Command {
 	var s suggestFlags
 	cmd := &cobra.Command{
 		Use:   "suggest LOG|DIR… [flags]",
@@ -42,7 +42,7 @@ Proposals without a suggestion are listed with the reason.`,
   fumehood run --plan plan.yaml --organization seen         in force
   fumehood policy suggest audit.jsonl --json | jq '.left'`,
 		Args: cli.SomeArgs("a log or a directory of them"),
-		RunE: c.Run(func(args []string) int { return c.suggestPolicy(&s, args) }),
+		RunE: c.Run(func(args []string) int { return suggestPolicy(c, &s, args) }),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&s.wanted.Refused, "refused", false, "also suggest rules for commands that were refused only because no rule knows them")
@@ -56,8 +56,8 @@ Proposals without a suggestion are listed with the reason.`,
 	return cmd
 }
 
-func (c *invocation) suggestPolicy(s *suggestFlags, paths []string) int {
-	past, made, err := c.suggestion(paths, s)
+func suggestPolicy(c *cli.Invocation, s *suggestFlags, paths []string) int {
+	past, made, err := suggestRules(c, paths, s)
 	if f := proposal.FailureOf(err); f != nil && f.Code == "suggest.empty" {
 		c.Note(made.Notes()...)
 	}
@@ -68,10 +68,10 @@ func (c *invocation) suggestPolicy(s *suggestFlags, paths []string) int {
 		return c.Stop(err)
 	}
 	c.Note(replay.Past{Left: past.Left}.Notes()...)
-	return c.Exit(exitOK, c.printSuggestion(made, s))
+	return c.Exit(cli.OK, printSuggestion(c, made, s))
 }
 
-func (c *invocation) suggestion(paths []string, of *suggestFlags) (past replay.Past, s replay.Suggestion, err error) {
+func suggestRules(c *cli.Invocation, paths []string, of *suggestFlags) (past replay.Past, s replay.Suggestion, err error) {
 	layers, err := of.policies.Layers(c.Ctx)
 	if err != nil {
 		return past, s, err
@@ -83,7 +83,7 @@ func (c *invocation) suggestion(paths []string, of *suggestFlags) (past replay.P
 	return past, s, err
 }
 
-func (c *invocation) printSuggestion(made replay.Suggestion, s *suggestFlags) error {
+func printSuggestion(c *cli.Invocation, made replay.Suggestion, s *suggestFlags) error {
 	if !s.format.Is(cli.JSON) {
 		c.Note(made.Notes()...)
 	}

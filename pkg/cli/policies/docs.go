@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package policies
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ type docsFlags struct {
 	format   cli.Format
 }
 
-func (c *invocation) policyDocsCommand() *cobra.Command {
+func docsCommand(c *cli.Invocation) *cobra.Command {
 	var s docsFlags
 	cmd := &cobra.Command{
 		Use:   "docs [RULE…] [flags]",
@@ -38,9 +38,9 @@ rule.`,
   fumehood policy docs network.client
   fumehood policy docs --policy .fumehood/policy --out RULES.md
   fumehood policy docs --json | jq -r 'select(.set == "deny").id'`,
-		RunE: c.Run(func(args []string) int { return c.documentPolicy(&s, args) }),
+		RunE: c.Run(func(args []string) int { return documentPolicy(c, &s, args) }),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return c.ruleIDs(&s), cobra.ShellCompDirectiveNoFileComp
+			return listRuleIDs(c, &s), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	cmd.Flags().StringVar(&s.out, "out", "", "`FILE` write the page to this file")
@@ -50,14 +50,14 @@ rule.`,
 	return cmd
 }
 
-func (c *invocation) documentPolicy(s *docsFlags, ids []string) int {
+func documentPolicy(c *cli.Invocation, s *docsFlags, ids []string) int {
 	if s.format.Misused() {
 		c.Warn("--output FILE is deprecated: use --out FILE")
 	}
 	if s.format.Is(cli.JSON) && s.out != "" {
 		return c.Misuse("policy docs prints JSON to standard output, without --out")
 	}
-	rules, err := c.rules(s)
+	rules, err := s.policies.Rules(c.Ctx)
 	if err == nil {
 		rules, err = manual.Select(rules, ids...)
 	}
@@ -65,23 +65,14 @@ func (c *invocation) documentPolicy(s *docsFlags, ids []string) int {
 		return c.Stop(err)
 	}
 	if s.format.Is(cli.JSON) {
-		return c.Exit(exitOK, c.printRules(rules))
+		return c.Exit(cli.OK, printRules(c, rules))
 	}
-	return c.Exit(exitOK, c.writePage(rules, s.out))
+	return c.Exit(cli.OK, writePage(c, rules, s.out))
 }
 
-// rules returns the rules of the policies that flags name.
-func (c *invocation) rules(s *docsFlags) ([]manual.Rule, error) {
-	layers, err := s.policies.Layers(c.Ctx)
-	if err != nil {
-		return nil, err
-	}
-	return manual.Rules(layers...)
-}
-
-// ruleIDs returns the ids of the rules with their titles, for completion.
-func (c *invocation) ruleIDs(s *docsFlags) (ids []string) {
-	rules, _ := c.rules(s)
+// listRuleIDs returns the ids of the rules with their titles, for completion.
+func listRuleIDs(c *cli.Invocation, s *docsFlags) (ids []string) {
+	rules, _ := s.policies.Rules(c.Ctx)
 	for _, r := range rules {
 		ids = append(ids, cobra.CompletionWithDesc(terminal.Line(r.ID), terminal.Line(r.Title)))
 	}
@@ -89,7 +80,7 @@ func (c *invocation) ruleIDs(s *docsFlags) (ids []string) {
 	return slices.Compact(ids)
 }
 
-func (c *invocation) printRules(rules []manual.Rule) error {
+func printRules(c *cli.Invocation, rules []manual.Rule) error {
 	for _, r := range rules {
 		if err := c.PrintJSON(json.Marshal(r)); err != nil {
 			return err
@@ -98,7 +89,7 @@ func (c *invocation) printRules(rules []manual.Rule) error {
 	return nil
 }
 
-func (c *invocation) writePage(rules []manual.Rule, out string) error {
+func writePage(c *cli.Invocation, rules []manual.Rule, out string) error {
 	var page bytes.Buffer
 	if err := manual.Write(&page, rules); err != nil {
 		return err

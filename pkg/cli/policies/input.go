@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package policies
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ type inputFlags struct {
 	from          string
 }
 
-func (c *invocation) policyInputCommand() *cobra.Command {
+func inputCommand(c *cli.Invocation) *cobra.Command {
 	var s inputFlags
 	cmd := &cobra.Command{
 		Use:   "input [flags] ['COMMAND']",
@@ -52,28 +52,28 @@ description of its fields.
 	cli.Values(cmd, "describe", trial.Points()...)
 	cli.Values(cmd, "point", trial.Points()...)
 	cli.Values(cmd, "schema", trial.Points()...)
-	cmd.RunE = c.Run(func(args []string) int { return c.inputPolicy(&s, cmd, args) })
+	cmd.RunE = c.Run(func(args []string) int { return inputPolicy(c, &s, cmd, args) })
 	return cmd
 }
 
-func (c *invocation) inputPolicy(s *inputFlags, cmd *cobra.Command, args []string) int {
+func inputPolicy(c *cli.Invocation, s *inputFlags, cmd *cobra.Command, args []string) int {
 	if s.schema != "" {
 		if len(args) > 0 {
 			return c.Misuse("--schema takes no command: the schema is the same for every input")
 		}
-		return c.printSchema(s.schema)
+		return printSchema(c, s.schema)
 	}
 	if s.describe != "" {
 		if len(args) > 0 {
 			return c.Misuse("--describe takes no command: the fields are the same for every input")
 		}
-		return c.describeInput(s.describe)
+		return describeInput(c, s.describe)
 	}
 	if s.from != "" {
 		if len(args) > 0 || s.point != "" && s.point != "exec" {
 			return c.Misuse("--from takes no command, and prints the inputs of exec only")
 		}
-		return c.printPast(s.from)
+		return printPast(c, s.from)
 	}
 	if code, ok := s.subject.read(c, cmd, args); !ok {
 		return code
@@ -86,12 +86,12 @@ func (c *invocation) inputPolicy(s *inputFlags, cmd *cobra.Command, args []strin
 	if err != nil {
 		return c.Misuse(wrongPoint(err))
 	}
-	return c.printDocuments(docs, s.point != "")
+	return printDocuments(c, docs, s.point != "")
 }
 
 // printPast prints the inputs of the programs in a log or a report. A rule that is tried on
 // them is tried on what the kernel reports.
-func (c *invocation) printPast(path string) int {
+func printPast(c *cli.Invocation, path string) int {
 	past, err := replay.Read([]string{path}, replay.Options{Parse: gate.Analyze})
 	if err != nil {
 		return c.Stop(err)
@@ -112,24 +112,24 @@ func (c *invocation) printPast(path string) int {
 			}
 		}
 	}
-	return c.printDocuments(docs, true)
+	return printDocuments(c, docs, true)
 }
 
-func (c *invocation) printSchema(point string) int {
+func printSchema(c *cli.Invocation, point string) int {
 	data, err := policy.InputSchema(point)
 	if err != nil {
 		return c.Misuse(wrongPoint(err))
 	}
 	fmt.Fprintf(c.Stdout, "%s\n", data)
-	return exitOK
+	return cli.OK
 }
 
-func (c *invocation) describeInput(point string) int {
+func describeInput(c *cli.Invocation, point string) int {
 	fields, err := policy.InputFields(point)
 	if err != nil {
 		return c.Misuse(wrongPoint(err))
 	}
-	return c.Exit(exitOK, policy.WriteFields(c.Stdout, fields))
+	return c.Exit(cli.OK, policy.WriteFields(c.Stdout, fields))
 }
 
 // wrongPoint describes an invalid decision point, with the one that was probably meant.
@@ -141,7 +141,7 @@ func wrongPoint(err error) string {
 	return terminal.Line(f.Message)
 }
 
-func (c *invocation) printDocuments(docs []policy.Document, bare bool) int {
+func printDocuments(c *cli.Invocation, docs []policy.Document, bare bool) int {
 	for _, d := range docs {
 		write := d.Named
 		if bare {
@@ -151,5 +151,5 @@ func (c *invocation) printDocuments(docs []policy.Document, bare bool) int {
 			return c.Stop(err)
 		}
 	}
-	return exitOK
+	return cli.OK
 }

@@ -2,15 +2,15 @@
 
 //go:build linux
 
-package main
+package policies
 
 import (
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/spf13/cobra"
 )
 
-// policyCommand has its commands in the order in which a policy author needs them.
-func (c *invocation) policyCommand() *cobra.Command {
+// Command has its commands in the order in which a policy author needs them.
+func Command(c *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "policy",
 		GroupID: cli.GroupPolicy,
@@ -20,7 +20,7 @@ func (c *invocation) policyCommand() *cobra.Command {
   fumehood policy test ./policy                            run the tests
   fumehood policy replay audit.jsonl --policy ./policy     list what would change in past runs`,
 	}
-	cmd.AddCommand(c.policyInitCommand(), c.policyCheckCommand(), c.policyTestCommand(), c.policyEvalCommand(), c.policyExplainCommand(),
-		c.policyInputCommand(), c.policyReplayCommand(), c.policySuggestCommand(), c.policyDocsCommand(), c.policyBundleCommand(), c.policyCapabilitiesCommand())
+	cmd.AddCommand(initCommand(c), checkCommand(c), testCommand(c), evalCommand(c), explainCommand(c),
+		inputCommand(c), replayCommand(c), suggestCommand(c), docsCommand(c), bundleCommand(c), capabilitiesCommand(c))
 	return cmd
 }

@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package policies
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-func (c *invocation) policyTestCommand() *cobra.Command {
+func testCommand(c *cli.Invocation) *cobra.Command {
 	var o testFlags
 	cmd := &cobra.Command{
 		Use:   "test [flags] [DIR…]",
@@ -58,7 +58,7 @@ does not compile`,
   fumehood policy test --default --junit tests.xml`,
 		RunE: c.Run(func(args []string) int {
 			o.folders = args
-			return c.testPolicy(&o)
+			return testPolicy(c, &o)
 		}),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
@@ -97,8 +97,8 @@ func (o *testFlags) define(cmd *cobra.Command) {
 	cli.NoFiles(cmd, "run", "threshold", "timeout")
 }
 
-func (c *invocation) testPolicy(o *testFlags) int {
-	options, code, ok := c.trialOf(o)
+func testPolicy(c *cli.Invocation, o *testFlags) int {
+	options, code, ok := readTrial(c, o)
 	if !ok {
 		return code
 	}
@@ -111,13 +111,13 @@ func (c *invocation) testPolicy(o *testFlags) int {
 			return c.Stop(&proposal.StopError{Code: "policy.write", Message: fmt.Sprintf("cannot write %q", o.junit), Hint: cli.HintUnwritable, Err: err})
 		}
 	}
-	if err := c.printTrial(report, o); err != nil {
+	if err := printTrial(c, report, o); err != nil {
 		return c.Stop(err)
 	}
-	return c.trialCode(report, o)
+	return reportLacks(c, report, o)
 }
 
-func (c *invocation) printTrial(r trial.Report, o *testFlags) error {
+func printTrial(c *cli.Invocation, r trial.Report, o *testFlags) error {
 	view := trial.View{Passed: o.verbose, Coverage: o.coverage, Filtered: o.only != "", Color: o.format.Is(cli.Text) && terminal.Colors(c.Stdout)}
 	return c.Answer(o.format, func() error { return c.PrintJSON(json.MarshalIndent(r, "", "  ")) }, func(w io.Writer) error {
 		r.Write(w, view)
@@ -125,8 +125,8 @@ func (c *invocation) printTrial(r trial.Report, o *testFlags) error {
 	})
 }
 
-// trialOf reads the policies. If it returns false, the command ends with this exit code.
-func (c *invocation) trialOf(o *testFlags) (trial.Options, int, bool) {
+// readTrial reads the policies. If it returns false, the command ends with this exit code.
+func readTrial(c *cli.Invocation, o *testFlags) (trial.Options, int, bool) {
 	options := trial.Options{Analyse: gate.Analyze, Cases: plan.DecodeCases, Deadline: o.deadline, Progress: progress.New(c.Stderr).Test}
 	if o.threshold < 0 || o.threshold > 100 || o.deadline <= 0 {
 		return options, c.Misuse("--threshold must be from 0 to 100, and --timeout greater than 0"), false
@@ -148,7 +148,7 @@ func (c *invocation) trialOf(o *testFlags) (trial.Options, int, bool) {
 	if len(options.Tried) == 0 {
 		return options, c.Misuse("policy test needs a directory or --default"), false
 	}
-	return options, exitOK, true
+	return options, cli.OK, true
 }
 
 func writeJUnit(path string, r trial.Report) error {
@@ -159,14 +159,14 @@ func writeJUnit(path string, r trial.Report) error {
 	return cli.ReplaceFile(path, b.Bytes())
 }
 
-// trialCode returns the exit code, and prints why the tests are not enough.
-func (c *invocation) trialCode(r trial.Report, o *testFlags) int {
-	code := exitOK
+// reportLacks returns the exit code, and prints why the tests are not enough.
+func reportLacks(c *cli.Invocation, r trial.Report, o *testFlags) int {
+	code := cli.OK
 	if r.Failed > 0 {
-		code = exitRefused
+		code = cli.Refused
 	}
 	for _, lack := range r.Lacks(o.only, o.threshold) {
-		code = exitRefused
+		code = cli.Refused
 		fmt.Fprintf(c.Stderr, "fumehood: %s: %s\nfumehood: hint: %s\n", lack.Code, terminal.Line(lack.Message), lack.Hint)
 	}
 	c.Warn(r.Warnings...)

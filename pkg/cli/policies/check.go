@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package main
+package policies
 
 import (
 	"encoding/json"
@@ -24,7 +24,7 @@ type policyCheckFlags struct {
 	format   cli.Format
 }
 
-func (c *invocation) policyCheckCommand() *cobra.Command {
+func checkCommand(c *cli.Invocation) *cobra.Command {
 	var s policyCheckFlags
 	cmd := &cobra.Command{
 		Use:   "check [flags]",
@@ -37,7 +37,7 @@ Exit codes: 0 no problems, 1 something is refused or an error, or with --strict 
 		Example: `  fumehood policy check --policy ./policy
   fumehood policy check --organization ./org --policy ./policy --strict
   fumehood policy check --policy ./policy --json`,
-		RunE: c.Run(func(args []string) int { return c.checkPolicy(&s, args) }),
+		RunE: c.Run(func(args []string) int { return checkPolicy(c, &s, args) }),
 	}
 	cmd.Flags().BoolVar(&s.strict, "strict", false, "exit with 1 for warnings, too")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
@@ -45,7 +45,7 @@ Exit codes: 0 no problems, 1 something is refused or an error, or with --strict 
 	return cmd
 }
 
-func (c *invocation) checkPolicy(s *policyCheckFlags, args []string) int {
+func checkPolicy(c *cli.Invocation, s *policyCheckFlags, args []string) int {
 	if len(args) > 0 {
 		return c.Misuse("policy check takes no argument: name directories with --policy")
 	}
@@ -57,17 +57,17 @@ func (c *invocation) checkPolicy(s *policyCheckFlags, args []string) int {
 	if err != nil {
 		return c.Stop(err)
 	}
-	return c.Exit(reviewCode(review, s.strict), c.printReview(review, s.format))
+	return c.Exit(reviewCode(review, s.strict), printReview(c, review, s.format))
 }
 
 func reviewCode(r policy.Review, strict bool) int {
 	if r.Count(lint.Refused)+r.Count(lint.Wrong) > 0 || strict && len(r.Problems) > 0 {
-		return exitRefused
+		return cli.Refused
 	}
-	return exitOK
+	return cli.OK
 }
 
-func (c *invocation) printReview(r policy.Review, format cli.Format) error {
+func printReview(c *cli.Invocation, r policy.Review, format cli.Format) error {
 	return c.Answer(format, func() error {
 		encoder := json.NewEncoder(c.Stdout)
 		encoder.SetIndent("", "  ")
