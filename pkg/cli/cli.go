@@ -4,8 +4,8 @@
 
 // Package cli is what the commands of fumehood have in common: flags in named groups,
 // help, completion, output formats, warnings, failures and exit codes. It configures
-// cobra and pflag. The commands themselves are in package main, except for those in
-// package runs.
+// cobra and pflag. The commands themselves are in packages runs and policies, and in
+// package main.
 package cli
 
 import (

@@ -2,6 +2,12 @@
 
 //go:build linux
 
+// Package policies has the group of commands policy: write, check, test, explain, replay, document
+// and bundle policies. They run no command that is proposed. They decide with the engine that a run
+// has, and with the policies that the flags of runs.Policies name.
+//
+// Text from policies, plans, logs and bundles is escaped before it is printed. Exit codes are those
+// of package cli.
 package policies
 
 import (
@@ -9,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command has its commands in the order in which a policy author needs them.
+// Command returns the group, with its commands in the order in which a policy author needs them.
 func Command(c *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "policy",

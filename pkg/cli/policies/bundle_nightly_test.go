@@ -2,11 +2,9 @@
 
 //go:build linux && nightly
 
-package main
+package policies
 
 import (
-	"bytes"
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/policy/opatest"
 )
 
@@ -42,14 +41,13 @@ func (w workshop) must(name string, args ...string) string {
 
 // fumehood runs in this process; files are given by absolute paths.
 func (w workshop) fumehood(args ...string) (int, string) {
-	var out bytes.Buffer
 	for i, a := range args {
 		if strings.HasPrefix(a, "@") {
 			args[i] = filepath.Join(w.dir, a[1:])
 		}
 	}
-	code := run(context.Background(), args, strings.NewReader(""), &out, &out)
-	return code, out.String()
+	code, out, diagnostics := runFumehood(w.t, args...)
+	return code, out + diagnostics
 }
 
 func newWorkshop(t *testing.T) workshop {
@@ -89,20 +87,20 @@ func TestNightlyOPABundles(t *testing.T) {
 			w := w
 			w.t = t
 			w.must(w.opa, "build", "-b", "policy", "--revision", "5", "--signing-key", k.private, "--signing-alg", k.algorithm, "-o", "theirs.tar.gz")
-			if code, out := w.fumehood("policy", "bundle", "verify", "@theirs.tar.gz", "--policy-key", k.ours, "--minimum-revision", "5"); code != exitOK {
+			if code, out := w.fumehood("policy", "bundle", "verify", "@theirs.tar.gz", "--policy-key", k.ours, "--minimum-revision", "5"); code != cli.OK {
 				t.Errorf("opa's bundle, exit %d: %s", code, out)
 			}
-			if code, out := w.fumehood("policy", "bundle", "verify", "@theirs.tar.gz", "--policy-key", "@other.pub"); code != exitRefused || !strings.Contains(out, "policy.signature") {
+			if code, out := w.fumehood("policy", "bundle", "verify", "@theirs.tar.gz", "--policy-key", "@other.pub"); code != cli.Refused || !strings.Contains(out, "policy.signature") {
 				t.Errorf("opa's bundle with another key, exit %d: %s", code, out)
 			}
-			if code, out := w.fumehood("policy", "bundle", "build", "@policy", "--revision", "6", "--signing-key", k.oursPrivate, "--out", "@ours.tar.gz"); code != exitOK {
+			if code, out := w.fumehood("policy", "bundle", "build", "@policy", "--revision", "6", "--signing-key", k.oursPrivate, "--out", "@ours.tar.gz"); code != cli.OK {
 				t.Fatalf("exit %d: %s", code, out)
 			}
 			w.must(w.opa, "build", "-b", "ours.tar.gz", "--verification-key", k.public, "--signing-alg", k.algorithm, "-o", "x.tar.gz")
 			if out, err := w.do(w.opa, "build", "-b", "ours.tar.gz", "--verification-key", "other.pub", "--signing-alg", "RS256", "-o", "y.tar.gz"); err == nil {
 				t.Errorf("opa takes our bundle with another key: %s", out)
 			}
-			if code, out := w.fumehood("policy", "bundle", "sign", "@theirs.tar.gz", "--signing-key", k.oursPrivate, "--scope", "write", "--out", "@again.tar.gz"); code != exitOK {
+			if code, out := w.fumehood("policy", "bundle", "sign", "@theirs.tar.gz", "--signing-key", k.oursPrivate, "--scope", "write", "--out", "@again.tar.gz"); code != cli.OK {
 				t.Fatalf("exit %d: %s", code, out)
 			}
 			w.must(w.opa, "build", "-b", "again.tar.gz", "--verification-key", k.public, "--signing-alg", k.algorithm, "--scope", "write", "-o", "x.tar.gz")
@@ -120,7 +118,7 @@ func TestNightlyOPABundles(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		w.must("tar", "-C", "policy", "-czf", "folder.tar.gz", ".")
-		if code, out := w.fumehood("policy", "bundle", "verify", "@folder.tar.gz", "--policy-key", "@rsa.pub"); code != exitOK {
+		if code, out := w.fumehood("policy", "bundle", "verify", "@folder.tar.gz", "--policy-key", "@rsa.pub"); code != cli.OK {
 			t.Errorf("exit %d: %s", code, out)
 		}
 	})
@@ -129,7 +127,7 @@ func TestNightlyOPABundles(t *testing.T) {
 // TestNightlyOPAData: data has the same meaning in fumehood's bundles as for opa.
 func TestNightlyOPAData(t *testing.T) {
 	w := newWorkshop(t)
-	if code, out := w.fumehood("policy", "bundle", "build", "@policy", "--out", "@ours.tar.gz"); code != exitOK {
+	if code, out := w.fumehood("policy", "bundle", "build", "@policy", "--out", "@ours.tar.gz"); code != cli.OK {
 		t.Fatalf("exit %d: %s", code, out)
 	}
 	ours := w.must(w.opa, "eval", "-b", "ours.tar.gz", "data.acme", "--format", "raw")

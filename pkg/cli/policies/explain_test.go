@@ -2,28 +2,43 @@
 
 //go:build linux
 
-package main
+package policies
 
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/spf13/cobra"
 
+	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/policy/explain"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
+
+// runFumehood runs fumehood, as far as it is this package, without standard input.
+func runFumehood(t testing.TB, args ...string) (code int, out, diagnostics string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	c := &cli.Invocation{Ctx: t.Context(), Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr}
+	root := &cobra.Command{Use: "fumehood"}
+	root.AddGroup(&cobra.Group{ID: cli.GroupPolicy, Title: "Policy"})
+	root.AddCommand(Command(c))
+	code = c.Execute(root, args)
+	return code, stdout.String(), stderr.String()
+}
 
 func enumOf(words ...any) *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Enum: words} }
 
 // TestExplanationSchema compares the published schema with the Go type, and
 // validates the output against the schema.
 func TestExplanationSchema(t *testing.T) {
-	long(t)
+	lanetest.SkipShort(t)
 	s, err := jsonschema.For[explain.Explanation](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[proposal.Effect]():   enumOf("deny", "ask", "allow"),
 		reflect.TypeFor[proposal.Retry]():    enumOf("vary", "never", "approval", "transient"),
@@ -37,27 +52,16 @@ func TestExplanationSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const published = "../../testdata/schema/fumehood.explanation.v1.json"
-	if *update {
-		if err := os.WriteFile(published, append(want, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got, err := os.ReadFile(published); err != nil || !bytes.Equal(bytes.TrimSpace(got), want) {
-		t.Fatalf("%s differs from the Go types (%v): -update rewrites it", published, err)
-	}
-	resolved, err := s.Resolve(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	const published = "../../../testdata/schema/fumehood.explanation.v1.json"
+	golden.Compare(t, published, append(want, '\n'))
+	resolved := golden.Schema(t, published)
 	for _, text := range []string{"go test ./...", "sudo ls", "nosuch", "git fetch", "eval 'ls'", "ls\u202e"} {
-		var out, diagnostics bytes.Buffer
-		code := run(t.Context(), []string{"policy", "explain", "--json", "--command", text}, strings.NewReader(""), &out, &diagnostics)
-		if code == exitStopped || code == exitUsage {
-			t.Fatalf("%q: %d %s", text, code, diagnostics.String())
+		code, out, diagnostics := runFumehood(t, "policy", "explain", "--json", "--command", text)
+		if code == cli.Stopped || code == cli.Usage {
+			t.Fatalf("%q: %d %s", text, code, diagnostics)
 		}
 		var document any
-		if err := json.Unmarshal(out.Bytes(), &document); err != nil {
+		if err := json.Unmarshal([]byte(out), &document); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
 		if err := resolved.Validate(document); err != nil {
