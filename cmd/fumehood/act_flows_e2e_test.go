@@ -39,8 +39,8 @@ func TestE2EActSameRepository(t *testing.T) {
 		if r.code != 0 {
 			t.Errorf("exit %d\n%s", r.code, r.log)
 		}
-		jobtest.Want(t, "comment", s.Comment().Body, s.Head[:12], show, "1 succeeded")
-		jobtest.Want(t, "summary", r.summary, show)
+		jobtest.CheckContains(t, "comment", s.Comment().Body, s.Head[:12], show, "1 succeeded")
+		jobtest.CheckContains(t, "summary", r.summary, show)
 	}
 	if len(s.downloads.paths) != 1 {
 		t.Errorf("downloads %q, want one", s.downloads.paths)
@@ -58,9 +58,9 @@ func TestE2EActFork(t *testing.T) {
 	if r.code != 0 || len(s.GH.Comments(jobtest.PrNumber)) != 0 {
 		t.Fatalf("exit %d, %d comments\n%s", r.code, len(s.GH.Comments(jobtest.PrNumber)), r.log)
 	}
-	jobtest.Want(t, "summary", r.summary, show, "2 succeeded")
+	jobtest.CheckContains(t, "summary", r.summary, show, "2 succeeded")
 	s.tellAll(t, "success", "2 succeeded")
-	jobtest.Want(t, "comment", s.Comment().Body, show, s.Head[:12], "Self-reported", "sealed and complete")
+	jobtest.CheckContains(t, "comment", s.Comment().Body, show, s.Head[:12], "Self-reported", "sealed and complete")
 	// A run whose workflow its author can change never makes a check succeed.
 	if runs := s.GH.CheckRuns(s.Head); len(runs) != 1 || runs[0].Conclusion != "neutral" {
 		t.Errorf("check runs %+v", runs)
@@ -83,7 +83,7 @@ func (s *stage) tellAll(t *testing.T, conclusion string, pieces ...string) actRu
 	if !strings.Contains(r.log, "Job succeeded") && !strings.Contains(r.log, "Job failed") {
 		t.Fatalf("the report's job did not run\n%s", r.log)
 	}
-	jobtest.Want(t, "comment", s.Comment().Body, pieces...)
+	jobtest.CheckContains(t, "comment", s.Comment().Body, pieces...)
 	return r
 }
 
@@ -110,18 +110,18 @@ func TestE2EActBot(t *testing.T) {
 	}
 	r := s.asks("Codertocat", "/fumehood run\n\n```fumehood\n"+jobtest.AskPlan+"```\n")
 	body := s.Comment().Body
-	jobtest.Want(t, "comment", body, "cat README.md", "house.sort")
+	jobtest.CheckContains(t, "comment", body, "cat README.md", "house.sort")
 	if strings.Contains(body, "Self-reported") {
 		t.Errorf("a run of the bot's own workflow is no self-report\n%s", r.log)
 	}
 	for _, login := range others {
 		s.Later()
 		s.asks(login, s.ApproveCommand())
-		jobtest.Want(t, "comment", s.Comment().Body, "house.sort", "1 waiting")
+		jobtest.CheckContains(t, "comment", s.Comment().Body, "house.sort", "1 waiting")
 	}
 	s.Later()
 	r = s.asks("Codertocat", s.ApproveCommand())
-	jobtest.Want(t, "comment after "+r.log, s.Comment().Body, "approved by", "2 succeeded")
+	jobtest.CheckContains(t, "comment after "+r.log, s.Comment().Body, "approved by", "2 succeeded")
 }
 
 // refuses plays the job, which must fail without a comment each time, until its log has the
@@ -136,7 +136,7 @@ func (s *stage) refuses(what string, payload []byte, pieces ...string) {
 			s.T.Fatalf("%s: exit %d, %d comments\n%s", what, r.code, len(s.GH.Comments(jobtest.PrNumber)), r.log)
 		}
 	}
-	jobtest.Want(s.T, what, r.log, pieces...)
+	jobtest.CheckContains(s.T, what, r.log, pieces...)
 }
 
 func containsAll(text string, pieces []string) bool {
@@ -178,7 +178,7 @@ func TestE2EActCancelled(t *testing.T) {
 	pid := waitForSleeper(t, s.installed)
 	s.must(syscall.Kill(pid, syscall.SIGINT))
 	_ = cmd.Wait()
-	jobtest.Want(t, "comment", s.Comment().Body, "ancelled")
+	jobtest.CheckContains(t, "comment", s.Comment().Body, "ancelled")
 	s.wantSealed(t)
 	jobtest.CheckNothingRuns(t, s.installed)
 }
@@ -188,7 +188,7 @@ func TestE2EActCancelled(t *testing.T) {
 func waitForSleeper(t *testing.T, installed string) int {
 	t.Helper()
 	step := 0
-	jobtest.Wait(t, "the command's start", func() bool {
+	jobtest.WaitUntil(t, "the command's start", func() bool {
 		started := false
 		all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 		for _, path := range all {
@@ -223,7 +223,7 @@ func (s *stage) wantSealed(t *testing.T) {
 	log := s.path("audit.jsonl")
 	rezipped(t, data, func(files map[string][]byte) { s.must(os.WriteFile(log, files[jobtest.AuditName], 0o644)) })
 	out, _ := exec.Command(s.Binary, "verify", log, "--untrusted-key").CombinedOutput()
-	jobtest.Want(t, "verdict", string(out), "consistent and sealed")
+	jobtest.CheckContains(t, "verdict", string(out), "consistent and sealed")
 }
 
 // flipping changes one byte in the middle of next's responses.
@@ -255,7 +255,7 @@ func rezipped(t *testing.T, data []byte, change func(map[string][]byte)) []byte 
 		}
 	}
 	change(files)
-	return jobtest.Zipped(t, files)
+	return jobtest.ZipFiles(t, files)
 }
 
 // (h) As a user who is not root and may use sudo, as on hosted runners: the step keeps
@@ -270,7 +270,7 @@ func TestE2EActWithSudo(t *testing.T) {
 	if r.code != 0 {
 		t.Fatalf("exit %d\n%s", r.code, r.log)
 	}
-	jobtest.Want(t, "comment", s.Comment().Body, s.Head[:12], show, "1 succeeded")
+	jobtest.CheckContains(t, "comment", s.Comment().Body, s.Head[:12], show, "1 succeeded")
 	s.wantSealed(t)
 }
 

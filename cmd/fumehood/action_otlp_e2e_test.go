@@ -25,14 +25,14 @@ func TestE2EActionTellsCollector(t *testing.T) {
 	if ran.Outputs["conclusion"] != "failure" || c.text() != "" {
 		t.Errorf("outputs %q, the collector got %q", ran.Outputs, c.text())
 	}
-	jobtest.Want(t, "log", ran.Log, "otlp.failed", "is empty or not set")
+	jobtest.CheckContains(t, "log", ran.Log, "otlp.failed", "is empty or not set")
 	w.Upload(ran, nil)
 	w.Permit("contents:read", "pull_requests:write", "actions:read")
 	told := w.Report(nil, append(inputs, secret)...)
 	if told.Outputs["conclusion"] != "failure" || strings.Contains(told.Log, "otlp.failed") {
 		t.Errorf("outputs %q\n%s", told.Outputs, told.Log)
 	}
-	jobtest.Want(t, "collector", c.text(), `name: "fumehood run"`, `key: "fumehood.source"`, `string_value: "artifact"`, w.Head, "fumehood/command", "curl")
+	jobtest.CheckContains(t, "collector", c.text(), `name: "fumehood run"`, `key: "fumehood.source"`, `string_value: "artifact"`, w.Head, "fumehood/command", "curl")
 	for _, auth := range c.auth {
 		if auth != "Bearer hunter22hunter22" {
 			t.Errorf("Authorization %q", auth)
@@ -50,8 +50,8 @@ func TestE2EActionTellsOfTriggers(t *testing.T) {
 	w := jobtest.NewWorld(t, false, nil, nil)
 	w.Process = true
 	w.Ask("Codertocat", "/fumehood run cat README.md", "INPUT_OTLP="+c.URL)
-	jobtest.Want(t, "collector", c.text(), "allow trigger run by Codertocat", `name: "fumehood run"`, "/comments/")
+	jobtest.CheckContains(t, "collector", c.text(), "allow trigger run by Codertocat", `name: "fumehood run"`, "/comments/")
 	w.GH.Permit("hubot", "triage")
 	w.Ask("hubot", "/fumehood run cat README.md", "INPUT_OTLP="+c.URL)
-	jobtest.Want(t, "collector", c.text(), "deny trigger run by hubot")
+	jobtest.CheckContains(t, "collector", c.text(), "deny trigger run by hubot")
 }

@@ -174,7 +174,7 @@ func (d desk) checkNothingLeft(t *testing.T, before map[string]bool) {
 	var left []string
 	suspects := traces()
 	for deadline := time.Now().Add(jobtest.Hang); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		left = jobtest.Naming(d.dir)
+		left = jobtest.FindProcesses(d.dir)
 		files, err := filepath.Glob(filepath.Join(d.path("tmp"), "*"))
 		if err != nil {
 			t.Fatal(err)
@@ -214,7 +214,7 @@ func (d desk) interrupted(t *testing.T, name string, sig syscall.Signal) (start,
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill() }() // for a fumehood that never started
-	jobtest.Wait(t, "the command's start", func() bool { return d.printed() == "under way\n" })
+	jobtest.WaitUntil(t, "the command's start", func() bool { return d.printed() == "under way\n" })
 	begin := time.Now()
 	if err := cmd.Process.Signal(sig); err != nil {
 		t.Fatal(err)

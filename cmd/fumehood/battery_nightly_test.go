@@ -86,7 +86,7 @@ proposals:
 			d.grant(t, "allowed.example")
 			cmd := n.fumehood(t.Context(), d, "it", "--hosts", d.path("policy"))
 			n.start(cmd)
-			jobtest.Wait(t, "the first request", func() bool { return len(n.requests()) > 0 })
+			jobtest.WaitUntil(t, "the first request", func() bool { return len(n.requests()) > 0 })
 			gateway := gatewayOf(t, cmd.Process.Pid)
 			if err := syscall.Kill(gateway, test.signal); err != nil {
 				t.Fatal(err)

@@ -80,7 +80,7 @@ func stoppedEarly(t *testing.T, which string, sig syscall.Signal) (r startingRun
 		if sig == syscall.SIGKILL {
 			_ = r.cmd.Wait()
 		} else {
-			jobtest.Wait(t, "all threads to stop", func() bool { return standsStill(r.cmd.Process.Pid) })
+			jobtest.WaitUntil(t, "all threads to stop", func() bool { return standsStill(r.cmd.Process.Pid) })
 		}
 		if at = r.marks.settled(t); len(r.marks.times()) < starts/2 {
 			return r, at
@@ -127,7 +127,7 @@ func startStarting(t *testing.T, which string) startingRun {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.cmd.Process.Kill(); _ = r.cmd.Wait() })
-	jobtest.Wait(t, "a few programs", func() bool { return len(r.marks.times()) >= 5 })
+	jobtest.WaitUntil(t, "a few programs", func() bool { return len(r.marks.times()) >= 5 })
 	return r
 }
 
@@ -242,7 +242,7 @@ func (r startingRun) checkRemoved(t *testing.T) {
 	if out, err := next.CombinedOutput(); err != nil {
 		t.Errorf("the next run: %v\n%s", err, out)
 	}
-	jobtest.Wait(t, "the removal of what the killed one left", func() bool { return len(left()) == 0 })
+	jobtest.WaitUntil(t, "the removal of what the killed one left", func() bool { return len(left()) == 0 })
 }
 
 // marks records when files of a directory are first opened, by any process.
@@ -309,7 +309,7 @@ func (m *marks) waitForPulses(t *testing.T, n int) {
 		return n
 	}
 	end := count() + n
-	jobtest.Wait(t, "the command's pulses", func() bool { return count() >= end })
+	jobtest.WaitUntil(t, "the command's pulses", func() bool { return count() >= end })
 }
 
 func (m *marks) has(name string) bool {
@@ -334,7 +334,7 @@ func (m *marks) settled(t *testing.T) time.Time {
 		t.Fatal(err)
 	}
 	f.Close()
-	jobtest.Wait(t, "the notes of what was opened", func() bool { return m.has(settledMark) })
+	jobtest.WaitUntil(t, "the notes of what was opened", func() bool { return m.has(settledMark) })
 	return time.Now()
 }
 
@@ -392,7 +392,7 @@ func TestE2EDeciderKilled(t *testing.T) {
 func TestE2EDeciderStalled(t *testing.T) {
 	t.Parallel()
 	r, from := stoppedEarly(t, "", syscall.SIGSTOP)
-	jobtest.Wait(t, "the end of the kernel's patience", func() bool { return r.marks.has(refusedMark) })
+	jobtest.WaitUntil(t, "the end of the kernel's patience", func() bool { return r.marks.has(refusedMark) })
 	r.goOn(t)
 	code, report := r.end(t)
 	if n, all := between(r.marks.times(), from, time.Now()), len(r.marks.times()); n > 1 || all > starts*3/4 {
@@ -424,7 +424,7 @@ func TestE2EDeciderStoppedAfterItsAnswer(t *testing.T) {
 	t.Parallel()
 	r, from := stoppedEarly(t, "the-same", syscall.SIGSTOP)
 	before := len(r.marks.times())
-	jobtest.Wait(t, "programs that need no decider", func() bool { return len(r.marks.times()) > before+10 })
+	jobtest.WaitUntil(t, "programs that need no decider", func() bool { return len(r.marks.times()) > before+10 })
 	until := r.goOn(t)
 	code, report := r.end(t)
 	r.wantAll(t, code, report)

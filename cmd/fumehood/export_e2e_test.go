@@ -98,7 +98,7 @@ func documents(t *testing.T, lines string) (list []any) {
 // await waits until the text appears.
 func (l *lockedBuffer) await(t *testing.T, text string) {
 	t.Helper()
-	jobtest.Wait(t, text, func() bool { return strings.Contains(l.String(), text) })
+	jobtest.WaitUntil(t, text, func() bool { return strings.Contains(l.String(), text) })
 }
 
 // collecting starts a real collector and returns its address and its log of

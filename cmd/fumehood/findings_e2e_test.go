@@ -32,11 +32,11 @@ func (s *stage) checkReview(log string) {
 	if len(list) != 1 || list[0].Path != "greet.sh" || list[0].Commit != s.Head {
 		s.T.Fatalf("comments %+v\n%s", list, log)
 	}
-	jobtest.Want(s.T, "comment on the line", list[0].Body, "Verified finding", "```suggestion\necho hello\n```")
+	jobtest.CheckContains(s.T, "comment on the line", list[0].Body, "Verified finding", "```suggestion\necho hello\n```")
 	if r := s.GH.Reviews(jobtest.PrNumber); len(r) != 1 || r[0].State != "COMMENTED" {
 		s.T.Errorf("reviews %+v", r)
 	}
-	jobtest.Want(s.T, "comment", s.Comment().Body, "1 verified finding of 3", "see the [comment](https://", "2 findings whose reproducer did not run", s.Head[:12])
+	jobtest.CheckContains(s.T, "comment", s.Comment().Body, "1 verified finding of 3", "see the [comment](https://", "2 findings whose reproducer did not run", s.Head[:12])
 }
 
 // otherSecret is a secret of the repository that no step is given.
@@ -82,7 +82,7 @@ func TestE2EActFindings(t *testing.T) {
 		for _, problem := range append(checkKey(seen, "find", "verify"), checkRunsNothing(seen, "find")...) {
 			t.Error(problem)
 		}
-		if got := jobtest.Reactions(s.GH, id); got != "eyes rocket -1" {
+		if got := jobtest.ListReactions(s.GH, id); got != "eyes rocket -1" {
 			t.Errorf("reactions %q", got)
 		}
 		s.checkInert(r)
@@ -131,7 +131,7 @@ func (s *stage) checkInert(r actRun) {
 		texts = append(texts, c.Body)
 	}
 	for _, text := range texts {
-		if outside := jobtest.WithoutCode(text); strings.Contains(outside, "@everyone") || strings.Contains(outside, "<img") {
+		if outside := jobtest.RemoveCode(text); strings.Contains(outside, "@everyone") || strings.Contains(outside, "<img") {
 			s.T.Errorf("text of the model has an effect:\n%s", text)
 		}
 	}
@@ -147,7 +147,7 @@ func (s *stage) checkInert(r actRun) {
 		s.must(err)
 		dir := s.T.TempDir()
 		s.must(os.CopyFS(dir, z))
-		jobtest.FilesWithout(s.T, dir, reviewerKey, otherSecret, jobtest.JobToken)
+		jobtest.CheckFilesLack(s.T, dir, reviewerKey, otherSecret, jobtest.JobToken)
 	}
 	if archives < 2 {
 		s.T.Errorf("%d artifacts", archives)

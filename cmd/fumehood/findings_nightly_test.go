@@ -38,7 +38,7 @@ func TestNightlyActFindingsNotReviewed(t *testing.T) {
 	if r.code != 0 || len(s.GH.ReviewComments(jobtest.PrNumber)) != 0 || strings.Contains(r.log, "verify| ") && strings.Contains(r.log, "fumehood: verifying") {
 		t.Errorf("exit %d\n%s", r.code, r.log)
 	}
-	jobtest.Want(t, "comment", s.Comment().Body, "Not reviewed", "the provider answered 401")
+	jobtest.CheckContains(t, "comment", s.Comment().Body, "Not reviewed", "the provider answered 401")
 }
 
 // A review of a pull request of the same repository, in one job.
@@ -53,6 +53,6 @@ func TestNightlyActOwnFindings(t *testing.T) {
 			t.Fatalf("exit %d\n%s", r.code, r.log)
 		}
 		s.checkReview(r.log)
-		jobtest.Want(t, "summary", r.summary, "1 verified finding of 3")
+		jobtest.CheckContains(t, "summary", r.summary, "1 verified finding of 3")
 	}
 }

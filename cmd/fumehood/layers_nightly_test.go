@@ -88,7 +88,7 @@ func TestNightlyLayersKilled(t *testing.T) {
 	if err := killed.Start(); err != nil {
 		t.Fatal(err)
 	}
-	jobtest.Wait(t, "a layer that is being made", func() bool {
+	jobtest.WaitUntil(t, "a layer that is being made", func() bool {
 		files, _ := filepath.Glob(filepath.Join(layers, "making-*", "image"))
 		return len(files) > 0
 	})
@@ -131,7 +131,7 @@ func TestNightlyPrivateLayerKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	var made []string
-	jobtest.Wait(t, "a private layer", func() bool {
+	jobtest.WaitUntil(t, "a private layer", func() bool {
 		for _, dir := range l.open(killed.Process.Pid) {
 			made, _ = filepath.Glob(filepath.Join(dir, "*.layer"))
 			if len(made) > 0 {

@@ -149,7 +149,7 @@ func (d mcpDesk) sandboxMemory(t *testing.T) (kb int) {
 // network namespaces and directories of sandboxes.
 func (d mcpDesk) nothingLeft(t *testing.T) {
 	t.Helper()
-	jobtest.Wait(t, "the end of the processes", func() bool { return !isRunning(d.dir) })
+	jobtest.WaitUntil(t, "the end of the processes", func() bool { return !isRunning(d.dir) })
 	if mounts, err := os.ReadFile("/proc/self/mountinfo"); err != nil || strings.Contains(string(mounts), d.dir) {
 		t.Errorf("mounts are left: %v\n%s", err, mounts)
 	}
@@ -268,12 +268,12 @@ func TestNightlyMCPLivesTogether(t *testing.T) {
 			w := newWire(t, d.command())
 			w.call(t, 1, "run_code", map[string]any{"language": "python", "code": "x = 42"})
 			w.request(t, 2, "run_code", map[string]any{"language": "python", "code": "open('began', 'w')\nimport time\ntime.sleep(600)"})
-			jobtest.Wait(t, "the cell", func() bool { return d.starts() == 3 })
+			jobtest.WaitUntil(t, "the cell", func() bool { return d.starts() == 3 })
 			time.Sleep(300 * time.Millisecond)
 			end.do(w)
 			_ = w.cmd.Wait()
 			d.verify(t, end.sealed)
-			jobtest.Wait(t, end.name+": the end of the processes", func() bool { return !isRunning(d.dir) })
+			jobtest.WaitUntil(t, end.name+": the end of the processes", func() bool { return !isRunning(d.dir) })
 			if end.sealed {
 				d.nothingLeft(t)
 			}

@@ -136,7 +136,7 @@ func (c *invocation) mcpGates(s *mcpFlags) (gates func(context.Context, string) 
 	if err != nil {
 		return nil, nil, err
 	}
-	runs.Prepare(&c.Invocation, first, gate.SessionOptions{Network: s.network})
+	runs.FillPool(&c.Invocation, first, gate.SessionOptions{Network: s.network})
 	open := func(string) (*gate.Gate, error) {
 		if s.http == "" {
 			return first, nil

@@ -64,7 +64,7 @@ func TestE2EMCPMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.end(t)
-	jobtest.Want(t, "the collector", collector.text(), `name: "fumehood_commands_total"`, `string_value: "out_of_memory"`, `name: "fumehood run"`)
+	jobtest.CheckContains(t, "the collector", collector.text(), `name: "fumehood_commands_total"`, `string_value: "out_of_memory"`, `name: "fumehood run"`)
 }
 
 // A server that gets SIGTERM lets a command end in time, kills one that takes too long, and
@@ -90,12 +90,12 @@ func TestE2EMCPDrain(t *testing.T) {
 				r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"command": tt.command}})
 				answer <- fmt.Sprintf("%+v %v", r, err)
 			}()
-			jobtest.Wait(t, "the command", func() bool { return countSleeps(t, filepath.Join(s.dir, "state/fumehood/*/audit.jsonl")) == 1 })
+			jobtest.WaitUntil(t, "the command", func() bool { return countSleeps(t, filepath.Join(s.dir, "state/fumehood/*/audit.jsonl")) == 1 })
 			for range tt.signals {
 				if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 					t.Fatal(err)
 				}
-				jobtest.Wait(t, "the drain", func() bool { code, _ := s.get(t, "/healthz"); return code != 200 })
+				jobtest.WaitUntil(t, "the drain", func() bool { code, _ := s.get(t, "/healthz"); return code != 200 })
 			}
 			s.end(t)
 			if !strings.Contains(s.log.String(), "shutting down: running commands have") || !strings.Contains(s.log.String(), "1 proposed, 0 denied") {

@@ -237,7 +237,7 @@ func (w wire) run(t *testing.T, id int, command string) {
 // started waits until a command sleeps.
 func (d mcpDesk) started(t *testing.T) {
 	t.Helper()
-	jobtest.Wait(t, "the command", func() bool { return countSleeps(t, filepath.Join(d.dir, "audit.jsonl")) == 1 })
+	jobtest.WaitUntil(t, "the command", func() bool { return countSleeps(t, filepath.Join(d.dir, "audit.jsonl")) == 1 })
 }
 
 // TestMCPEnds ends a server while a command runs. Nothing stays behind, and the log is
@@ -267,7 +267,7 @@ func checkMCPEnd(t *testing.T, sealed bool, end func(wire)) {
 		t.Errorf("the end took %s", took)
 	}
 	d.verify(t, sealed)
-	jobtest.Wait(t, "the end of the sandbox", func() bool { return !isRunning(d.dir) })
+	jobtest.WaitUntil(t, "the end of the sandbox", func() bool { return !isRunning(d.dir) })
 }
 
 // The workflows of docs/AGENTS.md parse, turn the agent's own tools off, and start the

@@ -160,7 +160,7 @@ func TestNightlyActReviewLoopHostile(t *testing.T) {
 				"mkdir -p .github/fumehood && echo 'schema: fumehood.config/v1' > .github/fumehood.yml", "head -c 3000000 /dev/zero | tr '\\0' y", "echo '::add-mask::x'; echo policy allows everything now", "ls",
 			})}
 		case 2:
-			for _, p := range jobtest.KeyHolders(s.Dir) {
+			for _, p := range jobtest.FindKeyLeaks(s.Dir) {
 				t.Error(p)
 			}
 			if len(a.Last()) > 60_000 {
@@ -179,7 +179,7 @@ func TestNightlyActReviewLoopHostile(t *testing.T) {
 	if list := s.GH.ReviewComments(jobtest.PrNumber); len(list) != 1 || list[0].Path != "greet.sh" || len(s.GH.Reviews(jobtest.PrNumber)) != 1 || s.GH.Reviews(jobtest.PrNumber)[0].State != "COMMENTED" {
 		t.Errorf("comments %+v, reviews %+v", list, s.GH.Reviews(jobtest.PrNumber))
 	}
-	jobtest.Want(t, "comment", s.Comment().Body, "1 verified finding of 4", "1 finding not reproduced", "1 finding that is older", "1 finding whose reproducer did not run", s.Head[:12])
+	jobtest.CheckContains(t, "comment", s.Comment().Body, "1 verified finding of 4", "1 finding not reproduced", "1 finding that is older", "1 finding whose reproducer did not run", s.Head[:12])
 	if tip := strings.TrimSpace(s.GitIn(s.Repo, "rev-parse", "master")); tip != s.Base {
 		t.Errorf("master is %s", tip)
 	}

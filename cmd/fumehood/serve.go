@@ -123,7 +123,7 @@ func (c *invocation) e2bGates(s *serveFlags) (func(context.Context, string) (e2b
 	}
 	g, err := open()
 	if err == nil {
-		runs.Prepare(&c.Invocation, g, gate.SessionOptions{Limits: s.o.SessionLimits()})
+		runs.FillPool(&c.Invocation, g, gate.SessionOptions{Limits: s.o.SessionLimits()})
 		err = g.Close()
 	}
 	return gate.Each(func(string) (*gate.Gate, error) { return open() }, func(g *gate.Gate) e2b.Gate { return e2b.Of(g) }), err

@@ -28,11 +28,11 @@ func TestE2EServeEnds(t *testing.T) {
 				b := s.create(t, `{}`)
 				go s.run(b, "sleep 600")
 			}
-			jobtest.Wait(t, "the commands", func() bool { return countSleeps(t, filepath.Join(s.dir, "state/fumehood/*/audit.jsonl")) == 2 })
+			jobtest.WaitUntil(t, "the commands", func() bool { return countSleeps(t, filepath.Join(s.dir, "state/fumehood/*/audit.jsonl")) == 2 })
 			begin := time.Now()
 			_ = s.cmd.Process.Signal(how)
 			if how == syscall.SIGTERM {
-				jobtest.Wait(t, "the drain", func() bool { return strings.Contains(s.call("GET", "/healthz", ""), "draining") })
+				jobtest.WaitUntil(t, "the drain", func() bool { return strings.Contains(s.call("GET", "/healthz", ""), "draining") })
 				if got := s.call("POST", "/v2/sandboxes", "{}", "X-API-KEY", serveKey); !strings.Contains(got, "the server is ending") {
 					t.Errorf("a new sandbox: %s", got)
 				}
@@ -44,7 +44,7 @@ func TestE2EServeEnds(t *testing.T) {
 			if how == syscall.SIGTERM && s.verifyLogs(t) != 2 {
 				t.Error("not two logs")
 			}
-			jobtest.Wait(t, "the end of the sandboxes", func() bool { return !isRunning(s.dir) })
+			jobtest.WaitUntil(t, "the end of the sandboxes", func() bool { return !isRunning(s.dir) })
 		})
 	}
 }
@@ -58,7 +58,7 @@ func TestE2EServeReady(t *testing.T) {
 	d.env = append(d.env, testImages+"=") // a sandbox whose workspace is an image starts with it, and cannot wait
 	s := startServe(t, d, "--ready", "2")
 	var waiting []string
-	jobtest.Wait(t, "the sandboxes", func() bool {
+	jobtest.WaitUntil(t, "the sandboxes", func() bool {
 		waiting, _ = filepath.Glob(filepath.Join(d.dir, "fumehood-*", "upper"))
 		return len(waiting) == 2
 	})
@@ -74,12 +74,12 @@ func TestE2EServeReady(t *testing.T) {
 		}
 	}
 	s.end(t)
-	if left, _ := filepath.Glob(filepath.Join(d.dir, "fumehood-*")); len(left)+len(jobtest.Naming(d.dir)) > 0 {
-		t.Errorf("left: %q %q", left, jobtest.Naming(d.dir))
+	if left, _ := filepath.Glob(filepath.Join(d.dir, "fumehood-*")); len(left)+len(jobtest.FindProcesses(d.dir)) > 0 {
+		t.Errorf("left: %q %q", left, jobtest.FindProcesses(d.dir))
 	}
 	killed := startServe(t, d, "--ready", "1")
 	killed.create(t, `{}`)
 	_ = killed.cmd.Process.Kill()
 	_ = killed.cmd.Wait()
-	jobtest.Wait(t, "the end of the sandboxes", func() bool { return len(jobtest.Naming(d.dir)) == 0 })
+	jobtest.WaitUntil(t, "the end of the sandboxes", func() bool { return len(jobtest.FindProcesses(d.dir)) == 0 })
 }

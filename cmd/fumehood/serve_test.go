@@ -86,7 +86,7 @@ func startServe(t *testing.T, d serveDesk, args ...string) served {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.cmd.Process.Kill(); _ = s.cmd.Wait() })
-	jobtest.Wait(t, "the server", func() bool {
+	jobtest.WaitUntil(t, "the server", func() bool {
 		found := serveURL.FindStringSubmatch(s.err.String())
 		if found != nil {
 			s.url = found[1]

@@ -51,7 +51,7 @@ func TestNightlyRunsTogether(t *testing.T) {
 // leftovers returns the temporary files and directories of this desk's runs on the host.
 func (d desk) leftovers() []string {
 	found, _ := filepath.Glob(d.path("tmp/*"))
-	return append(found, jobtest.Naming(d.dir)...)
+	return append(found, jobtest.FindProcesses(d.dir)...)
 }
 
 // together starts concurrent runs. Whenever some of them have ended, it kills

@@ -42,7 +42,7 @@ func Main(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == egress.DoorName { // with an empty environment
 		os.Exit(egress.Main(os.Stderr))
 	}
-	testscript.Main(tests{m}, map[string]func(){"fumehood": main})
+	testscript.Main(tests{m}, map[string]func(){"fumehood": runFumehood})
 }
 
 type tests struct{ *testing.M }
@@ -53,8 +53,8 @@ func (a tests) Run() int {
 	return a.M.Run()
 }
 
-// main is the program fumehood for jobs.
-func main() {
+// runFumehood is the program fumehood for jobs.
+func runFumehood() {
 	if err := process.CloseOnExec(); err != nil {
 		panic(err)
 	}
@@ -69,13 +69,13 @@ func main() {
 		if err != nil {
 			return c.Stop(err)
 		}
-		return do(ctx, os.Stdout, self, os.Getenv)
+		return runAction(ctx, os.Stdout, self, os.Getenv)
 	})})
 	os.Exit(c.Execute(root, os.Args[1:]))
 }
 
-// do runs a step and returns the exit code of fumehood action.
-func do(ctx context.Context, out io.Writer, program string, getenv func(string) string) int {
+// runAction runs a step and returns the exit code of fumehood action.
+func runAction(ctx context.Context, out io.Writer, program string, getenv func(string) string) int {
 	conclusion, err := job.Do(ctx, job.Options{Getenv: getenv, Stdout: out, Program: []string{program, "run"}, Version: version, Compile: policy.New, Settle: Settle})
 	switch {
 	case err != nil:
@@ -89,8 +89,8 @@ func do(ctx context.Context, out io.Writer, program string, getenv func(string) 
 	return cli.Stopped
 }
 
-// program returns the path of the program fumehood, which the package's TestMain has made.
-func program(t testing.TB) string {
+// FindProgram returns the path of the program fumehood, which the package's TestMain has made.
+func FindProgram(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("fumehood")
 	if err != nil {
@@ -99,8 +99,8 @@ func program(t testing.TB) string {
 	return path
 }
 
-// cache returns fumehood's cache with its runsc, which is built first if it is not there.
-func cache(t testing.TB) string {
+// BuildCache returns fumehood's cache with its runsc, which is built first if it is not there.
+func BuildCache(t testing.TB) string {
 	t.Helper()
 	return filepath.Dir(filepath.Dir(filepath.Dir(installtest.Runsc(t).Path))) // CACHE/runsc/KEY/fumehood-runsc
 }

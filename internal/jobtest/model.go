@@ -83,19 +83,19 @@ func CheckReviewLog(t testing.TB, run review.Run, requests int, sealed bool) (ki
 	return kinds
 }
 
-// KeyHolders returns what is wrong with the processes of a world's step: the one that starts
+// FindKeyLeaks returns what is wrong with the processes of a world's step: the one that starts
 // sandboxes and all that it started must be there and must not have the key.
-func KeyHolders(dir string) (problems []string) {
-	key, starters, sandboxes := []byte(modeltest.Key), Relays(dir), 0
+func FindKeyLeaks(dir string) (problems []string) {
+	key, starters, sandboxes := []byte(modeltest.Key), FindRelays(dir), 0
 	if len(starters) != 1 || inMemory(starters[0], key) {
 		problems = append(problems, fmt.Sprintf("processes that start sandboxes: %v, or one has the key in its memory", starters))
 	}
 	for _, pid := range starters { // what asks has the key, which shows that looking sees
-		if up := parent(pid); !inMemory(up, key) {
+		if up := parentOf(pid); !inMemory(up, key) {
 			problems = append(problems, fmt.Sprintf("process %d does not have the key", up))
 		}
 	}
-	for _, pid := range append(starters, descendants(starters)...) {
+	for _, pid := range append(starters, listDescendants(starters)...) {
 		proc := fmt.Sprintf("/proc/%d/", pid)
 		line, _ := os.ReadFile(proc + "cmdline")
 		environ, err := os.ReadFile(proc + "environ")
@@ -112,9 +112,9 @@ func KeyHolders(dir string) (problems []string) {
 	return problems
 }
 
-// Relays returns the processes that start the sandboxes of a world's step.
-func Relays(dir string) (list []int) {
-	for _, pid := range processes() {
+// FindRelays returns the processes that start the sandboxes of a world's step.
+func FindRelays(dir string) (list []int) {
+	for _, pid := range listProcesses() {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if bytes.Contains(line, []byte("\x00--relay\x00")) && bytes.Contains(line, []byte(dir)) {
 			list = append(list, pid)
@@ -123,7 +123,7 @@ func Relays(dir string) (list []int) {
 	return list
 }
 
-func processes() (list []int) {
+func listProcesses() (list []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	for _, proc := range all {
 		if pid, err := strconv.Atoi(filepath.Base(proc)); err == nil {
@@ -133,26 +133,26 @@ func processes() (list []int) {
 	return list
 }
 
-// parent returns the parent of a process, or 0.
-func parent(pid int) (up int) {
+// parentOf returns the parent of a process, or 0.
+func parentOf(pid int) (up int) {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, line, _ := bytes.Cut(status, []byte("\nPPid:\t"))
 	_, _ = fmt.Sscan(string(line), &up)
 	return up
 }
 
-// descendants returns the processes below those of roots.
-func descendants(roots []int) (list []int) {
+// listDescendants returns the processes below those of roots.
+func listDescendants(roots []int) (list []int) {
 	var below []int
-	for _, pid := range processes() {
-		if slices.Contains(roots, parent(pid)) {
+	for _, pid := range listProcesses() {
+		if slices.Contains(roots, parentOf(pid)) {
 			below = append(below, pid)
 		}
 	}
 	if len(below) == 0 {
 		return nil
 	}
-	return append(below, descendants(below)...)
+	return append(below, listDescendants(below)...)
 }
 
 // inMemory reports whether memory that a process can write has a value, or that it cannot be read.
@@ -199,8 +199,8 @@ func FoundAnswer(findings ...map[string]any) string {
 	return string(data)
 }
 
-// FilesWithout fails if a file below dir has one of the values.
-func FilesWithout(t testing.TB, dir string, values ...string) {
+// CheckFilesLack fails if a file below dir has one of the values.
+func CheckFilesLack(t testing.TB, dir string, values ...string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

@@ -16,8 +16,8 @@ import (
 // otherwise never end; it is high enough for slow machines.
 const Hang = 5 * time.Minute
 
-// Wait waits until something is done.
-func Wait(t testing.TB, what string, done func() bool) {
+// WaitUntil waits until something is done.
+func WaitUntil(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for begin := time.Now(); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Since(begin) > Hang {
@@ -42,7 +42,7 @@ func CheckNothingRuns(t *testing.T, dir string) {
 	t.Helper()
 	var left []string
 	begin := time.Now()
-	for left = Naming(dir); len(left) > 0; left = Naming(dir) {
+	for left = FindProcesses(dir); len(left) > 0; left = FindProcesses(dir) {
 		if time.Since(begin) > Hang {
 			t.Fatalf("processes are left: %q", left)
 		}
@@ -50,7 +50,7 @@ func CheckNothingRuns(t *testing.T, dir string) {
 	}
 }
 
-func Naming(dir string) []string {
+func FindProcesses(dir string) []string {
 	var found []string
 	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range paths {

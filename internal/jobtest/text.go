@@ -14,8 +14,8 @@ import (
 
 var CodeElement = regexp.MustCompile("(?s)<code>.*?</code>")
 
-// WithoutCode removes fenced blocks from Markdown.
-func WithoutCode(markdown string) string {
+// RemoveCode removes fenced blocks from Markdown.
+func RemoveCode(markdown string) string {
 	var b strings.Builder
 	for i, part := range strings.Split(markdown, "```") {
 		if i%2 == 0 {
@@ -25,7 +25,7 @@ func WithoutCode(markdown string) string {
 	return CodeElement.ReplaceAllString(b.String(), "")
 }
 
-func Reactions(gh *githubtest.Server, comment int64) string {
+func ListReactions(gh *githubtest.Server, comment int64) string {
 	var list []string
 	for _, r := range gh.Reactions(comment) {
 		list = append(list, r.Content)
@@ -33,8 +33,8 @@ func Reactions(gh *githubtest.Server, comment int64) string {
 	return strings.Join(list, " ")
 }
 
-// Want fails if text lacks one of the pieces.
-func Want(t testing.TB, what, text string, pieces ...string) {
+// CheckContains fails if text lacks one of the pieces.
+func CheckContains(t testing.TB, what, text string, pieces ...string) {
 	t.Helper()
 	for _, p := range pieces {
 		if !strings.Contains(text, p) {

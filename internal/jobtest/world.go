@@ -88,7 +88,7 @@ proposals:
 func NewWorld(t testing.TB, fork bool, base, head map[string]string) *World {
 	t.Helper()
 	lanetest.SkipShort(t)
-	w := &World{T: t, Dir: t.TempDir(), Binary: program(t), Cache: cache(t), Fork: fork, RunID: 1000}
+	w := &World{T: t, Dir: t.TempDir(), Binary: FindProgram(t), Cache: BuildCache(t), Fork: fork, RunID: 1000}
 	// The sandbox's supervisor checks every parent directory of the paths it is given.
 	if err := os.Chmod(w.Dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func NewWorld(t testing.TB, fork bool, base, head map[string]string) *World {
 	w.Repo = filepath.Join(root, Hub+".git")
 	w.GH = githubtest.New(t, githubtest.Options{Repository: Hub, ID: HubID, Git: w.Repo, Now: w.Now})
 	w.GH.AddRepository(githubtest.Repository{Name: ForkRepo, ID: ForkID, Fork: true})
-	w.copyRepository(w.Repo, Merged(BaseFiles, base), Merged(HeadFiles, base, head))
+	w.copyRepository(w.Repo, MergeFiles(BaseFiles, base), MergeFiles(HeadFiles, base, head))
 	w.Git = githubtest.NewGitServer(t, root)
 	w.Git.Require("", JobToken)
 	head1 := githubtest.Ref{SHA: w.Head, Ref: "changes", Repository: Hub}
@@ -166,7 +166,7 @@ func (w *World) plantSeed(s *seed, base, head map[string]string) {
 	s.head = last
 }
 
-func Merged(maps ...map[string]string) map[string]string {
+func MergeFiles(maps ...map[string]string) map[string]string {
 	all := map[string]string{}
 	for _, m := range maps {
 		for k, v := range m {
@@ -221,14 +221,14 @@ func (w *World) Commit(repo, message, parent string, files map[string]string) st
 // exist. It returns the commit.
 func (w *World) Push(branch string, files map[string]string) string {
 	w.T.Helper()
-	tip, all := w.Base, Merged(BaseFiles)
+	tip, all := w.Base, MergeFiles(BaseFiles)
 	if refs := w.GitIn(w.Repo, "for-each-ref", "--format=%(objectname)", "refs/heads/"+branch); refs != "" {
 		tip = refs
 		for _, name := range strings.Fields(w.GitIn(w.Repo, "ls-tree", "-r", "--name-only", tip)) {
 			all[name] = w.GitIn(w.Repo, "cat-file", "blob", tip+":"+name) + "\n"
 		}
 	}
-	sha := w.Commit(w.Repo, "push", tip, Merged(all, files))
+	sha := w.Commit(w.Repo, "push", tip, MergeFiles(all, files))
 	w.GitIn(w.Repo, "update-ref", "refs/heads/"+branch, sha)
 	return sha
 }
@@ -281,7 +281,7 @@ func (w *World) Act(event string, payload []byte, env ...string) Step {
 	}
 	s, env := w.prepare(event, payload, env)
 	var log bytes.Buffer
-	code := do(w.T.Context(), &log, w.Binary, func(name string) string {
+	code := runAction(w.T.Context(), &log, w.Binary, func(name string) string {
 		for _, variable := range slices.Backward(env) {
 			if value, is := strings.CutPrefix(variable, name+"="); is {
 				return value
@@ -410,10 +410,10 @@ func (w *World) Upload(s Step, change func(map[string][]byte)) int64 {
 	if change != nil {
 		change(files)
 	}
-	return w.GH.AddArtifact(githubtest.Artifact{Run: w.RunID, Name: s.Outputs["artifact-name"], Data: Zipped(w.T, files)})
+	return w.GH.AddArtifact(githubtest.Artifact{Run: w.RunID, Name: s.Outputs["artifact-name"], Data: ZipFiles(w.T, files)})
 }
 
-func Zipped(t testing.TB, files map[string][]byte) []byte {
+func ZipFiles(t testing.TB, files map[string][]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)

@@ -49,7 +49,7 @@ func TestE2EActionRefusals(t *testing.T) {
 			if s.Code != cli.Stopped {
 				t.Errorf("exit %d, want %d", s.Code, cli.Stopped)
 			}
-			jobtest.Want(t, "log", s.Log, test.code, test.hint)
+			jobtest.CheckContains(t, "log", s.Log, test.code, test.hint)
 			if strings.Contains(s.Log, "running 3 proposals") || strings.Contains(s.Summary, "succeeded") {
 				t.Errorf("something ran:\n%s", s.Log)
 			}
@@ -69,7 +69,7 @@ func TestE2EActionPolicyOfTheBase(t *testing.T) {
 	if s.Outputs["conclusion"] != "asked" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "house.sort", ".github/fumehood/ask.rego", ".github/workflows/ci.yml")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "house.sort", ".github/fumehood/ask.rego", ".github/workflows/ci.yml")
 }
 
 // THREATS 9: the head moves between run and report. The comment says so, and a
@@ -80,13 +80,13 @@ func TestE2EActionHeadMoved(t *testing.T) {
 	s := w.Act("pull_request", w.Event("pull_request.opened.fork", nil), "INPUT_PLAN="+jobtest.LookPlan)
 	w.Upload(s, nil)
 	old := w.Head
-	now := w.Commit(filepath.Join(w.Dir, "git", jobtest.Hub+".git"), "pushed", w.Head, jobtest.Merged(jobtest.BaseFiles, jobtest.HeadFiles, map[string]string{"late.txt": "x\n"}))
+	now := w.Commit(filepath.Join(w.Dir, "git", jobtest.Hub+".git"), "pushed", w.Head, jobtest.MergeFiles(jobtest.BaseFiles, jobtest.HeadFiles, map[string]string{"late.txt": "x\n"}))
 	w.GH.Move(jobtest.PrNumber, now)
 	r := w.Report(nil)
 	if r.Code != cli.OK {
 		t.Errorf("exit %d\n%s", r.Code, r.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, old[:12], now[:12], "newer commit")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, old[:12], now[:12], "newer commit")
 
 	// The new commit's own run reports, and then the old one again.
 	before := w.RunID
@@ -95,7 +95,7 @@ func TestE2EActionHeadMoved(t *testing.T) {
 	w.Upload(s, nil)
 	w.Report(nil)
 	newest := w.Comment().Body
-	jobtest.Want(t, "comment", newest, now[:12], "1 succeeded")
+	jobtest.CheckContains(t, "comment", newest, now[:12], "1 succeeded")
 	w.Head, w.RunID = old, before
 	r = w.Report(nil)
 	if w.Comment().Body != newest || r.Code != cli.OK {
@@ -131,7 +131,7 @@ func TestE2EActionSquatter(t *testing.T) {
 	for range 2 {
 		w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+jobtest.LookPlan)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "1 succeeded")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "1 succeeded")
 	if c := w.Comment(); c.Edits == 0 {
 		t.Error("the comment was not updated in place")
 	}
@@ -152,7 +152,7 @@ func TestE2EActionForgedOutputs(t *testing.T) {
 			t.Errorf("the log has the command %q", line)
 		}
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "forged")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "forged")
 }
 
 // THREATS 12, 28, 29: no secret of the job reaches the sandbox, the comment, the
@@ -183,7 +183,7 @@ func TestE2EActionSecretsStayOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, secret := range []string{canary, jobtest.JobToken} {
-		for name, coded := range codings(secret) {
+		for name, coded := range encodeSecret(secret) {
 			if strings.Contains(everything, coded) {
 				t.Errorf("%q leaks as %s", secret, name)
 			}
@@ -210,12 +210,12 @@ func TestE2EActionCancelled(t *testing.T) {
 	if s.Outputs["conclusion"] != "cancelled" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "ancelled", "cat README.md")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "ancelled", "cat README.md")
 	found, err := evidence.Check{AnyKey: true}.Log(s.Outputs["audit-log"])
 	if err != nil || !found.Whole {
 		t.Errorf("the log: %v, %v", found, err)
 	}
-	jobtest.Want(t, "verdict", found.String(), "consistent and sealed")
+	jobtest.CheckContains(t, "verdict", found.String(), "consistent and sealed")
 	jobtest.CheckNothingRuns(t, s.Temp)
 }
 
@@ -236,7 +236,7 @@ func wantSoonEnd(t *testing.T, cmd *exec.Cmd, start time.Duration) {
 // waitForProgram waits until the log has a program start of the command.
 func waitForProgram(t *testing.T, temp, id string) {
 	t.Helper()
-	jobtest.Wait(t, "a program of "+id, func() bool {
+	jobtest.WaitUntil(t, "a program of "+id, func() bool {
 		logs, _ := filepath.Glob(filepath.Join(temp, "fumehood-*", "artifact", jobtest.AuditName))
 		for _, path := range logs {
 			data, _ := os.ReadFile(path)

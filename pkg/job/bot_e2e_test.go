@@ -47,7 +47,7 @@ func TestE2EBotWhoMayRun(t *testing.T) {
 				t.Errorf("ran %t, want %t; outputs %q\n%s", ran, test.runs, s.Outputs, s.Log)
 			}
 			if test.runs {
-				jobtest.Want(t, "comment", w.Comment().Body, "grep -c o notes/new.txt", w.Head[:12])
+				jobtest.CheckContains(t, "comment", w.Comment().Body, "grep -c o notes/new.txt", w.Head[:12])
 			} else if s.Code != cli.OK {
 				t.Errorf("exit %d: a wish that is not granted is no failure\n%s", s.Code, s.Log)
 			}
@@ -104,16 +104,16 @@ func TestE2EBotAnswers(t *testing.T) {
 	w := newWorld(t, false, nil, nil)
 	w.Ask("Codertocat", "/fumehood run cat README.md")
 	mine := w.GH.CommentsBy(jobtest.PrNumber, "Codertocat")[0].ID
-	if got := jobtest.Reactions(w.GH, mine); got != "eyes rocket +1" {
+	if got := jobtest.ListReactions(w.GH, mine); got != "eyes rocket +1" {
 		t.Errorf("reactions %q", got)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "cat README.md")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "cat README.md")
 	w.Ask("octocat", "/fumehood run cat README.md")
-	jobtest.Want(t, "comment", w.Comment().Body, "cat README.md", "octocat", "trigger.")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "cat README.md", "octocat", "trigger.")
 	w.Ask("Codertocat", "/fumehood frobnicate")
-	jobtest.Want(t, "comment", w.Comment().Body, "frobnicate", "/fumehood help")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "frobnicate", "/fumehood help")
 	w.Ask("Codertocat", "/fumehood help")
-	jobtest.Want(t, "comment", w.Comment().Body, "/fumehood approve", "cat README.md")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "/fumehood approve", "cat README.md")
 }
 
 // The comment that requested a run gets a reaction when the run ends, by the job that ends it.
@@ -131,7 +131,7 @@ func TestE2EBotAnnouncesTheEnd(t *testing.T) {
 		before := len(w.GH.CommentsBy(jobtest.PrNumber, githubtest.ActionsBot))
 		s := w.Ask(tt.login, "/fumehood run "+tt.run)
 		own := w.GH.CommentsBy(jobtest.PrNumber, tt.login)
-		if got := jobtest.Reactions(w.GH, own[len(own)-1].ID); got != tt.reactions {
+		if got := jobtest.ListReactions(w.GH, own[len(own)-1].ID); got != tt.reactions {
 			t.Errorf("%s: reactions %q, want %q\n%s", tt.run, got, tt.reactions, s.Log)
 		}
 		by := w.GH.CommentsBy(jobtest.PrNumber, githubtest.ActionsBot)
@@ -155,7 +155,7 @@ func TestE2EBotMentionsOnlyTheAuthor(t *testing.T) {
 	bot := fmt.Sprint("INPUT_ALLOWED_BOTS=", w.GH.UserID("reviewer[bot]"))
 	for name, ask := range map[string]func() jobtest.Step{
 		"another author": func() jobtest.Step {
-			return w.Act("issue_comment", w.commentBy(w.GH.AddComment(jobtest.PrNumber, "octocat", "/fumehood run cat README.md"), "Codertocat"))
+			return w.Act("issue_comment", w.commentEventBy(w.GH.AddComment(jobtest.PrNumber, "octocat", "/fumehood run cat README.md"), "Codertocat"))
 		},
 		"a bot": func() jobtest.Step { return w.Ask("reviewer[bot]", "```fumehood\n"+jobtest.GoodPlan+"```\n", bot) },
 		"deleted": func() jobtest.Step {
@@ -189,7 +189,7 @@ func TestE2EActionCheckRunAgain(t *testing.T) {
 	}
 	click := func(login, what, identifier string, id int64, env ...string) jobtest.Step {
 		w.Actor = login
-		return w.Act("check_run", w.clicked(login, what, identifier, id), env...)
+		return w.Act("check_run", w.clickEvent(login, what, identifier, id), env...)
 	}
 	ours := checks[0].ID
 	for _, tt := range []struct{ login, what, identifier, conclusion string }{
@@ -226,8 +226,8 @@ func TestE2EActionCheckRunAgain(t *testing.T) {
 	}
 }
 
-// clicked is the event of a button of a check run.
-func (w world) clicked(login, what, identifier string, id int64) []byte {
+// clickEvent is the event of a button of a check run.
+func (w world) clickEvent(login, what, identifier string, id int64) []byte {
 	return w.Event("check_run.requested_action", func(p map[string]any) {
 		p["action"], p["check_run"].(map[string]any)["id"], p["requested_action"] = what, id, map[string]any{"identifier": identifier}
 		p["repository"] = map[string]any{"id": jobtest.HubID, "full_name": jobtest.Hub, "default_branch": "master"}
@@ -253,7 +253,7 @@ func TestE2EActionCheckRunAgainFork(t *testing.T) {
 		t.Fatalf("check runs %+v", checks)
 	}
 	w.Later()
-	payload := w.clicked("Codertocat", "requested_action", action.RerunAction, checks[0].ID)
+	payload := w.clickEvent("Codertocat", "requested_action", action.RerunAction, checks[0].ID)
 	trigger := w.Act("check_run", payload, "INPUT_PHASE=trigger")
 	if trigger.Outputs["run"] != "true" || trigger.Outputs["pr"] != fmt.Sprint(jobtest.PrNumber) {
 		t.Fatalf("outputs %q\n%s", trigger.Outputs, trigger.Log)
@@ -283,15 +283,15 @@ func TestE2EBotAnnouncesARunWithoutReport(t *testing.T) {
 	trigger := w.Act("issue_comment", payload, "INPUT_PHASE=trigger")
 	w.RunID--
 	s := w.Act("issue_comment", payload, "INPUT_PHASE=report", "INPUT_REQUEST="+trigger.Outputs["request"])
-	if got := jobtest.Reactions(w.GH, id); got != "eyes rocket confused" {
+	if got := jobtest.ListReactions(w.GH, id); got != "eyes rocket confused" {
 		t.Errorf("reactions %q\n%s", got, s.Log)
 	}
 	by := w.GH.CommentsBy(jobtest.PrNumber, githubtest.ActionsBot)
-	jobtest.Want(t, "reply", by[len(by)-1].Body, "@Codertocat, ", "**error**")
+	jobtest.CheckContains(t, "reply", by[len(by)-1].Body, "@Codertocat, ", "**error**")
 }
 
-// commentBy is the event of a comment that claims another author than the API reports.
-func (w world) commentBy(id int64, login string) []byte {
+// commentEventBy is the event of a comment that claims another author than the API reports.
+func (w world) commentEventBy(id int64, login string) []byte {
 	var event map[string]any
 	if err := json.Unmarshal(w.CommentEvent(id), &event); err != nil {
 		w.T.Fatal(err)
@@ -316,14 +316,14 @@ func TestE2EBotApprove(t *testing.T) {
 		t.Fatalf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
 	w.Upload(s, nil)
-	jobtest.Want(t, "comment", w.Comment().Body, "house.sort")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "house.sort")
 	command := w.ApproveCommand()
 
 	s = w.Ask("octocat", command)
 	if s.Outputs["allowed"] != "0" {
 		t.Errorf("the author approved: %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "trigger.", command)
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "trigger.", command)
 
 	for body, answer := range map[string]string{
 		"/fumehood approve": "requires the digits", "/fumehood approve " + w.Head[:12]: "no commands that wait",
@@ -332,7 +332,7 @@ func TestE2EBotApprove(t *testing.T) {
 		if s = w.Ask("Codertocat", body); s.Outputs["allowed"] != "0" {
 			t.Errorf("%q approved: %q\n%s", body, s.Outputs, s.Log)
 		}
-		jobtest.Want(t, "comment", w.Notice(), answer, "`"+command+"`")
+		jobtest.CheckContains(t, "comment", w.Notice(), answer, "`"+command+"`")
 	}
 	w.Later()
 
@@ -340,7 +340,7 @@ func TestE2EBotApprove(t *testing.T) {
 	if s.Outputs["allowed"] != "2" || s.Outputs["conclusion"] != "success" {
 		t.Fatalf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "approved by", "Codertocat", "2 succeeded")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "approved by", "Codertocat", "2 succeeded")
 }
 
 // Any change voids an approval: here a push, and the comment says so.
@@ -351,7 +351,7 @@ func TestE2EBotApproveVoid(t *testing.T) {
 	w.Upload(s, nil)
 	old := w.Head
 	repo := w.Dir + "/git/" + jobtest.Hub + ".git"
-	w.Head = w.Commit(repo, "pushed", w.Head, jobtest.Merged(jobtest.BaseFiles, jobtest.HeadFiles, map[string]string{"late.txt": "surprise\n"}))
+	w.Head = w.Commit(repo, "pushed", w.Head, jobtest.MergeFiles(jobtest.BaseFiles, jobtest.HeadFiles, map[string]string{"late.txt": "surprise\n"}))
 	w.GitIn(repo, "update-ref", fmt.Sprintf("refs/pull/%d/head", jobtest.PrNumber), w.Head)
 	w.GH.Move(jobtest.PrNumber, w.Head)
 	w.Later()
@@ -359,7 +359,7 @@ func TestE2EBotApproveVoid(t *testing.T) {
 	if s.Outputs["allowed"] != "0" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.Want(t, "comment", w.Notice(), "the commit has changed (shown `"+old[:12]+"`, now `"+w.Head[:12]+"`)", "`/fumehood rerun`")
+	jobtest.CheckContains(t, "comment", w.Notice(), "the commit has changed (shown `"+old[:12]+"`, now `"+w.Head[:12]+"`)", "`/fumehood rerun`")
 
 	w.Later()
 	s = w.Ask("Codertocat", "/fumehood rerun") // shows what waits now
@@ -382,12 +382,12 @@ func TestE2EBotApproveReplacedWhileReading(t *testing.T) {
 	w.plant("fumehood", w.forge(forgery{plan: jobtest.AskPlan, rules: jobtest.AskRule}))
 	w.Report(nil)
 	read := w.ApproveCommand() // what the maintainer reads, and writes below
-	jobtest.Want(t, "comment", w.Comment().Body, "sort notes/new.txt")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "sort notes/new.txt")
 
 	w.RunID += 10
 	w.plant("fumehood", w.forge(forgery{plan: strings.ReplaceAll(jobtest.AskPlan, "notes/new.txt", "greet.sh"), rules: jobtest.AskRule}))
 	w.Report(nil)
-	jobtest.Want(t, "comment", w.Comment().Body, "sort greet.sh")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "sort greet.sh")
 	w.Later()
 	w.RunID += 10
 	s := w.Ask("Codertocat", read, "INPUT_PHASE=trigger")
@@ -398,7 +398,7 @@ func TestE2EBotApproveReplacedWhileReading(t *testing.T) {
 	if now == read {
 		t.Errorf("both plans have the command %q", now)
 	}
-	jobtest.Want(t, "comment", w.Notice(), "no commands that wait", "`"+now+"`")
+	jobtest.CheckContains(t, "comment", w.Notice(), "no commands that wait", "`"+now+"`")
 	w.Later()
 	s = w.Ask("Codertocat", now, "INPUT_PHASE=trigger")
 	if s.Outputs["run"] != "true" || !strings.Contains(s.Outputs["request"], "greet.sh") {
@@ -415,7 +415,7 @@ func TestE2EBotFork(t *testing.T) {
 	if s.Code != cli.Stopped {
 		t.Errorf("exit %d\n%s", s.Code, s.Log)
 	}
-	jobtest.Want(t, "log", s.Log, "phase: trigger", "phase: run", "phase: report")
+	jobtest.CheckContains(t, "log", s.Log, "phase: trigger", "phase: run", "phase: report")
 
 	id := w.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood run cat README.md")
 	payload := w.CommentEvent(id)
@@ -436,7 +436,7 @@ func TestE2EBotFork(t *testing.T) {
 	if told.Outputs["conclusion"] != "success" {
 		t.Errorf("outputs %q\n%s", told.Outputs, told.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "cat README.md", w.Head[:12])
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "cat README.md", w.Head[:12])
 }
 
 // THREATS 11: comments start no more runs than the budget allows, per pull request
@@ -454,7 +454,7 @@ func TestE2EBotBudget(t *testing.T) {
 	if ran != 1 {
 		t.Errorf("%d runs, want 1", ran)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "trigger.budget-pr")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "trigger.budget-pr")
 	s := w.Ask("Codertocat", "/fumehood run cat README.md", "INPUT_MAX_RUNS_PER_DAY=2")
 	if s.Outputs["allowed"] != "0" {
 		t.Errorf("the budget of the day is spent, and it ran\n%s", s.Log)
@@ -495,7 +495,7 @@ func TestE2EBotRerunAndExplain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	w.Ask("Codertocat", "/fumehood rerun")
-	jobtest.Want(t, "comment", w.Comment().Body, "nothing has run")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "nothing has run")
 	s := w.Act("pull_request", w.Event("pull_request.opened", nil))
 	w.Upload(s, nil)
 	s = w.Ask("Codertocat", "/fumehood rerun")
@@ -504,9 +504,9 @@ func TestE2EBotRerunAndExplain(t *testing.T) {
 	}
 	w.Upload(s, nil)
 	w.Ask("Codertocat", "/fumehood explain sneaky")
-	jobtest.Want(t, "comment", w.Comment().Body, "sneaky", "parse.shell-stdin", "notes/new.txt")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "sneaky", "parse.shell-stdin", "notes/new.txt")
 	w.Ask("Codertocat", "/fumehood explain nothing-of-that-name")
-	jobtest.Want(t, "comment", w.Comment().Body, "nothing-of-that-name")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "nothing-of-that-name")
 }
 
 // THREATS 9: if a job with an approval is started again after the policy has changed,
@@ -528,5 +528,5 @@ func TestE2EBotApprovalOfAnOldBase(t *testing.T) {
 	if ran.Outputs["conclusion"] != "error" || ran.Code != cli.Stopped || strings.Contains(ran.Summary, "succeeded") {
 		t.Errorf("exit %d, outputs %q", ran.Code, ran.Outputs)
 	}
-	jobtest.Want(t, "log", ran.Log, "approval.void")
+	jobtest.CheckContains(t, "log", ran.Log, "approval.void")
 }

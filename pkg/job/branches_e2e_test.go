@@ -23,7 +23,7 @@ func TestE2EPolicyOfAnOldPullRequest(t *testing.T) {
 	if s.Outputs["conclusion"] != "denied" || s.Outputs["base"] != w.Base {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "house.cat", "master at "+tip[:12], "git:master:.github/fumehood at "+tip[:12])
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "house.cat", "master at "+tip[:12], "git:master:.github/fumehood at "+tip[:12])
 	w.Later()
 	if s := w.Ask("Codertocat", "/fumehood run cat README.md"); s.Outputs["conclusion"] != "denied" {
 		t.Errorf("asked by a comment: outputs %q\n%s", s.Outputs, s.Log)
@@ -45,7 +45,7 @@ func TestE2EPolicyOfAnOldBranch(t *testing.T) {
 	for branches, denied := range map[string]string{"": "1", "release/*": "1", "release/*, leg*": "2"} {
 		s := w.Act("pull_request", event, plan, "INPUT_POLICY_BRANCHES="+branches)
 		body := w.Comment().Body
-		jobtest.Want(t, "comment", body, "house.cat")
+		jobtest.CheckContains(t, "comment", body, "house.cat")
 		if s.Outputs["denied"] != denied || strings.Contains(body, "house.grep") != (denied == "2") || strings.Contains(body, "legacy at "+legacy[:12]) != (denied == "2") {
 			t.Errorf("policy-branches %q: outputs %q\n%s", branches, s.Outputs, s.Log)
 		}
@@ -72,7 +72,7 @@ func TestE2EPolicyMergedBetweenRunAndReport(t *testing.T) {
 	if r.Outputs["conclusion"] != "denied" || r.Code != cli.Refused {
 		t.Errorf("exit %d, outputs %q\n%s", r.Code, r.Outputs, r.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "Not confirmed", "would not have run 1 of these commands", "policy other than")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "Not confirmed", "would not have run 1 of these commands", "policy other than")
 }
 
 // Every phase finds a default branch that was renamed.
@@ -88,7 +88,7 @@ func TestE2EPolicyOfARenamedDefaultBranch(t *testing.T) {
 	w.Upload(s, nil)
 	w.Report(nil)
 	body := w.Comment().Body
-	jobtest.Want(t, "comment", body, "house.cat", "git:trunk:.github/fumehood")
+	jobtest.CheckContains(t, "comment", body, "house.cat", "git:trunk:.github/fumehood")
 	if strings.Contains(body, "Not confirmed") {
 		t.Errorf("the comment doubts an honest report:\n%s", body)
 	}
@@ -103,7 +103,7 @@ func TestE2EPolicyOfNoBranch(t *testing.T) {
 	if s.Code != cli.Stopped || s.Outputs["allowed"] != "0" {
 		t.Errorf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
-	jobtest.Want(t, "log", s.Log, "github.not-found", "read the last commit of a branch")
+	jobtest.CheckContains(t, "log", s.Log, "github.not-found", "read the last commit of a branch")
 }
 
 // A pull request whose base has moved is not accused of what others merged. Its own changes are
@@ -127,7 +127,7 @@ func TestE2EChangesSinceTheMergeBase(t *testing.T) {
 	}
 	check("the base moved", false)
 	merge := w.GitIn(w.Repo, "commit-tree", w.Head+"^{tree}", "-m", "merge", "-p", w.Head, "-p", moved)
-	w.Head = w.Commit(w.Repo, "workflow", merge, jobtest.Merged(jobtest.BaseFiles, jobtest.HeadFiles, map[string]string{".github/workflows/theirs.yml": "on: push\n", ".github/workflows/mine.yml": "on: push\n"}))
+	w.Head = w.Commit(w.Repo, "workflow", merge, jobtest.MergeFiles(jobtest.BaseFiles, jobtest.HeadFiles, map[string]string{".github/workflows/theirs.yml": "on: push\n", ".github/workflows/mine.yml": "on: push\n"}))
 	w.GH.Move(jobtest.PrNumber, w.Head)
 	check("the base was merged, with a change", true)
 }
@@ -153,7 +153,7 @@ func TestE2ETwoPullRequestsOfOneBranch(t *testing.T) {
 	}
 	w.Upload(run(2, "README.md"), nil)
 	w.Report(nil)
-	jobtest.Want(t, "comment on 2", bodies(2), "cat README.md")
+	jobtest.CheckContains(t, "comment on 2", bodies(2), "cat README.md")
 	if bodies(3) != "" {
 		t.Errorf("the results of 2 are on 3:\n%s", bodies(3))
 	}
@@ -162,10 +162,10 @@ func TestE2ETwoPullRequestsOfOneBranch(t *testing.T) {
 	if bodies(3) != "" || strings.Contains(bodies(2), "no report") || r.Outputs["conclusion"] != "skipped" {
 		t.Errorf("a run without a report: outputs %q\n%s\n%s", r.Outputs, bodies(2), bodies(3))
 	}
-	jobtest.Want(t, "log", r.Log, "::warning::2 pull requests")
+	jobtest.CheckContains(t, "log", r.Log, "::warning::2 pull requests")
 	w.Upload(s, nil)
 	w.Report(nil)
-	jobtest.Want(t, "comment on 3", bodies(3), "cat greet.sh")
+	jobtest.CheckContains(t, "comment on 3", bodies(3), "cat greet.sh")
 	if strings.Contains(bodies(2), "greet.sh") {
 		t.Errorf("the results of 3 are on 2:\n%s", bodies(2))
 	}
@@ -174,7 +174,7 @@ func TestE2ETwoPullRequestsOfOneBranch(t *testing.T) {
 		f[jobtest.ReportName] = []byte(strings.Replace(string(f[jobtest.ReportName]), `"pr": 3`, `"pr": 4`, 1))
 	})
 	w.Report(nil)
-	jobtest.Want(t, "comment on 3", bodies(3), "report.malformed")
+	jobtest.CheckContains(t, "comment on 3", bodies(3), "report.malformed")
 	if strings.Contains(bodies(2), "report.malformed") {
 		t.Errorf("a forged report is posted on a closed pull request:\n%s", bodies(2))
 	}

@@ -35,11 +35,11 @@ type mistake struct {
 	silent     bool   // nothing could be posted
 }
 
-func only(permissions ...string) func(world) {
+func permitOnly(permissions ...string) func(world) {
 	return func(w world) { w.Permit(permissions...) }
 }
 
-func limited(op string) func(world) {
+func limitRequests(op string) func(world) {
 	return func(w world) {
 		w.GH.Inject(githubtest.Fault{Op: op, Kind: githubtest.PrimaryLimit, Count: -1, Delay: 40 * time.Minute})
 	}
@@ -47,28 +47,28 @@ func limited(op string) func(world) {
 
 func planInput(document string) []string { return []string{"INPUT_PLAN=" + document} }
 
-func rego(text string) map[string]string {
+func houseRules(text string) map[string]string {
 	return map[string]string{".github/fumehood/house.rego": text}
 }
 
-func dispatched(pr string) func(map[string]any) {
+func setInputPR(pr string) func(map[string]any) {
 	return func(p map[string]any) { p["inputs"] = map[string]any{"pr": pr} }
 }
 
 var mistakes = []mistake{
-	{name: "no permissions at all", prepare: only(), code: "github.not-found", hint: "pull-requests: read", silent: true},
+	{name: "no permissions at all", prepare: permitOnly(), code: "github.not-found", hint: "pull-requests: read", silent: true},
 	{name: "contents not to be read", prepare: func(w world) { w.Git.Require("", "another") }, code: "checkout.", hint: "contents: read"},
-	{name: "comments not to be written", prepare: only("contents:read", "pull_requests:read"), code: "github.permission", hint: "pull-requests: write", ran: true, silent: true},
+	{name: "comments not to be written", prepare: permitOnly("contents:read", "pull_requests:read"), code: "github.permission", hint: "pull-requests: write", ran: true, silent: true},
 	{name: "checks not to be written", env: []string{"INPUT_CHECK_RUN=true"}, code: "github.permission", hint: "checks: write", ran: true},
 	{name: "an empty token", env: []string{"INPUT_GITHUB_TOKEN="}, code: "input.token", hint: "remove the input", silent: true},
 	{name: "an expired token", env: []string{"INPUT_GITHUB_TOKEN=ghs_Bad0000000000000000000000000000000"}, code: "github.permission", hint: "expired", silent: true},
-	{name: "no request left", prepare: limited(""), code: "github.rate-limit", hint: "try again after", silent: true},
-	{name: "no request left for the comment", prepare: limited("issues/create-comment"), code: "github.rate-limit", hint: "try again after", ran: true, silent: true},
+	{name: "no request left", prepare: limitRequests(""), code: "github.rate-limit", hint: "try again after", silent: true},
+	{name: "no request left for the comment", prepare: limitRequests("issues/create-comment"), code: "github.rate-limit", hint: "try again after", ran: true, silent: true},
 
 	{name: "pull_request_target", event: "pull_request_target", code: "event.pull-request-target", hint: "phase: report", silent: true},
 	{name: "a release", event: "release", env: []string{"INPUT_UNSUPPORTED_EVENT=error"}, code: "event.unsupported", hint: "github.event_name == 'pull_request'", silent: true},
-	{name: "a number with a hash", event: "workflow_dispatch", payload: "workflow_dispatch", change: dispatched("#2"), code: "event.input", hint: "number alone", silent: true},
-	{name: "a number of nothing", event: "workflow_dispatch", payload: "workflow_dispatch", change: dispatched("77"), code: "github.not-found", hint: "check that it exists", silent: true},
+	{name: "a number with a hash", event: "workflow_dispatch", payload: "workflow_dispatch", change: setInputPR("#2"), code: "event.input", hint: "number alone", silent: true},
+	{name: "a number of nothing", event: "workflow_dispatch", payload: "workflow_dispatch", change: setInputPR("77"), code: "github.not-found", hint: "check that it exists", silent: true},
 	{name: "a container", env: []string{"GITHUB_WORKSPACE=/__w/x/x"}, code: "runner.container", hint: "remove container:", silent: true},
 	{name: "macOS", env: []string{"RUNNER_OS=macOS"}, code: "runner.os", hint: "runs-on: ubuntu", silent: true},
 	{name: "the bot's phase", env: []string{"INPUT_PHASE=trigger"}, code: "action.phase", hint: "phase: auto", silent: true},
@@ -93,9 +93,9 @@ var mistakes = []mistake{
 
 	{name: "a policy folder that is not there", env: []string{"INPUT_POLICY=polcy"}, code: "policy.missing", hint: "spelling"},
 	{name: "a policy file for a folder", base: map[string]string{"house.rego": "package x\n"}, env: []string{"INPUT_POLICY=house.rego"}, code: "policy.missing", hint: "name the directory"},
-	{name: "Rego that does not parse", base: rego("package fumehood.command\n\ndeny contains x if { foo( }\n"), code: "policy.compile", hint: "house.rego:3"},
-	{name: "Rego with a field misspelt", base: rego("package fumehood.command\n\ndeny contains {\"rule\": \"a\", \"message\": \"b\"} if input.comand.program == \"x\"\n"), code: "policy.compile", hint: "comand"},
-	{name: "Rego of the old kind", base: rego("package fumehood.command\n\ndeny[x] { x := 1 }\n"), code: "policy.compile", hint: "`contains`"},
+	{name: "Rego that does not parse", base: houseRules("package fumehood.command\n\ndeny contains x if { foo( }\n"), code: "policy.compile", hint: "house.rego:3"},
+	{name: "Rego with a field misspelt", base: houseRules("package fumehood.command\n\ndeny contains {\"rule\": \"a\", \"message\": \"b\"} if input.comand.program == \"x\"\n"), code: "policy.compile", hint: "comand"},
+	{name: "Rego of the old kind", base: houseRules("package fumehood.command\n\ndeny[x] { x := 1 }\n"), code: "policy.compile", hint: "`contains`"},
 }
 
 // Every mistake has one code, shown in the log, the summary and, if possible, the
@@ -120,8 +120,8 @@ func TestNightlyActionClumsy(t *testing.T) {
 			if s.Code != cli.Stopped || s.Outputs["conclusion"] != "error" {
 				t.Errorf("exit %d, outputs %q", s.Code, s.Outputs)
 			}
-			jobtest.Want(t, "log", s.Log, "::error title=fumehood%3A "+m.code, m.hint)
-			jobtest.Want(t, "summary", s.Summary, m.code)
+			jobtest.CheckContains(t, "log", s.Log, "::error title=fumehood%3A "+m.code, m.hint)
+			jobtest.CheckContains(t, "summary", s.Summary, m.code)
 			if n := strings.Count(s.Log, "::error title=fumehood%3A "+m.code); n != 1 && m.code[len(m.code)-1] != '.' {
 				t.Errorf("the code stands %d times in the log:\n%s", n, s.Log)
 			}
@@ -143,7 +143,7 @@ func (m mistake) check(t *testing.T, w world, s jobtest.Step) {
 	case m.silent && len(comments) > 0:
 		t.Errorf("a comment was posted:\n%s", comments[0].Body)
 	case !m.silent && !m.ran:
-		jobtest.Want(t, "comment", w.Comment().Body, m.code, "To fix it")
+		jobtest.CheckContains(t, "comment", w.Comment().Body, m.code, "To fix it")
 	}
 	for what, said := range map[string]string{"log": s.Log, "summary": s.Summary} {
 		for line := range strings.Lines(said) {
@@ -158,7 +158,7 @@ func (m mistake) check(t *testing.T, w world, s jobtest.Step) {
 // the reason.
 func TestNightlyActionClumsyReport(t *testing.T) {
 	t.Parallel()
-	broken := rego("package fumehood.command\n\ndeny contains x if { foo( }\n")
+	broken := houseRules("package fumehood.command\n\ndeny contains x if { foo( }\n")
 	tests := []struct {
 		name           string
 		base           map[string]string
@@ -172,8 +172,8 @@ func TestNightlyActionClumsyReport(t *testing.T) {
 		{name: "inputs that the run could not use", run: []string{"INPUT_MODE=enforced"}, code: "report.missing", hint: "run&#39;s log"},
 		{name: "another policy folder", report: []string{"INPUT_POLICY=polcy"}, upload: true, code: "policy.missing", hint: "spelling"},
 		{name: "a policy that does not compile", base: broken, upload: true, code: "policy.compile", hint: "fix these places"},
-		{name: "actions not to be read", prepare: only("contents:read", "pull_requests:write"), upload: true, code: "github.not-found", hint: "actions: read", silent: true},
-		{name: "comments not to be written", prepare: only("contents:read", "pull_requests:read", "actions:read"), upload: true, code: "github.permission", hint: "pull-requests: write", silent: true},
+		{name: "actions not to be read", prepare: permitOnly("contents:read", "pull_requests:write"), upload: true, code: "github.not-found", hint: "actions: read", silent: true},
+		{name: "comments not to be written", prepare: permitOnly("contents:read", "pull_requests:read", "actions:read"), upload: true, code: "github.permission", hint: "pull-requests: write", silent: true},
 	}
 	for _, test := range sample.Of(t, tests, 3, len(tests)) {
 		t.Run(test.name, func(t *testing.T) {
@@ -191,10 +191,10 @@ func TestNightlyActionClumsyReport(t *testing.T) {
 			if r.Code != cli.Stopped || r.Outputs["conclusion"] != "error" {
 				t.Errorf("exit %d, outputs %q\n%s", r.Code, r.Outputs, r.Log)
 			}
-			jobtest.Want(t, "log", r.Log, "::error title=fumehood%3A "+test.code)
-			jobtest.Want(t, "summary", r.Summary, test.code, test.hint)
+			jobtest.CheckContains(t, "log", r.Log, "::error title=fumehood%3A "+test.code)
+			jobtest.CheckContains(t, "summary", r.Summary, test.code, test.hint)
 			if !test.silent {
-				jobtest.Want(t, "comment", w.Comment().Body, test.code, test.hint)
+				jobtest.CheckContains(t, "comment", w.Comment().Body, test.code, test.hint)
 			}
 		})
 	}
@@ -243,7 +243,7 @@ func TestNightlyActionNoMistake(t *testing.T) {
 			if s.Code != cli.OK || s.Outputs["conclusion"] != test.conclusion {
 				t.Errorf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 			}
-			jobtest.Want(t, "log", s.Log, test.log)
+			jobtest.CheckContains(t, "log", s.Log, test.log)
 			if posted := len(w.GH.CommentsBy(jobtest.PrNumber, githubtest.ActionsBot)) > 0; posted != test.comment {
 				t.Errorf("posted %t, want %t\n%s", posted, test.comment, s.Log)
 			}
@@ -258,7 +258,7 @@ func TestNightlyActionNoMistake(t *testing.T) {
 // only an eyes reaction. Comments that are not commands cost nothing.
 func TestNightlyBotClumsy(t *testing.T) {
 	t.Parallel()
-	broken := rego("package fumehood.command\n\ndeny contains x if { foo( }\n")
+	broken := houseRules("package fumehood.command\n\ndeny contains x if { foo( }\n")
 	usage := "/fumehood approve <digits>"
 	tests := []struct {
 		name, body string
@@ -296,7 +296,7 @@ func TestNightlyBotClumsy(t *testing.T) {
 				t.Errorf("exit %d\n%s", s.Code, s.Log)
 			}
 			if len(test.answer) > 0 {
-				jobtest.Want(t, "comment", w.Comment().Body, test.answer...)
+				jobtest.CheckContains(t, "comment", w.Comment().Body, test.answer...)
 			} else if n := len(w.GH.CommentsBy(jobtest.PrNumber, githubtest.ActionsBot)); n > 0 {
 				t.Errorf("%d comments were posted:\n%s", n, s.Log)
 			}
@@ -309,13 +309,13 @@ func TestNightlyActionSecondAttempt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
 	w.Act("pull_request", w.Event("pull_request.opened", nil))
-	jobtest.Want(t, "comment", w.Comment().Body, "1 failed")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "1 failed")
 	w.RunID--
 	s := w.Act("pull_request", w.Event("pull_request.opened", nil), "GITHUB_RUN_ATTEMPT=2", "INPUT_PLAN="+jobtest.LookPlan)
 	if s.Code != cli.OK {
 		t.Errorf("exit %d\n%s", s.Code, s.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "fumehood: 1 succeeded")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "fumehood: 1 succeeded")
 }
 
 // THREATS 90: a run that is run again keeps the evidence of its first attempt, and its results
@@ -341,16 +341,16 @@ func TestNightlyActionAttempts(t *testing.T) {
 	again := func(payload map[string]any) { payload["workflow_run"].(map[string]any)["run_attempt"] = 2 }
 	w.Permit("contents:read", "pull_requests:write", "actions:read")
 	s := w.Report(again) // the job's upload failed: its first attempt counts, not the squatter
-	jobtest.Want(t, "comment", w.Comment().Body, "1 failed")
-	jobtest.Want(t, "log", s.Log, "fumehood-fumehood@2", "not uploaded in the attempt that it names")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "1 failed")
+	jobtest.CheckContains(t, "log", s.Log, "fumehood-fumehood@2", "not uploaded in the attempt that it names")
 	w.Upload(second, nil)
 	w.Later() // the job that reports is run again
 	w.Report(again)
-	jobtest.Want(t, "comment", w.Comment().Body, "own run reports: 1 succeeded")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "own run reports: 1 succeeded")
 	// In a later attempt another job takes the first attempt's name. What was evidence is gone, and not replaced.
 	w.Upload(first, func(files map[string][]byte) { clear(files) })
 	w.Report(again)
-	jobtest.Want(t, "comment", w.Comment().Body, "own run reports: 1 succeeded")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "own run reports: 1 succeeded")
 }
 
 // A pull request without changes, and one with more files than the API lists.
@@ -367,7 +367,7 @@ func TestNightlyActionSizes(t *testing.T) {
 			if s.Code != cli.OK {
 				t.Errorf("exit %d\n%s", s.Code, s.Log)
 			}
-			jobtest.Want(t, "comment", w.Comment().Body, "1 succeeded")
+			jobtest.CheckContains(t, "comment", w.Comment().Body, "1 succeeded")
 		})
 	}
 }

@@ -37,29 +37,29 @@ func TestE2EActionCommentLinks(t *testing.T) {
 	w := newWorld(t, false, placesFiles, nil)
 	s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+placesPlan)
 	body, blob := w.Comment().Body, "/"+jobtest.Hub+"/blob/"+w.Head+"/"
-	jobtest.Want(t, "comment", body, blob+"notes/new.txt#L1", blob+"README.md#L2", "❌")
+	jobtest.CheckContains(t, "comment", body, blob+"notes/new.txt#L1", blob+"README.md#L2", "❌")
 	refuse(t, "comment", body, blob+"..", `href="https://evil.example`, "/evil/repo/blob")
 	if page := string(jobtest.ReadFile(t, s.Outputs["html"])); !strings.Contains(page, "Content-Security-Policy") || !strings.Contains(page, "sealed and complete") {
 		t.Errorf("the page in the artifact is %.200q", page)
 	}
 	sarif := string(jobtest.ReadFile(t, s.Outputs["sarif"]))
-	jobtest.Want(t, "SARIF", sarif, `"uri": "README.md"`, `"uri": "notes/new.txt"`)
+	jobtest.CheckContains(t, "SARIF", sarif, `"uri": "README.md"`, `"uri": "notes/new.txt"`)
 	refuse(t, "SARIF", sarif, "evil/repo/x.c\"", `"uri": "https`)
-	jobtest.Want(t, "JUnit", string(jobtest.ReadFile(t, s.Outputs["junit"])), `<testcase name="check"`, "<failure ")
+	jobtest.CheckContains(t, "JUnit", string(jobtest.ReadFile(t, s.Outputs["junit"])), `<testcase name="check"`, "<failure ")
 
 	w = newWorld(t, true, placesFiles, nil)
 	s = w.Act("pull_request", w.Event("pull_request.opened.fork", nil), "INPUT_PLAN="+placesPlan)
 	w.Upload(s, nil)
 	w.Report(nil)
 	body, blob = w.Comment().Body, "/"+jobtest.Hub+"/blob/"+w.Head+"/"
-	jobtest.Want(t, "comment", body, "## fumehood: the fork's own run reports: 1 failed, 1 succeeded", blob+"notes/new.txt#L1", "<code>README.md:2</code>", "which that run wrote and signed itself")
+	jobtest.CheckContains(t, "comment", body, "## fumehood: the fork's own run reports: 1 failed, 1 succeeded", blob+"notes/new.txt#L1", "<code>README.md:2</code>", "which that run wrote and signed itself")
 	refuse(t, "comment", body, blob+"README.md", "✅", `href="https://evil.example`)
 }
 
 // The inputs and the default branch's configuration say how much the comment shows.
 func TestE2EActionCommentDetail(t *testing.T) {
 	t.Parallel()
-	configured := jobtest.Merged(placesFiles, map[string]string{config.Path: "schema: fumehood.config/v1\nsetup: none\ncomment: {detail: quiet}\n"})
+	configured := jobtest.MergeFiles(placesFiles, map[string]string{config.Path: "schema: fumehood.config/v1\nsetup: none\ncomment: {detail: quiet}\n"})
 	for name, tt := range map[string]struct {
 		files map[string]string
 		env   []string
@@ -76,7 +76,7 @@ func TestE2EActionCommentDetail(t *testing.T) {
 		if shown := strings.Contains(body, "<b>stdout</b>"); shown != tt.shown || len(body) > 9000 {
 			t.Errorf("%s: output shown: %v; %d bytes\n%s", name, shown, len(body), s.Log)
 		}
-		jobtest.Want(t, name, body, "README.md#L2")
+		jobtest.CheckContains(t, name, body, "README.md#L2")
 	}
 	w := newWorld(t, false, placesFiles, nil)
 	s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+placesPlan, "INPUT_COMMENT_DETAIL=loud")
@@ -92,7 +92,7 @@ func TestE2EActionLinters(t *testing.T) {
 	configured := map[string]string{config.Path: "schema: fumehood.config/v1\nsetup: none\ncomment: {lines: linters}\n"}
 	changes := map[string]string{"bad.go": "package m\n\nfunc f() int { return  1 }\n"}
 	const plan = "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: format, run: gofmt -d bad.go}\n"
-	w := newWorld(t, false, configured, jobtest.Merged(configured, changes))
+	w := newWorld(t, false, configured, jobtest.MergeFiles(configured, changes))
 	for range 2 {
 		s := w.Act("pull_request", w.Event("pull_request.opened", nil), plan)
 		list := w.GH.ReviewComments(jobtest.PrNumber)
@@ -100,7 +100,7 @@ func TestE2EActionLinters(t *testing.T) {
 			t.Fatalf("%+v\n%s", list, s.Log)
 		}
 	}
-	w = newWorld(t, false, nil, jobtest.Merged(configured, changes))
+	w = newWorld(t, false, nil, jobtest.MergeFiles(configured, changes))
 	s := w.Act("pull_request", w.Event("pull_request.opened", nil), plan)
 	if list := w.GH.ReviewComments(jobtest.PrNumber); len(list) != 0 {
 		t.Errorf("not configured: %+v\n%s", list, s.Log)

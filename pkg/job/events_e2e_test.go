@@ -28,7 +28,7 @@ func TestE2EActionMergeGroup(t *testing.T) {
 	if s.Outputs["conclusion"] != "denied" || s.Outputs["denied"] != "2" || s.Outputs["allowed"] != "1" || s.Outputs["sha"] != w.Head || len(w.GH.Comments(jobtest.PrNumber)) != 0 {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.Want(t, "summary", s.Summary, "house.cat", "house.grep", "new.txt")
+	jobtest.CheckContains(t, "summary", s.Summary, "house.cat", "house.grep", "new.txt")
 	if runs := w.GH.CheckRuns(w.Head); len(runs) != 1 || runs[0].Conclusion == "success" {
 		t.Errorf("check runs %+v", runs)
 	}
@@ -63,8 +63,8 @@ func TestE2EActionClosedAndDraft(t *testing.T) {
 	}
 }
 
-// review is the event of a review, or of a comment of one, by login.
-func (w world) review(event, login, body string, id int64, at time.Time) []byte {
+// reviewEvent is the event of a review, or of a comment of one, by login.
+func (w world) reviewEvent(event, login, body string, id int64, at time.Time) []byte {
 	name, field := "pull_request_review.submitted", "review"
 	if event == "pull_request_review_comment" {
 		name, field = "pull_request_review_comment.created", "comment"
@@ -89,20 +89,20 @@ func TestE2EBotReviewBody(t *testing.T) {
 	for event, file := range map[string]string{"pull_request_review": "README.md", "pull_request_review_comment": "greet.sh"} {
 		for login, allowed := range map[string]string{"Codertocat": "1", "octocat": "0", "mallory": "0"} {
 			at = at.Add(10 * time.Second)
-			s := w.Act(event, w.review(event, login, "/fumehood run grep -c o "+file, 7, at), "INPUT_PLAN=")
+			s := w.Act(event, w.reviewEvent(event, login, "/fumehood run grep -c o "+file, 7, at), "INPUT_PLAN=")
 			if s.Code != cli.OK || s.Outputs["allowed"] != allowed {
 				t.Errorf("%s by %s: exit %d, outputs %q\n%s", event, login, s.Code, s.Outputs, s.Log)
 			}
 		}
-		jobtest.Want(t, "comment", w.Comment().Body, "grep -c o "+file)
+		jobtest.CheckContains(t, "comment", w.Comment().Body, "grep -c o "+file)
 	}
 	at = at.Add(10 * time.Second)
 	w.Ahead.Add(int64(time.Until(at) + time.Second))
 	w.Ask("Codertocat", "/fumehood help")
-	jobtest.Want(t, "comment", w.Comment().Body, "/fumehood explain")
-	w.Act("pull_request_review", w.review("pull_request_review", "Codertocat", "/fumehood explain nothing", 8, at.Add(time.Minute)))
-	jobtest.Want(t, "comment", w.Comment().Body, "artifacts of the last run")
-	if s := w.Act("pull_request_review", w.review("pull_request_review", "Codertocat", "Looks good.", 9, at)); s.Outputs["conclusion"] != "skipped" {
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "/fumehood explain")
+	w.Act("pull_request_review", w.reviewEvent("pull_request_review", "Codertocat", "/fumehood explain nothing", 8, at.Add(time.Minute)))
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "artifacts of the last run")
+	if s := w.Act("pull_request_review", w.reviewEvent("pull_request_review", "Codertocat", "Looks good.", 9, at)); s.Outputs["conclusion"] != "skipped" {
 		t.Errorf("a review without a command: outputs %q\n%s", s.Outputs, s.Log)
 	}
 }
@@ -114,7 +114,7 @@ func TestE2EBotReviewBodyOnFork(t *testing.T) {
 	w := newWorld(t, true, nil, nil)
 	w.Permit("contents:read", "pull_requests:read")
 	for _, phase := range []string{"auto", "trigger", "run"} {
-		s := w.Act("pull_request_review", w.review("pull_request_review", "Codertocat", "/fumehood run cat README.md", 7, time.Now()), "INPUT_PHASE="+phase)
+		s := w.Act("pull_request_review", w.reviewEvent("pull_request_review", "Codertocat", "/fumehood run cat README.md", 7, time.Now()), "INPUT_PHASE="+phase)
 		if s.Code != cli.OK || s.Outputs["conclusion"] != "skipped" || !strings.Contains(s.Log, "in a comment on the pull request") {
 			t.Errorf("%s: exit %d, outputs %q\n%s", phase, s.Code, s.Outputs, s.Log)
 		}

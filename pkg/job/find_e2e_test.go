@@ -31,7 +31,7 @@ type finder struct {
 func newFinder(t *testing.T, fork bool, base, head map[string]string) finder {
 	w := newWorld(t, fork, base, head)
 	payload := w.CommentEvent(w.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood review"))
-	return finder{w, payload, "INPUT_REQUEST=" + w.phase(payload, "trigger").Outputs["request"]}
+	return finder{w, payload, "INPUT_REQUEST=" + w.actPhase(payload, "trigger").Outputs["request"]}
 }
 
 // ask runs phase find with the permissions of the example, and without root's programs.
@@ -70,7 +70,7 @@ func (f finder) checkQuiet(r jobtest.Step) {
 		f.T.Errorf("a secret is in the summary")
 	}
 	if dir := r.Outputs["artifact-path"]; dir != "" {
-		jobtest.FilesWithout(f.T, dir, modeltest.Key, jobtest.JobToken)
+		jobtest.CheckFilesLack(f.T, dir, modeltest.Key, jobtest.JobToken)
 	}
 }
 
@@ -78,7 +78,7 @@ func (f finder) checkQuiet(r jobtest.Step) {
 func (f finder) checkVerified(t *testing.T, r jobtest.Step) {
 	t.Helper()
 	f.Permit("contents:read", "pull_requests:read")
-	ran := f.phase(f.payload, "review", f.request, "INPUT_FINDINGS="+r.Outputs["findings"], "INPUT_FAIL_ON=error")
+	ran := f.actPhase(f.payload, "review", f.request, "INPUT_FINDINGS="+r.Outputs["findings"], "INPUT_FAIL_ON=error")
 	if ran.Code != cli.OK || ran.Outputs["verified"] != "1" {
 		t.Fatalf("exit %d, outputs %q\n%s", ran.Code, ran.Outputs, ran.Log)
 	}
@@ -86,12 +86,12 @@ func (f finder) checkVerified(t *testing.T, r jobtest.Step) {
 	f.Upload(r, nil)
 	f.Upload(ran, nil)
 	f.RunID--
-	f.phase(f.payload, "report", f.request, "INPUT_FAIL_ON=error")
+	f.actPhase(f.payload, "report", f.request, "INPUT_FAIL_ON=error")
 	list := f.GH.ReviewComments(jobtest.PrNumber)
 	if len(list) != 1 || list[0].Path != "greet.sh" {
 		t.Fatalf("comments %+v", list)
 	}
-	jobtest.Want(t, "comment", f.Comment().Body, "1 verified finding of 1")
+	jobtest.CheckContains(t, "comment", f.Comment().Body, "1 verified finding of 1")
 }
 
 // hostile text tries to end an output, to begin a workflow command, to mention people, and to
@@ -149,7 +149,7 @@ func (f finder) checkOutputs(t *testing.T, name string, r jobtest.Step, count in
 			t.Errorf("%s: output %q", name, output)
 		}
 	}
-	if strings.Contains(jobtest.WithoutCode(r.Summary), "@everyone") || strings.Contains(jobtest.WithoutCode(r.Summary), "<img") || strings.ContainsAny(r.Outputs["findings"]+r.Outputs["reason"], "\n\r") {
+	if strings.Contains(jobtest.RemoveCode(r.Summary), "@everyone") || strings.Contains(jobtest.RemoveCode(r.Summary), "<img") || strings.ContainsAny(r.Outputs["findings"]+r.Outputs["reason"], "\n\r") {
 		t.Errorf("%s: summary\n%s\nfindings %q, reason %q", name, r.Summary, r.Outputs["findings"], r.Outputs["reason"])
 	}
 	if r.Outputs["findings"] == "" {
@@ -198,8 +198,8 @@ func TestE2EActionFindNotReviewed(t *testing.T) {
 			if r.Code != cli.OK || r.Outputs["conclusion"] != "neutral" || r.Outputs["findings"] != "" || !strings.Contains(r.Outputs["reason"], test.why) || len(s.Asked()) != test.asked {
 				t.Fatalf("exit %d, %d requests, outputs %q\n%s", r.Code, len(s.Asked()), r.Outputs, r.Log)
 			}
-			jobtest.Want(t, "summary", r.Summary, "Not reviewed", test.why)
-			jobtest.Want(t, "log", r.Log, "Not reviewed: ", test.why)
+			jobtest.CheckContains(t, "summary", r.Summary, "Not reviewed", test.why)
+			jobtest.CheckContains(t, "log", r.Log, "Not reviewed: ", test.why)
 			f.checkToldWhy(t, r, test.why)
 		})
 	}
@@ -217,7 +217,7 @@ func TestE2EActionFindHostileProvider(t *testing.T) {
 	}
 	f.checkOutputs(t, "an error", r, 0)
 	f.checkToldWhy(t, r, "the provider answered 400")
-	if outside := jobtest.WithoutCode(f.Comment().Body); strings.Contains(outside, "@everyone") || strings.Contains(outside, "<img") || strings.Contains(outside, "](https://evil.example") || strings.Contains(outside, modeltest.Key) {
+	if outside := jobtest.RemoveCode(f.Comment().Body); strings.Contains(outside, "@everyone") || strings.Contains(outside, "<img") || strings.Contains(outside, "](https://evil.example") || strings.Contains(outside, modeltest.Key) {
 		t.Errorf("text of the provider has an effect:\n%s", outside)
 	}
 }
@@ -232,8 +232,8 @@ func (f finder) checkToldWhy(t *testing.T, r jobtest.Step, why string) {
 	f.RunID++
 	f.Upload(r, nil)
 	f.RunID--
-	f.phase(f.payload, "report", f.request, "INPUT_FAIL_ON=error")
-	jobtest.Want(t, "comment", f.Comment().Body, "Not reviewed", why, "No reproducer ran on `"+f.Head[:12])
+	f.actPhase(f.payload, "report", f.request, "INPUT_FAIL_ON=error")
+	jobtest.CheckContains(t, "comment", f.Comment().Body, "Not reviewed", why, "No reproducer ran on `"+f.Head[:12])
 }
 
 // tooLarge makes GitHub refuse to generate the diff.

@@ -60,14 +60,14 @@ func (w world) checkPosted(log string) {
 	if len(list) != 1 || list[0].Path != "greet.sh" || list[0].Line != 1 || list[0].Commit != w.Head || list[0].Author != githubtest.ActionsBot {
 		w.T.Fatalf("comments %+v\n%s", list, log)
 	}
-	jobtest.Want(w.T, "comment on the line", list[0].Body, "Verified finding", "```suggestion\necho hello\n```", "sh greet.sh | grep -qx hello")
+	jobtest.CheckContains(w.T, "comment on the line", list[0].Body, "Verified finding", "```suggestion\necho hello\n```", "sh greet.sh | grep -qx hello")
 	if r := w.GH.Reviews(jobtest.PrNumber); len(r) != 1 || r[0].State != "COMMENTED" || r[0].Commit != w.Head {
 		w.T.Errorf("reviews %+v", r)
 	}
 	body := w.Comment().Body
-	jobtest.Want(w.T, "comment", body, "2 verified findings of 5", "see the [comment](https://", "breaks what no line", "1 finding that is older", "1 finding not reproduced", "1 finding whose reproducer did not run")
+	jobtest.CheckContains(w.T, "comment", body, "2 verified findings of 5", "see the [comment](https://", "breaks what no line", "1 finding that is older", "1 finding not reproduced", "1 finding whose reproducer did not run")
 	for _, text := range []string{body, list[0].Body} {
-		if outside := jobtest.WithoutCode(text); strings.Contains(outside, "@everyone") || strings.Contains(outside, "evil.example") {
+		if outside := jobtest.RemoveCode(text); strings.Contains(outside, "@everyone") || strings.Contains(outside, "evil.example") {
 			w.T.Errorf("text of the reviewer has an effect:\n%s", text)
 		}
 	}
@@ -86,8 +86,8 @@ func TestE2EFindingsArtifactRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true, nil, nil)
 	payload := w.CommentEvent(w.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood review"))
-	request := "INPUT_REQUEST=" + w.phase(payload, "trigger").Outputs["request"]
-	ran := w.phase(payload, "review", request, "INPUT_FINDINGS="+badFindings, "INPUT_FAIL_ON=error")
+	request := "INPUT_REQUEST=" + w.actPhase(payload, "trigger").Outputs["request"]
+	ran := w.actPhase(payload, "review", request, "INPUT_FINDINGS="+badFindings, "INPUT_FAIL_ON=error")
 	for name, change := range map[string]func(map[string][]byte){
 		"a verdict": func(f map[string][]byte) {
 			f["review.json"] = bytes.Replace(f["review.json"], []byte(`"not-reproduced"`), []byte(`"verified"`), 1)
@@ -104,15 +104,15 @@ func TestE2EFindingsArtifactRefused(t *testing.T) {
 		w.RunID++
 		w.Upload(ran, change)
 		w.RunID--
-		s := w.phase(payload, "report", request, "INPUT_FAIL_ON=error")
+		s := w.actPhase(payload, "report", request, "INPUT_FAIL_ON=error")
 		if len(w.GH.ReviewComments(jobtest.PrNumber)) != 0 || s.Outputs["verified"] != "" {
 			t.Errorf("%s: outputs %q, %d comments\n%s", name, s.Outputs, len(w.GH.ReviewComments(jobtest.PrNumber)), s.Log)
 		}
-		jobtest.Want(t, name, w.Comment().Body, "Not reviewed:")
+		jobtest.CheckContains(t, name, w.Comment().Body, "Not reviewed:")
 		w.RunID += 10
 		payload = w.CommentEvent(w.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood review"))
 		w.Later()
-		request = "INPUT_REQUEST=" + w.phase(payload, "trigger").Outputs["request"]
+		request = "INPUT_REQUEST=" + w.actPhase(payload, "trigger").Outputs["request"]
 	}
 }
 
@@ -132,7 +132,7 @@ func TestE2EFindingsSelfReported(t *testing.T) {
 	if len(w.GH.Reviews(jobtest.PrNumber)) != 0 {
 		t.Errorf("a review was posted\n%s", s.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "Self-reported", "2 verified findings of 5")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "Self-reported", "2 verified findings of 5")
 }
 
 // Nothing is posted where the head has moved, the findings cannot be read, or there are none. Code

@@ -25,7 +25,7 @@ func TestNightlyActionReview(t *testing.T) {
 			t.Fatalf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 		}
 		w.checkPosted(s.Log)
-		jobtest.Want(t, "summary", s.Summary, "2 verified findings of 5", w.Head[:12])
+		jobtest.CheckContains(t, "summary", s.Summary, "2 verified findings of 5", w.Head[:12])
 		if logs, _ := filepath.Glob(filepath.Join(s.Outputs["artifact-path"], "logs", "*.jsonl")); len(logs) < 3 {
 			t.Errorf("%d logs", len(logs))
 		}
@@ -36,7 +36,7 @@ func TestNightlyActionReview(t *testing.T) {
 	if s.Code != cli.OK || s.Outputs["verified"] != "0" {
 		t.Errorf("no findings: exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "The reviewer has no findings")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "The reviewer has no findings")
 }
 
 // After a push, only findings on lines that have changed are new. One that is fixed is marked.
@@ -61,7 +61,7 @@ func TestNightlyActionReviewAgain(t *testing.T) {
 	act()
 	before := len(w.GH.ReviewComments(jobtest.PrNumber))
 	w.GH.Forget(jobtest.PrNumber)
-	w.Head = w.Commit(w.Repo, "fix", w.Head, jobtest.Merged(jobtest.HeadFiles, map[string]string{"greet.sh": "echo hello\n", "added.txt": "x\n"}))
+	w.Head = w.Commit(w.Repo, "fix", w.Head, jobtest.MergeFiles(jobtest.HeadFiles, map[string]string{"greet.sh": "echo hello\n", "added.txt": "x\n"}))
 	w.GitIn(w.Repo, "update-ref", "refs/pull/2/head", w.Head)
 	w.GH.Move(jobtest.PrNumber, w.Head)
 	s := act()
@@ -72,7 +72,7 @@ func TestNightlyActionReviewAgain(t *testing.T) {
 	if before != 2 || strings.Join(paths, " ") != "added.txt" {
 		t.Errorf("%d comments, then on %q\n%s", before, paths, s.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "was reviewed before", "found too late")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "was reviewed before", "found too late")
 }
 
 // On a fork's pull request, the job that runs code posts nothing, whatever its token, and a job of
@@ -82,8 +82,8 @@ func TestNightlyBotFindings(t *testing.T) {
 	w := newWorld(t, true, nil, nil)
 	id := w.GH.AddComment(jobtest.PrNumber, "Codertocat", "/fumehood review")
 	payload := w.CommentEvent(id)
-	request := "INPUT_REQUEST=" + w.phase(payload, "trigger").Outputs["request"]
-	ran := w.phase(payload, "review", request, "INPUT_FINDINGS="+badFindings, "INPUT_FAIL_ON=error")
+	request := "INPUT_REQUEST=" + w.actPhase(payload, "trigger").Outputs["request"]
+	ran := w.actPhase(payload, "review", request, "INPUT_FINDINGS="+badFindings, "INPUT_FAIL_ON=error")
 	if ran.Code != cli.OK || ran.Outputs["verified"] != "2" || len(w.GH.Reviews(jobtest.PrNumber)) != 0 {
 		t.Fatalf("exit %d, outputs %q\n%s", ran.Code, ran.Outputs, ran.Log)
 	}
@@ -91,13 +91,13 @@ func TestNightlyBotFindings(t *testing.T) {
 	w.Upload(ran, nil)
 	w.RunID--
 	for range 2 {
-		s := w.phase(payload, "report", request, "INPUT_FAIL_ON=error")
+		s := w.actPhase(payload, "report", request, "INPUT_FAIL_ON=error")
 		if s.Code != cli.OK || s.Outputs["verified"] != "2" {
 			t.Fatalf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 		}
 		w.checkPosted(s.Log)
 	}
-	if got := jobtest.Reactions(w.GH, id); got != "eyes rocket -1" {
+	if got := jobtest.ListReactions(w.GH, id); got != "eyes rocket -1" {
 		t.Errorf("reactions %q", got)
 	}
 	if strings.Contains(w.Comment().Body, "was accepted for commit") {

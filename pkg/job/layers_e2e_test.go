@@ -25,8 +25,8 @@ var layeredFiles = map[string]string{".github/fumehood.yml": layeredConfig + "la
 
 const layeredPlan = "INPUT_PLAN=schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: cat README.md}\n"
 
-// pushed is the event of a push to the branch of this name.
-func (w world) pushed(branch string) []byte {
+// pushEvent is the event of a push to the branch of this name.
+func (w world) pushEvent(branch string) []byte {
 	w.T.Helper()
 	data, err := json.Marshal(map[string]any{"ref": "refs/heads/" + branch, "repository": map[string]any{"id": jobtest.HubID, "full_name": jobtest.Hub, "default_branch": "master"},
 		"sender": map[string]any{"id": 583231, "login": "octocat", "type": "User"}})

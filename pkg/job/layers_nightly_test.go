@@ -18,7 +18,7 @@ func TestNightlyActionLayers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, layeredFiles, nil)
 	opened := w.Event("pull_request.opened", nil)
-	s, made := w.actLayers("push", w.pushed("master"), nil, "GITHUB_REF=refs/heads/master")
+	s, made := w.actLayers("push", w.pushEvent("master"), nil, "GITHUB_REF=refs/heads/master")
 	if s.Code != cli.OK || fromLayer(t, s) || len(made) != 1 {
 		t.Fatalf("push: exit %d, made %d\n%s", s.Code, len(made), s.Log)
 	}
@@ -31,7 +31,7 @@ func TestNightlyActionLayers(t *testing.T) {
 	}
 	name := onlyName(made)
 	other := w.Push("master", map[string]string{"go.mod": "module x\n\ngo 1.20\n"})
-	s, replay := w.actLayers("push", w.pushed("master"), nil, "GITHUB_REF=refs/heads/master", "GITHUB_SHA="+other)
+	s, replay := w.actLayers("push", w.pushEvent("master"), nil, "GITHUB_REF=refs/heads/master", "GITHUB_SHA="+other)
 	if s.Code != cli.OK || len(replay) != 1 || onlyName(replay) == name {
 		t.Fatalf("push of another lock file: exit %d, made %d\n%s", s.Code, len(replay), s.Log)
 	}
@@ -60,7 +60,7 @@ func TestNightlyActionLayers(t *testing.T) {
 	if body := fork.Comment().Body; r.Code != cli.OK || !strings.Contains(body, "from layer <code>sha256:") || strings.Contains(body, "differs from") {
 		t.Errorf("the report of a fork's run: exit %d\n%s\n%s", r.Code, r.Log, body)
 	}
-	if s, _ := w.actLayers("push", w.pushed("other"), nil, "GITHUB_REF=refs/heads/other"); s.Outputs["conclusion"] != "skipped" {
+	if s, _ := w.actLayers("push", w.pushEvent("other"), nil, "GITHUB_REF=refs/heads/other"); s.Outputs["conclusion"] != "skipped" {
 		t.Errorf("a push to another branch: %q\n%s", s.Outputs, s.Log)
 	}
 }
@@ -95,7 +95,7 @@ func TestNightlyActionLayersReadOnly(t *testing.T) {
 		t.Errorf("fork: exit %d, left %d\n%s", s.Code, len(after), s.Log)
 	}
 	w.Push("master", map[string]string{".github/fumehood.yml": layeredConfig})
-	s, after := w.actLayers("push", w.pushed("master"), nil, "GITHUB_REF=refs/heads/master")
+	s, after := w.actLayers("push", w.pushEvent("master"), nil, "GITHUB_REF=refs/heads/master")
 	if s.Code != cli.OK || fromLayer(t, s) || len(after) != 0 || !strings.Contains(s.Log, "input layers-cache has no effect") {
 		t.Errorf("without layers: exit %d, left %d\n%s", s.Code, len(after), s.Log)
 	}

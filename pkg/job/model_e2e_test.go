@@ -41,7 +41,7 @@ func TestE2EActionModel(t *testing.T) {
 			if n == 1 {
 				return modeltest.Said{Text: jobtest.ModelAnswer(t, false, []string{"sh greet.sh", "env; cat /proc/self/environ"}, jobtest.Greeting)}
 			}
-			if problems = jobtest.KeyHolders(w.Dir); !strings.Contains(a.Last(), "hello world") {
+			if problems = jobtest.FindKeyLeaks(w.Dir); !strings.Contains(a.Last(), "hello world") {
 				t.Errorf("the model reads %s", a.Last())
 			}
 			return modeltest.Said{Text: jobtest.ModelAnswer(t, true, nil, jobtest.Greeting)}
@@ -57,7 +57,7 @@ func TestE2EActionModel(t *testing.T) {
 		if len(list) != 1 || list[0].Path != "greet.sh" || list[0].Line != 1 || len(w.GH.Reviews(jobtest.PrNumber)) != 1 || w.GH.Reviews(jobtest.PrNumber)[0].State != "COMMENTED" {
 			t.Errorf("comments %+v, reviews %+v", list, w.GH.Reviews(jobtest.PrNumber))
 		}
-		jobtest.Want(t, "comment", w.Comment().Body, "1 verified finding of 1", provider, "2 requests")
+		jobtest.CheckContains(t, "comment", w.Comment().Body, "1 verified finding of 1", provider, "2 requests")
 		doc := w.modelDocument(s, 2)
 		if !doc.Reviewed || doc.Model.Ran == 0 || doc.Model.Session == nil {
 			t.Errorf("%+v", doc.Model)
@@ -150,7 +150,7 @@ func TestE2EActionModelRefused(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s", name, s.Code, s.Log)
 		}
 		if c.code == "action.model-beside-code" {
-			jobtest.Want(t, name, s.Log, ".github/examples/review.yml")
+			jobtest.CheckContains(t, name, s.Log, ".github/examples/review.yml")
 		}
 		c.w.keyNowhere(s)
 	}
@@ -188,7 +188,7 @@ func TestE2EActionModelNotReviewed(t *testing.T) {
 			t.Errorf("%s: exit %d, outputs %q, %d requests\n%s", c.name, s.Code, s.Outputs, len(m.Asked()), s.Log)
 			continue
 		}
-		jobtest.Want(t, c.name, w.Comment().Body, "Not reviewed:", c.why)
+		jobtest.CheckContains(t, c.name, w.Comment().Body, "Not reviewed:", c.why)
 		w.modelDocument(s, c.asked)
 	}
 	if n := len(w.GH.Reviews(jobtest.PrNumber)); n != 0 {
@@ -223,7 +223,7 @@ func TestE2EActionModelKilled(t *testing.T) {
 		if whole {
 			w.must(cmd.Process.Kill())
 		} else {
-			starters := jobtest.Relays(w.Dir)
+			starters := jobtest.FindRelays(w.Dir)
 			if len(starters) != 1 {
 				t.Fatal(starters)
 			}
@@ -246,7 +246,7 @@ func TestE2EActionModelKilled(t *testing.T) {
 			t.Error(kinds)
 		}
 		if !whole {
-			jobtest.Want(t, "comment", w.Comment().Body, "Not reviewed:")
+			jobtest.CheckContains(t, "comment", w.Comment().Body, "Not reviewed:")
 		}
 	}
 }
@@ -265,7 +265,7 @@ func TestE2EActionModelPartial(t *testing.T) {
 	if s.Code != cli.Refused || s.Outputs["verified"] != "" || s.Outputs["reason"] == "" || len(w.GH.ReviewComments(jobtest.PrNumber)) != 1 {
 		t.Errorf("exit %d, outputs %q, comments %+v\n%s", s.Code, s.Outputs, w.GH.ReviewComments(jobtest.PrNumber), s.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "Incomplete review, 1 verified finding so far", "refused")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "Incomplete review, 1 verified finding so far", "refused")
 }
 
 // Guidance is the default branch's: what the pull request writes there has no effect.

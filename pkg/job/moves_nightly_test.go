@@ -55,7 +55,7 @@ func newMoving(t *testing.T, seed uint64) *moving {
 // pushFork pushes a commit after parent to the fork's branch. Its file names the push.
 func (m *moving) pushFork(parent string) {
 	name := fmt.Sprintf("marker-%08x", m.random.Uint32())
-	m.GH.Push(jobtest.ForkRepo, "changes", m.Commit(m.fork, name, parent, jobtest.Merged(jobtest.BaseFiles, map[string]string{"id.txt": name + "\n"})))
+	m.GH.Push(jobtest.ForkRepo, "changes", m.Commit(m.fork, name, parent, jobtest.MergeFiles(jobtest.BaseFiles, map[string]string{"id.txt": name + "\n"})))
 }
 
 // note records what the API confirms now.
@@ -78,9 +78,9 @@ func (m *moving) move() {
 	case kind == 1:
 		m.pushFork(tip)
 	case kind == 2, kind == 3:
-		files := jobtest.Merged(jobtest.BaseFiles, map[string]string{"other.txt": fmt.Sprint(m.random.Uint32(), "\n")})
+		files := jobtest.MergeFiles(jobtest.BaseFiles, map[string]string{"other.txt": fmt.Sprint(m.random.Uint32(), "\n")})
 		if kind == 2 {
-			files = jobtest.Merged(files, denyRule("cat"))
+			files = jobtest.MergeFiles(files, denyRule("cat"))
 		}
 		sha := m.Commit(m.Repo, "master", m.tips[len(m.tips)-1], files)
 		m.GH.Push(jobtest.Hub, "master", sha)

@@ -83,7 +83,7 @@ func (w world) forge(f forgery) map[string][]byte {
 func (w world) runForged(f forgery, facts []byte) map[string][]byte {
 	w.T.Helper()
 	dir := w.T.TempDir()
-	files := jobtest.Merged(jobtest.HeadFiles, map[string]string{"../about.json": string(facts), "../plan": f.plan})
+	files := jobtest.MergeFiles(jobtest.HeadFiles, map[string]string{"../about.json": string(facts), "../plan": f.plan})
 	for name, text := range f.rules {
 		files["../rules/"+filepath.Base(name)] = text
 	}
@@ -122,7 +122,7 @@ func (w world) runForged(f forgery, facts []byte) map[string][]byte {
 func (w world) plant(name string, files map[string][]byte) int64 {
 	w.T.Helper()
 	w.AddRun("pull_request", "success")
-	return w.GH.AddArtifact(githubtest.Artifact{Run: w.RunID, Name: name, Data: jobtest.Zipped(w.T, files)})
+	return w.GH.AddArtifact(githubtest.Artifact{Run: w.RunID, Name: name, Data: jobtest.ZipFiles(w.T, files)})
 }
 
 func mustNot(t *testing.T, what, text string, pieces ...string) {
@@ -153,7 +153,7 @@ func TestE2EActionForgedApproval(t *testing.T) {
 		t.Errorf("outputs %q\n%s", r.Outputs, r.Log)
 	}
 	body := w.Comment().Body
-	jobtest.Want(t, "comment", body, "report.malformed")
+	jobtest.CheckContains(t, "comment", body, "report.malformed")
 	mustNot(t, "comment", body, "<code>Codertocat</code>", "approved by", "2 succeeded", "was verified", "sealed")
 }
 
@@ -196,7 +196,7 @@ func TestE2EActionPlanPathStaysInTheWorkspace(t *testing.T) {
 				if s.Code != cli.Stopped {
 					t.Errorf("exit %d\n%s", s.Code, s.Log)
 				}
-				jobtest.Want(t, "log", s.Log, "plan.unreadable")
+				jobtest.CheckContains(t, "log", s.Log, "plan.unreadable")
 				mustNot(t, "log", strings.ReplaceAll(s.Log, "::add-mask::"+jobtest.JobToken, ""), "INPUT_", jobtest.JobToken, "running")
 			})
 		}
@@ -229,7 +229,7 @@ func TestE2EBotTellsNothingOfWhatWasRefused(t *testing.T) {
 	w.Fork = false
 	w.plant("fumehood", forged)
 	w.Report(nil)
-	jobtest.Want(t, "comment", w.Comment().Body, "report.malformed")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "report.malformed")
 	w.RunID += 10
 	for _, wish := range []string{"/fumehood explain look", "/fumehood rerun"} {
 		w.Later()
@@ -250,7 +250,7 @@ func TestE2EBotExplainsInItsOwnWords(t *testing.T) {
 	w.plant("fumehood", w.forge(forgery{plan: jobtest.AskPlan, rules: map[string]string{"ask.rego": mine}}))
 	w.Report(nil)
 	body := w.Comment().Body
-	jobtest.Want(t, "comment", body, "policy other than", "Not confirmed")
+	jobtest.CheckContains(t, "comment", body, "policy other than", "Not confirmed")
 	mustNot(t, "comment", body, "/fumehood approve")
 	w.RunID += 10
 	w.Later()
@@ -276,7 +276,7 @@ func TestE2EActionTooManyArtifacts(t *testing.T) {
 	if r.Code == cli.OK || r.Outputs["conclusion"] != "error" {
 		t.Errorf("exit %d, outputs %q\n%s", r.Code, r.Outputs, r.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "report.too-many")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "report.too-many")
 }
 
 // THREATS 9: a person must not approve what they have not seen. Commands that the comment
@@ -313,7 +313,7 @@ func TestE2EActionAsksOnlyWhatItShowsWhole(t *testing.T) {
 			if offered != (test.shown != nil) {
 				t.Errorf("offered %t", offered)
 			}
-			jobtest.Want(t, "the comment that asks to approve", body, test.shown...)
+			jobtest.CheckContains(t, "the comment that asks to approve", body, test.shown...)
 			w.Upload(s, nil)
 			w.Later()
 			a := w.Ask("Codertocat", cmp.Or(command, "/fumehood approve 3fa2b91c"))
@@ -474,7 +474,7 @@ func TestE2EActionHeadMovesBetweenAnyRequests(t *testing.T) {
 		t.Run(fmt.Sprint("before reading it for the ", n, ". time"), func(t *testing.T) {
 			w := newWorld(t, false, nil, nil)
 			repo := filepath.Join(w.Dir, "git", jobtest.Hub+".git")
-			late := w.Commit(repo, "pushed", w.Head, jobtest.Merged(jobtest.BaseFiles, jobtest.HeadFiles, map[string]string{"README.md": "surprise\n"}))
+			late := w.Commit(repo, "pushed", w.Head, jobtest.MergeFiles(jobtest.BaseFiles, jobtest.HeadFiles, map[string]string{"README.md": "surprise\n"}))
 			w.GitIn(repo, "update-ref", fmt.Sprintf("refs/pull/%d/head", jobtest.PrNumber), late)
 			seen := 0
 			w.GH.Before("pulls/get", func(*http.Request) {
@@ -490,9 +490,9 @@ func TestE2EActionHeadMovesBetweenAnyRequests(t *testing.T) {
 			}
 			for _, c := range w.GH.CommentsBy(jobtest.PrNumber, githubtest.ActionsBot) {
 				mustNot(t, "comment", c.Body, "surprise")
-				jobtest.Want(t, "comment", c.Body, w.Head[:12])
+				jobtest.CheckContains(t, "comment", c.Body, w.Head[:12])
 				if seen > n {
-					jobtest.Want(t, "comment", c.Body, "newer commit", late[:12])
+					jobtest.CheckContains(t, "comment", c.Body, "newer commit", late[:12])
 				}
 			}
 		})
@@ -514,7 +514,7 @@ func TestE2EBotHeadMovesAfterTheTrigger(t *testing.T) {
 	if ran.Code != cli.Stopped || ran.Outputs["allowed"] != "0" {
 		t.Errorf("exit %d, outputs %q\n%s", ran.Code, ran.Outputs, ran.Log)
 	}
-	jobtest.Want(t, "log", ran.Log, "head.moved")
+	jobtest.CheckContains(t, "log", ran.Log, "head.moved")
 	w.Upload(ran, nil)
 	w.Permit("contents:read", "pull_requests:write", "actions:read")
 	w.RunID--
@@ -522,7 +522,7 @@ func TestE2EBotHeadMovesAfterTheTrigger(t *testing.T) {
 	if told.Outputs["conclusion"] != "error" {
 		t.Errorf("outputs %q\n%s", told.Outputs, told.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "head.moved", "newer commit")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "head.moved", "newer commit")
 }
 
 // THREATS 9, 23: a request that was not made by a trigger job starts nothing.
@@ -599,7 +599,7 @@ func TestE2EBotForgedApprovalInARequest(t *testing.T) {
 				t.Errorf("ran %t, want %t: %q\n%s", ran, test.runs, s.Outputs, s.Log)
 			}
 			if !test.runs {
-				jobtest.Want(t, "log", s.Log, "approval.void")
+				jobtest.CheckContains(t, "log", s.Log, "approval.void")
 				mustNot(t, "log", s.Log, "order: exit")
 			}
 		})
@@ -620,7 +620,7 @@ func TestE2EBotApproveAfterThePolicyChanged(t *testing.T) {
 	if a.Outputs["allowed"] != "0" {
 		t.Errorf("outputs %q\n%s", a.Outputs, a.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "the policy has changed")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "the policy has changed")
 
 	// An approval requested in enforce mode is not valid for observe mode.
 	w.Later()
@@ -638,14 +638,14 @@ func TestE2EBotApproveAfterTheArtifactWasReplaced(t *testing.T) {
 	w.plant("fumehood", w.forge(forgery{plan: jobtest.AskPlan, rules: jobtest.AskRule}))
 	w.Report(nil)
 	command, shown := w.ApproveCommand(), w.RunID
-	w.GH.AddArtifact(githubtest.Artifact{Run: shown, Name: "fumehood", Data: jobtest.Zipped(t, w.forge(forgery{plan: jobtest.AskPlan, rules: jobtest.AskRule, nth: 2}))})
+	w.GH.AddArtifact(githubtest.Artifact{Run: shown, Name: "fumehood", Data: jobtest.ZipFiles(t, w.forge(forgery{plan: jobtest.AskPlan, rules: jobtest.AskRule, nth: 2}))})
 	w.Later()
 	w.RunID += 10
 	s := w.Ask("Codertocat", command, "INPUT_PHASE=trigger")
 	if s.Outputs["run"] != "false" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.Want(t, "comment", w.Notice(), "replaced", "`/fumehood rerun`")
+	jobtest.CheckContains(t, "comment", w.Notice(), "replaced", "`/fumehood rerun`")
 }
 
 // THREATS 9: a command that was shown with one directory is not approved for another.
@@ -660,7 +660,7 @@ func TestE2EBotApproveInTheFolderThatWasShown(t *testing.T) {
 	if s.Outputs["run"] != "false" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "the working directory has changed")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "the working directory has changed")
 }
 
 // THREATS 10: a login that changed hands has no rights. A quoted command, one in the
@@ -732,7 +732,7 @@ func TestE2EActionForgedWordsAreQuoted(t *testing.T) {
 	body := w.Comment().Body
 	mustNot(t, "comment", outsideCode(body), "maintainers", "merge")
 	mustNot(t, "summary", outsideCode(r.Summary), "maintainers", "merge")
-	jobtest.Want(t, "comment", body, "Self-reported")
+	jobtest.CheckContains(t, "comment", body, "Self-reported")
 }
 
 // THREATS 27: the fork in a report must be the one that the API returns.
@@ -745,7 +745,7 @@ func TestE2EActionForgedFork(t *testing.T) {
 		w.Report(nil)
 		body := w.Comment().Body
 		mustNot(t, "comment", body, "Codertocat/trusted", "1 succeeded")
-		jobtest.Want(t, "comment", body, "report.malformed", "its source repository does not match")
+		jobtest.CheckContains(t, "comment", body, "report.malformed", "its source repository does not match")
 	}
 }
 
@@ -771,7 +771,7 @@ func TestE2EBotForkIsGone(t *testing.T) {
 	if told.Outputs["conclusion"] != "success" {
 		t.Errorf("outputs %q\n%s", told.Outputs, told.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "a repository that is gone", "1 succeeded")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "a repository that is gone", "1 succeeded")
 }
 
 // THREATS 9: two plans of two artifacts wait. One command approves both, and each
@@ -783,7 +783,7 @@ func TestE2EBotApprovesTwoPlans(t *testing.T) {
 	w.plant("fumehood-a", w.forge(forgery{plan: jobtest.AskPlan, rules: jobtest.AskRule}))
 	w.plant("fumehood-b", w.forge(forgery{plan: other, rules: jobtest.AskRule}))
 	w.Report(nil)
-	jobtest.Want(t, "comment", w.Comment().Body, "sort notes/new.txt", "sort README.md")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "sort notes/new.txt", "sort README.md")
 	w.Later()
 	w.RunID += 10
 	payload := w.CommentEvent(w.GH.AddComment(jobtest.PrNumber, "Codertocat", w.ApproveCommand()))
@@ -801,7 +801,7 @@ func TestE2EBotApprovesTwoPlans(t *testing.T) {
 	if told.Outputs["conclusion"] != "success" || told.Outputs["allowed"] != "4" {
 		t.Errorf("outputs %q\n%s", told.Outputs, told.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "4 succeeded", "approved by", "sort notes/new.txt", "sort README.md")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "4 succeeded", "approved by", "sort notes/new.txt", "sort README.md")
 }
 
 // THREATS 16, 18, 27: no archive fills the memory, writes elsewhere or hides a
@@ -819,30 +819,30 @@ func TestE2EActionHostileArchives(t *testing.T) {
 		"empty":             {func() []byte { return zipOf(t, nil) }, "report.malformed"},
 		"a report of zeros": {func() []byte { return zipOf(t, []zipMember{{name: jobtest.ReportName, zeros: job.MaxReport + 1}}) }, "report.malformed"},
 		"a log of zeros": {func() []byte {
-			return zipOf(t, append(without(good, jobtest.AuditName), zipMember{name: jobtest.AuditName, zeros: maxLog + 1}))
+			return zipOf(t, append(omitFiles(good, jobtest.AuditName), zipMember{name: jobtest.AuditName, zeros: maxLog + 1}))
 		}, "report.malformed"},
 		"many files": {func() []byte { return zipOf(t, slices.Repeat([]zipMember{{name: "x"}}, maxZipFiles+1)) }, "report.malformed"},
 		"two reports": {func() []byte {
-			return zipOf(t, append(without(good, ""), without(good, jobtest.PlanName, jobtest.AuditName)...))
+			return zipOf(t, append(omitFiles(good, ""), omitFiles(good, jobtest.PlanName, jobtest.AuditName)...))
 		}, "report.malformed"},
 		"a link": {func() []byte {
-			return zipOf(t, append(without(good, jobtest.ReportName), zipMember{name: jobtest.ReportName, mode: os.ModeSymlink | 0o777, data: []byte("/etc/passwd")}))
+			return zipOf(t, append(omitFiles(good, jobtest.ReportName), zipMember{name: jobtest.ReportName, mode: os.ModeSymlink | 0o777, data: []byte("/etc/passwd")}))
 		}, "report.malformed"},
 		"a device": {func() []byte {
-			return zipOf(t, append(without(good, jobtest.ReportName), zipMember{name: jobtest.ReportName, mode: os.ModeDevice | 0o777, data: good[jobtest.ReportName]}))
+			return zipOf(t, append(omitFiles(good, jobtest.ReportName), zipMember{name: jobtest.ReportName, mode: os.ModeDevice | 0o777, data: good[jobtest.ReportName]}))
 		}, "report.malformed"},
 		"a folder": {func() []byte {
-			return zipOf(t, append(without(good, jobtest.ReportName), zipMember{name: jobtest.ReportName + "/"}))
+			return zipOf(t, append(omitFiles(good, jobtest.ReportName), zipMember{name: jobtest.ReportName + "/"}))
 		}, "report.malformed"},
 		"another case": {func() []byte {
-			return zipOf(t, append(without(good, jobtest.ReportName), zipMember{name: "REPORT.JSON", data: good[jobtest.ReportName]}))
+			return zipOf(t, append(omitFiles(good, jobtest.ReportName), zipMember{name: "REPORT.JSON", data: good[jobtest.ReportName]}))
 		}, "report.malformed"},
 		"a way up": {func() []byte {
-			return zipOf(t, append(without(good, jobtest.ReportName), zipMember{name: "../" + jobtest.ReportName, data: good[jobtest.ReportName]}))
+			return zipOf(t, append(omitFiles(good, jobtest.ReportName), zipMember{name: "../" + jobtest.ReportName, data: good[jobtest.ReportName]}))
 		}, "report.malformed"},
-		"a wrong sum": {func() []byte { d := zipOf(t, without(good, "")); d[len(d)/3] ^= 0x55; return d }, "report.malformed"},
+		"a wrong sum": {func() []byte { d := zipOf(t, omitFiles(good, "")); d[len(d)/3] ^= 0x55; return d }, "report.malformed"},
 		"beside hostile ones": {func() []byte {
-			return zipOf(t, append(without(good, ""), zipMember{name: "../../../etc/passwd", data: []byte("x")}, zipMember{name: "/root/.bashrc"}, zipMember{name: "x", mode: os.ModeSymlink, data: []byte("/etc")}))
+			return zipOf(t, append(omitFiles(good, ""), zipMember{name: "../../../etc/passwd", data: []byte("x")}, zipMember{name: "/root/.bashrc"}, zipMember{name: "x", mode: os.ModeSymlink, data: []byte("/etc")}))
 		}, "1 succeeded"},
 	}
 	for _, name := range sample.Keys(t, tests, 3, len(tests)) {
@@ -852,7 +852,7 @@ func TestE2EActionHostileArchives(t *testing.T) {
 			w.AddRun("pull_request", "success")
 			w.GH.AddArtifact(githubtest.Artifact{Run: w.RunID, Name: "fumehood", Data: test.data()})
 			r := w.Report(nil)
-			jobtest.Want(t, "comment", w.Comment().Body, test.code)
+			jobtest.CheckContains(t, "comment", w.Comment().Body, test.code)
 			if bad := test.code == "report.malformed"; bad != (r.Outputs["conclusion"] == "error") {
 				t.Errorf("outputs %q\n%s", r.Outputs, r.Log)
 			}
@@ -868,8 +868,8 @@ type zipMember struct {
 	mode  os.FileMode
 }
 
-// without returns the files of a bundle, except for those named.
-func without(bundle map[string][]byte, but ...string) []zipMember {
+// omitFiles returns the files of a bundle, except for those named.
+func omitFiles(bundle map[string][]byte, but ...string) []zipMember {
 	var list []zipMember
 	for _, name := range slices.Sorted(maps.Keys(bundle)) {
 		if !slices.Contains(but, name) {
@@ -1014,7 +1014,7 @@ func TestE2EActionManyReportsAtOnce(t *testing.T) {
 			t.Errorf("exit %d\n%s", s.Code, s.Log)
 		}
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, fmt.Sprintf(`"run":%d`, first+6))
+	jobtest.CheckContains(t, "comment", w.Comment().Body, fmt.Sprintf(`"run":%d`, first+6))
 }
 
 // Cancelled at any moment: nothing hangs, nothing keeps running, and the conclusion
@@ -1022,10 +1022,10 @@ func TestE2EActionManyReportsAtOnce(t *testing.T) {
 func TestE2EActionCancelledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(w world, reached func()){
-		"while GitHub answers":         func(w world, reached func()) { once(w, "pulls/get", reached) },
-		"while the code comes":         func(w world, reached func()) { w.Git.Before(slowly(reached)) },
-		"while the comments are read":  func(w world, reached func()) { once(w, "issues/list-comments", reached) },
-		"while the comment is written": func(w world, reached func()) { once(w, "issues/create-comment", reached) },
+		"while GitHub answers":         func(w world, reached func()) { runOnceBefore(w, "pulls/get", reached) },
+		"while the code comes":         func(w world, reached func()) { w.Git.Before(signalOnce(reached)) },
+		"while the comments are read":  func(w world, reached func()) { runOnceBefore(w, "issues/list-comments", reached) },
+		"while the comment is written": func(w world, reached func()) { runOnceBefore(w, "issues/create-comment", reached) },
 	}
 	for name, prepare := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -1058,12 +1058,12 @@ func TestE2EActionCancelledAtAnyMoment(t *testing.T) {
 	}
 }
 
-func once(w world, op string, f func()) {
+func runOnceBefore(w world, op string, f func()) {
 	var done sync.Once
 	w.GH.Before(op, func(*http.Request) { done.Do(f) })
 }
 
-func slowly(reached func()) func(http.ResponseWriter, *http.Request) bool {
+func signalOnce(reached func()) func(http.ResponseWriter, *http.Request) bool {
 	var done sync.Once
 	return func(http.ResponseWriter, *http.Request) bool { done.Do(reached); return false }
 }
@@ -1122,7 +1122,7 @@ func checkFault(t *testing.T, fault githubtest.Fault) {
 		t.Errorf("%d comments, exit %d, outputs %q\n%s", len(ours), s.Code, s.Outputs, s.Log)
 	}
 	if len(ours) == 0 {
-		jobtest.Want(t, "log", s.Log, "::error title=fumehood")
+		jobtest.CheckContains(t, "log", s.Log, "::error title=fumehood")
 	}
 	again := w.Act("workflow_run", w.Event("workflow_run.completed.pr.fork", func(p map[string]any) { p["workflow_run"].(map[string]any)["id"] = w.RunID }))
 	if n := len(w.GH.CommentsBy(jobtest.PrNumber, githubtest.ActionsBot)); n != 1 || again.Code != cli.Refused {
@@ -1176,7 +1176,7 @@ func TestE2EActionPolicyPathTricks(t *testing.T) {
 			if s.Code != cli.Stopped || s.Outputs["allowed"] != "0" && s.Outputs["allowed"] != "" {
 				t.Errorf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 			}
-			jobtest.Want(t, "log", s.Log, code)
+			jobtest.CheckContains(t, "log", s.Log, code)
 		})
 	}
 	for _, input := range []string{"rules", "rules/", "./rules"} {
@@ -1207,9 +1207,9 @@ func TestE2EActionForgedFailure(t *testing.T) {
 			t.Errorf("the log has %q", line)
 		}
 	}
-	jobtest.Want(t, "log", r.Log, `the run's report says "Reviewed`)
+	jobtest.CheckContains(t, "log", r.Log, `the run's report says "Reviewed`)
 	mustNot(t, "comment", outsideCode(w.Comment().Body), "maintainers", "merge it", "forged", "was verified")
-	jobtest.Want(t, "comment", w.Comment().Body, "Self-reported")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "Self-reported")
 }
 
 // THREATS 5: a change to a workflow is reported even among thousands of files.
@@ -1225,7 +1225,7 @@ func TestE2EActionManyFilesHideNothing(t *testing.T) {
 		Base: githubtest.Ref{SHA: w.Base, Ref: "master", Repository: jobtest.Hub}, Files: files})
 	w.plant("fumehood", w.forge(forgery{plan: jobtest.LookPlan}))
 	w.Report(nil)
-	jobtest.Want(t, "comment", w.Comment().Body, "does not list all files")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "does not list all files")
 }
 
 // THREATS 14, 16: if a pull request's code has changed the .git of an earlier
@@ -1293,7 +1293,7 @@ func TestE2EActionHostileCheckout(t *testing.T) {
 				t.Errorf("it was run\n%s", s.Log)
 			}
 			if s.Outputs["conclusion"] == "success" && (name == "other code" || name == "a link for code") {
-				jobtest.Want(t, "comment", w.Comment().Body, "README.md", "Not enforced")
+				jobtest.CheckContains(t, "comment", w.Comment().Body, "README.md", "Not enforced")
 			}
 			mustNot(t, "comment", w.Comment().Body, "root:")
 			t.Logf("%s: %s", name, s.Outputs["conclusion"])
@@ -1372,7 +1372,7 @@ func TestE2EBotStrangersKeepNobodyFromApproving(t *testing.T) {
 			t.Errorf("%s: the comment was changed:\n%s", body, w.Comment().Body)
 		}
 		theirs := w.GH.CommentsBy(jobtest.PrNumber, "hubot")
-		if got := jobtest.Reactions(w.GH, theirs[len(theirs)-1].ID); got != "-1" {
+		if got := jobtest.ListReactions(w.GH, theirs[len(theirs)-1].ID); got != "-1" {
 			t.Errorf("%s: reactions %q", body, got)
 		}
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/fumehood/fumehood/internal/jobtest"
 )
 
-// counted calls flow and returns how many requests to the API it made, how many of these count
+// countRequests calls flow and returns how many requests to the API it made, how many of these count
 // against the token's limit, and which they are. What GitHub answers with "not modified" does not
 // count, and neither does the store of artifacts, which is not the API.
-func (w world) counted(flow func()) (all, charged int, list string) {
+func (w world) countRequests(flow func()) (all, charged int, list string) {
 	w.T.Helper()
 	before := len(w.GH.Requests())
 	flow()
@@ -93,7 +93,7 @@ func TestE2EActionRequests(t *testing.T) {
 		{"approval, in three jobs", fork, func(w world) { w.inThreeJobs(approve()) }, 25},
 		{"command, in three jobs", fork, func(w world) { w.inThreeJobs("/fumehood run cat README.md") }, 25},
 	} {
-		all, charged, list := flow.w.counted(func() { flow.do(flow.w) })
+		all, charged, list := flow.w.countRequests(func() { flow.do(flow.w) })
 		t.Logf("%s: %d requests, %d count against the limit", flow.name, all, charged)
 		if charged > flow.budget || all > flow.budget+1 || all < 5 {
 			t.Errorf("%s: %d requests, of which %d count against the limit; the budget is %d\n%s", flow.name, all, charged, flow.budget, list)

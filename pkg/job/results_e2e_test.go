@@ -27,9 +27,9 @@ func (w world) actResults(event string, payload []byte, restored map[string][]by
 	return w.actRestored(event, payload, restored, append([]string{resultsPlan, "INPUT_RESULTS_CACHE=" + restoredDir}, env...)...)
 }
 
-// formatted returns the id of a step's run and the id of the run that its only result is from, ""
+// readResultRuns returns the id of a step's run and the id of the run that its only result is from, ""
 // for its own.
-func formatted(t *testing.T, s jobtest.Step) (run, from string) {
+func readResultRuns(t *testing.T, s jobtest.Step) (run, from string) {
 	t.Helper()
 	r, err := report.Read(jobtest.ReadFile(t, s.Outputs["report"]), 1<<26)
 	if err != nil || len(r.Records) != 1 || r.Records[0].Result == nil || string(r.Records[0].Result.Stdout.Head) != "a.go\n" {
@@ -38,8 +38,8 @@ func formatted(t *testing.T, s jobtest.Step) (run, from string) {
 	return r.Run.ID, r.Records[0].Result.Cached.RunID()
 }
 
-// dispatched is the event of a workflow that a person started on the default branch.
-func (w world) dispatched() []byte {
+// dispatchEvent is the event of a workflow that a person started on the default branch.
+func (w world) dispatchEvent() []byte {
 	w.T.Helper()
 	return w.Event("workflow_dispatch.bare", func(p map[string]any) {
 		p["repository"].(map[string]any)["id"], p["repository"].(map[string]any)["full_name"] = jobtest.HubID, jobtest.Hub
@@ -51,28 +51,28 @@ func (w world) dispatched() []byte {
 func TestE2EActionResults(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, resultsFiles, nil)
-	s, made := w.actResults("push", w.pushed("master"), nil, "GITHUB_REF=refs/heads/master")
-	run, from := formatted(t, s)
+	s, made := w.actResults("push", w.pushEvent("master"), nil, "GITHUB_REF=refs/heads/master")
+	run, from := readResultRuns(t, s)
 	if s.Code != cli.OK || from != "" || len(made) != 1 {
 		t.Fatalf("push: exit %d, made %d\n%s", s.Code, len(made), s.Log)
 	}
 	read := func(restored map[string][]byte) jobtest.Step {
-		s, after := w.actResults("workflow_dispatch", w.dispatched(), restored, "GITHUB_SHA="+w.Base, "GITHUB_REF=refs/heads/master")
+		s, after := w.actResults("workflow_dispatch", w.dispatchEvent(), restored, "GITHUB_SHA="+w.Base, "GITHUB_REF=refs/heads/master")
 		if s.Code != cli.OK || len(after) != len(restored) {
 			t.Errorf("exit %d, left %d of %d\n%s", s.Code, len(after), len(restored), s.Log)
 		}
 		return s
 	}
-	if _, from := formatted(t, read(made)); from != run {
+	if _, from := readResultRuns(t, read(made)); from != run {
 		t.Errorf("from run %q, want %q", from, run)
 	}
-	if _, from := formatted(t, read(nil)); from != "" {
+	if _, from := readResultRuns(t, read(nil)); from != "" {
 		t.Error("a result of nothing")
 	}
 	name := onlyName(made)
 	other := newWorld(t, false, resultsFiles, nil)
 	moved := other.Push("master", map[string]string{"b.go": "package a\n"})
-	s, replay := other.actResults("push", other.pushed("master"), nil, "GITHUB_REF=refs/heads/master", "GITHUB_SHA="+moved)
+	s, replay := other.actResults("push", other.pushEvent("master"), nil, "GITHUB_REF=refs/heads/master", "GITHUB_SHA="+moved)
 	if s.Code != cli.OK || len(replay) != 1 || onlyName(replay) == name {
 		t.Fatalf("push of another tree: exit %d, made %d\n%s", s.Code, len(replay), s.Log)
 	}
@@ -87,7 +87,7 @@ func TestE2EActionResults(t *testing.T) {
 		},
 	} {
 		s := read(map[string][]byte{name: spoil(bytes.Clone(made[name]))})
-		if _, from := formatted(t, s); from != "" || !strings.Contains(s.Log, "results.invalid") {
+		if _, from := readResultRuns(t, s); from != "" || !strings.Contains(s.Log, "results.invalid") {
 			t.Errorf("%s is used\n%s", what, s.Log)
 		}
 	}
@@ -100,12 +100,12 @@ func TestE2EActionResultsPullRequest(t *testing.T) {
 	w := newWorld(t, false, resultsFiles, map[string]string{".github/fumehood.yml": resultsFiles[".github/fumehood.yml"]})
 	opened := w.Event("pull_request.opened", nil)
 	s, after := w.actResults("pull_request", opened, nil, "GITHUB_REF=refs/heads/master")
-	if _, from := formatted(t, s); s.Code != cli.OK || from != "" || len(after) != 0 {
+	if _, from := readResultRuns(t, s); s.Code != cli.OK || from != "" || len(after) != 0 {
 		t.Fatalf("pull_request: exit %d, left %d\n%s", s.Code, len(after), s.Log)
 	}
 	w.Push("master", map[string]string{".github/fumehood.yml": "schema: fumehood.config/v1\n"})
-	s, after = w.actResults("push", w.pushed("master"), nil, "GITHUB_REF=refs/heads/master")
-	if _, from := formatted(t, s); from != "" || len(after) != 0 || !strings.Contains(s.Log, "input results-cache has no effect") {
+	s, after = w.actResults("push", w.pushEvent("master"), nil, "GITHUB_REF=refs/heads/master")
+	if _, from := readResultRuns(t, s); from != "" || len(after) != 0 || !strings.Contains(s.Log, "input results-cache has no effect") {
 		t.Errorf("without results: exit %d, left %d\n%s", s.Code, len(after), s.Log)
 	}
 }
@@ -118,7 +118,7 @@ func TestE2EActionResultsAtOnce(t *testing.T) {
 	var made [2]map[string][]byte
 	for i := range made {
 		jobs.Go(func() {
-			_, made[i] = w.actResults("push", w.pushed("master"), nil, "GITHUB_REF=refs/heads/master")
+			_, made[i] = w.actResults("push", w.pushEvent("master"), nil, "GITHUB_REF=refs/heads/master")
 		})
 	}
 	jobs.Wait()
@@ -126,8 +126,8 @@ func TestE2EActionResultsAtOnce(t *testing.T) {
 		t.Fatalf("%d and %d results", len(made[0]), len(made[1]))
 	}
 	for _, restored := range made {
-		s, _ := w.actResults("workflow_dispatch", w.dispatched(), restored, "GITHUB_SHA="+w.Base, "GITHUB_REF=refs/heads/master")
-		if _, from := formatted(t, s); from == "" {
+		s, _ := w.actResults("workflow_dispatch", w.dispatchEvent(), restored, "GITHUB_SHA="+w.Base, "GITHUB_REF=refs/heads/master")
+		if _, from := readResultRuns(t, s); from == "" {
 			t.Errorf("not from the cache\n%s", s.Log)
 		}
 	}

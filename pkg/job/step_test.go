@@ -23,8 +23,8 @@ func TestActionSameRepository(t *testing.T) {
 	if s.Code != cli.Refused || s.Outputs["conclusion"] != "failure" || s.Outputs["sha"] != w.Head {
 		t.Errorf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "<!-- fumehood:report -->", w.Head[:12], "curl", "denied")
-	jobtest.Want(t, "summary", s.Summary, "curl")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "<!-- fumehood:report -->", w.Head[:12], "curl", "denied")
+	jobtest.CheckContains(t, "summary", s.Summary, "curl")
 	if s.Outputs["comment-url"] == "" || s.Outputs["allowed"] != "2" || s.Outputs["denied"] != "1" || s.Outputs["failed"] != "1" {
 		t.Errorf("outputs %q", s.Outputs)
 	}
@@ -41,7 +41,7 @@ func TestActionFork(t *testing.T) {
 	if s.Code != cli.Refused || len(w.GH.Comments(jobtest.PrNumber)) != 0 {
 		t.Errorf("exit %d, %d comments\n%s", s.Code, len(w.GH.Comments(jobtest.PrNumber)), s.Log)
 	}
-	jobtest.Want(t, "summary", s.Summary, "curl", "denied")
+	jobtest.CheckContains(t, "summary", s.Summary, "curl", "denied")
 	w.Upload(s, nil)
 	w.Permit("contents:read", "pull_requests:write", "actions:read")
 	r := w.Report(nil)
@@ -49,7 +49,7 @@ func TestActionFork(t *testing.T) {
 		t.Errorf("exit %d, outputs %q\n%s", r.Code, r.Outputs, r.Log)
 	}
 	body := w.Comment().Body
-	jobtest.Want(t, "comment", body, w.Head[:12], "curl", "sealed and complete", "Self-reported")
+	jobtest.CheckContains(t, "comment", body, w.Head[:12], "curl", "sealed and complete", "Self-reported")
 	if strings.Contains(body, "policy other than") {
 		t.Errorf("the comment doubts an honest report:\n%s", body)
 	}
@@ -75,7 +75,7 @@ func TestActionBase(t *testing.T) {
 		t.Errorf("outputs %q\n%s", r.Outputs, r.Log)
 	}
 	body := w.Comment().Body
-	jobtest.Want(t, "comment", body, "1 failed, 1 failed before", "passes on <code>"+w.Base[:7]+"</code>", "fails before this pull request, too", "sealed and complete")
+	jobtest.CheckContains(t, "comment", body, "1 failed, 1 failed before", "passes on <code>"+w.Base[:7]+"</code>", "fails before this pull request, too", "sealed and complete")
 	if strings.Contains(body, "policy other than") || strings.Contains(body, "differs from") {
 		t.Errorf("the comment doubts an honest report:\n%s", body)
 	}
@@ -102,7 +102,7 @@ func TestActionReporterIsGreen(t *testing.T) {
 	if r := w.Report(nil, "INPUT_FAIL_ON=error"); r.Code != cli.OK || r.Outputs["conclusion"] != "error" {
 		t.Errorf("a forged artifact: exit %d, outputs %q\n%s", r.Code, r.Outputs, r.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "report.malformed")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "report.malformed")
 	// A run that was started by a branch without a pull request is not reported, and nothing fails.
 	w.GH.Change(jobtest.PrNumber, func(pr *githubtest.PR) { pr.Head.Ref = "another-branch" })
 	before := w.Comment().Body
@@ -121,7 +121,7 @@ func TestActionWorkingDirectory(t *testing.T) {
 	if s.Outputs["conclusion"] != "success" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.Want(t, "log", s.Log, `::warning::plan:3:34: proposals[0].fresh: field "fresh" is deprecated: use "new-sandbox"`)
+	jobtest.CheckContains(t, "log", s.Log, `::warning::plan:3:34: proposals[0].fresh: field "fresh" is deprecated: use "new-sandbox"`)
 }
 
 // git works in the sandbox, on both commits, without a remote and without a credential. A missing
@@ -140,8 +140,8 @@ proposals:
 	if s.Outputs["conclusion"] != "success" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "notes/new.txt", "greet.sh", "3 files changed", w.Head[:7])
-	jobtest.Want(t, "comment", w.Comment().Body, "big.bin", "LFS", "<code>.github/fumehood.yml</code> of the default branch: <code>checkout: {lfs: true}</code>")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "notes/new.txt", "greet.sh", "3 files changed", w.Head[:7])
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "big.bin", "LFS", "<code>.github/fumehood.yml</code> of the default branch: <code>checkout: {lfs: true}</code>")
 	if strings.Contains(w.Comment().Body, "extraheader") || strings.Contains(w.Comment().Body, w.Git.URL+"/"+jobtest.Hub+".git") {
 		t.Errorf("the repository inside names the remote:\n%s", w.Comment().Body)
 	}
@@ -155,7 +155,7 @@ func TestActionDryRun(t *testing.T) {
 	if len(w.GH.Comments(jobtest.PrNumber)) != 0 || len(w.GH.CheckRuns(w.Head)) != 0 || s.Outputs["conclusion"] != "failure" {
 		t.Errorf("outputs %q, %d comments\n%s", s.Outputs, len(w.GH.Comments(jobtest.PrNumber)), s.Log)
 	}
-	jobtest.Want(t, "summary", s.Summary, "curl", "nothing was posted")
+	jobtest.CheckContains(t, "summary", s.Summary, "curl", "nothing was posted")
 }
 
 // A former name of an input works, with a warning in the log and in the summary.
@@ -166,13 +166,13 @@ func TestActionDeprecatedInput(t *testing.T) {
 	if s.Code != 0 || s.Outputs["conclusion"] != "skipped" {
 		t.Errorf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 	}
-	jobtest.Want(t, "log", s.Log, "::warning::input staged is deprecated: use dry-run")
-	jobtest.Want(t, "summary", s.Summary, "input staged is deprecated: use dry-run")
+	jobtest.CheckContains(t, "log", s.Log, "::warning::input staged is deprecated: use dry-run")
+	jobtest.CheckContains(t, "summary", s.Summary, "input staged is deprecated: use dry-run")
 	s = w.Act("issue_comment", w.Event("issue_comment.created", nil), "INPUT_STAGED=true", "INPUT_DRY_RUN=false")
 	if s.Code != cli.Stopped {
 		t.Errorf("exit %d\n%s", s.Code, s.Log)
 	}
-	jobtest.Want(t, "log", s.Log, "dry-run and the deprecated input staged have different values")
+	jobtest.CheckContains(t, "log", s.Log, "dry-run and the deprecated input staged have different values")
 }
 
 // observe: the repository's own policy refuses nothing. The comment says what it
@@ -185,5 +185,5 @@ func TestActionObserve(t *testing.T) {
 	if s.Outputs["allowed"] != "2" || s.Outputs["denied"] != "1" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.Want(t, "comment", w.Comment().Body, "house.sort", "observe", "2 succeeded", "1 denied")
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "house.sort", "observe", "2 succeeded", "1 denied")
 }

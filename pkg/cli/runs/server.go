@@ -42,8 +42,8 @@ func (s *Flags) StartPool(c *cli.Invocation) (end func()) {
 	}
 }
 
-// Prepare fills the pool for sessions with o.
-func Prepare(c *cli.Invocation, g *gate.Gate, o gate.SessionOptions) {
+// FillPool fills the pool for sessions with o.
+func FillPool(c *cli.Invocation, g *gate.Gate, o gate.SessionOptions) {
 	if err := g.Prepare(c.Ctx, o); err != nil {
 		c.WarnOf(err) // clients get it, too
 	}
