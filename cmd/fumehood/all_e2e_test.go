@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,7 +34,7 @@ type desk struct {
 
 func newDesk(t *testing.T) desk {
 	t.Helper()
-	d := desk{dir: t.TempDir(), cache: builtCache(t)}
+	d := desk{dir: t.TempDir(), cache: jobtest.BuildCache(t)}
 	for _, name := range []string{"ws", "tmp", "home"} {
 		if err := os.Mkdir(filepath.Join(d.dir, name), 0o755); err != nil {
 			t.Fatal(err)
@@ -174,7 +175,7 @@ func (d desk) checkNothingLeft(t *testing.T, before map[string]bool) {
 	var left []string
 	suspects := traces()
 	for deadline := time.Now().Add(jobtest.Hang); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		left = jobtest.FindProcesses(d.dir)
+		left = slices.Collect(maps.Values(jobtest.FindProcesses(d.dir)))
 		files, err := filepath.Glob(filepath.Join(d.path("tmp"), "*"))
 		if err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy/facts"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -195,7 +196,7 @@ func runInWorkspace(t *testing.T, dir string, texts []string, timeout string, fl
 	args := append([]string{"run", "--config", "none", "--setup", "none", "--plan", filepath.Join(dir, "plan.json"), "--workspace", filepath.Join(dir, "ws"),
 		"--artifacts", filepath.Join(dir, "a"), "--report", filepath.Join(dir, "r.json")}, flags...)
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), asFumehood+"=1", "FUMEHOOD_CACHE="+builtCache(t))
+	cmd.Env = append(os.Environ(), asFumehood+"=1", "FUMEHOOD_CACHE="+jobtest.BuildCache(t))
 	if out, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() >= exitUsage {
 		t.Fatalf("%v: %s", err, out)
 	}

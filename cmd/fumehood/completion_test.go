@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/internal/lanetest"
 )
 
@@ -57,7 +58,7 @@ func completed(t *testing.T, shell, program, line string) (words []string) {
 	t.Helper()
 	cmd := exec.Command(shell, "-c", program)
 	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), "LINE="+line, "PATH="+filepath.Dir(fumehood(t))+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "LINE="+line, "PATH="+filepath.Dir(jobtest.FindProgram(t))+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", line, err, out)
@@ -86,7 +87,7 @@ __start_fumehood 2>/dev/null; echo "${COMPREPLY[@]}"
 COMP_WORDS=(fumehood run --workspace wo) COMP_CWORD=3 COMP_LINE="fumehood run --workspace wo" COMP_POINT=27
 __start_fumehood 2>/dev/null; echo "${COMPREPLY[@]}"`
 	cmd := exec.Command("bash", "-c", program)
-	cmd.Env = append(os.Environ(), "DIR="+dir, "PATH="+filepath.Dir(fumehood(t))+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "DIR="+dir, "PATH="+filepath.Dir(jobtest.FindProgram(t))+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	if err != nil || string(out) != "json\nworkspace\n" {
 		t.Errorf("%v: %q", err, out)

@@ -94,7 +94,7 @@ func stoppedEarly(t *testing.T, which string, sig syscall.Signal) (r startingRun
 
 func startStarting(t *testing.T, which string) startingRun {
 	t.Helper()
-	cache, dir := builtCache(t), t.TempDir()
+	cache, dir := jobtest.BuildCache(t), t.TempDir()
 	write := func(name, text string) {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -155,7 +155,7 @@ func TestE2ECollector(t *testing.T) {
 		t.Fatal(err)
 	}
 	write("w/a.txt", "hello\n")
-	cmd := exec.CommandContext(t.Context(), fumehood(t), "run", "--setup", "none", "--plan", filepath.Join(dir, "plan.yaml"), "--workspace", filepath.Join(dir, "w"),
+	cmd := exec.CommandContext(t.Context(), jobtest.FindProgram(t), "run", "--setup", "none", "--plan", filepath.Join(dir, "plan.yaml"), "--workspace", filepath.Join(dir, "w"),
 		"--artifacts", filepath.Join(dir, "a"), "--otlp", address)
 	cmd.Env = append(os.Environ(), "TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	out, err := cmd.CombinedOutput()

@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,31 +75,11 @@ func TestE2EHostileModel(t *testing.T) {
 		}
 		s.Restart()
 	}
-	nowhere(t, d.dir, modeltest.Key, secret)
+	if files := jobtest.CheckFilesLack(t, d.dir, modeltest.Key, secret); files < 5 {
+		t.Errorf("the runs left %d files", files)
+	}
 	if status := output(t, exec.Command("git", "-C", repo, "status", "--porcelain")); len(status) != 0 {
 		t.Errorf("the clone has changed: %s", status)
-	}
-}
-
-// nowhere fails if a file below dir has one of the values.
-func nowhere(t *testing.T, dir string, values ...string) {
-	t.Helper()
-	files := 0
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		files++
-		for _, v := range values {
-			if bytes.Contains(data, []byte(v)) {
-				t.Errorf("%s has %s", path, v)
-			}
-		}
-		return err
-	})
-	if err != nil || files < 5 {
-		t.Errorf("%d files: %v", files, err)
 	}
 }
 

@@ -29,7 +29,7 @@ const killLines = 2 + 2*(1+3+3+3+1) + 1
 func TestKilledAtEveryStep(t *testing.T) {
 	lanetest.SkipShort(t)
 	t.Parallel()
-	cache := builtCache(t)
+	cache := jobtest.BuildCache(t)
 	var steps []int
 	for lines := 1; lines <= killLines; lines++ {
 		steps = append(steps, lines)

@@ -26,7 +26,7 @@ type layersRun struct{ dir, cache string }
 
 func newLayersRun(t *testing.T) layersRun {
 	t.Helper()
-	l := layersRun{t.TempDir(), builtCache(t)}
+	l := layersRun{t.TempDir(), jobtest.BuildCache(t)}
 	for name, text := range map[string]string{
 		"plan.yaml":    "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: wc -c big}\n",
 		"new.yaml":     "schema: fumehood.plan/v1\nproposals:\n  - {id: look, run: wc -c big && sleep 60, new-sandbox: true}\n",

@@ -139,7 +139,7 @@ func processorTime(t *testing.T, pid int) time.Duration {
 // it is mapped.
 func (d mcpDesk) sandboxMemory(t *testing.T) (kb int) {
 	t.Helper()
-	for _, pid := range processesWith(d.dir) {
+	for pid := range jobtest.FindProcesses(d.dir) {
 		kb += resident(t, pid)
 	}
 	return kb
@@ -149,7 +149,7 @@ func (d mcpDesk) sandboxMemory(t *testing.T) (kb int) {
 // network namespaces and directories of sandboxes.
 func (d mcpDesk) nothingLeft(t *testing.T) {
 	t.Helper()
-	jobtest.WaitUntil(t, "the end of the processes", func() bool { return !isRunning(d.dir) })
+	jobtest.CheckNothingRuns(t, d.dir)
 	if mounts, err := os.ReadFile("/proc/self/mountinfo"); err != nil || strings.Contains(string(mounts), d.dir) {
 		t.Errorf("mounts are left: %v\n%s", err, mounts)
 	}
@@ -173,7 +173,7 @@ func openFiles(pid int) int {
 
 // groups returns the names of the sandbox's control groups.
 func (d mcpDesk) groups() (names []string) {
-	for _, pid := range processesWith(d.dir) {
+	for pid := range jobtest.FindProcesses(d.dir) {
 		data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 		names = append(names, sandboxGroup.FindAllString(string(data), -1)...)
 	}
@@ -205,7 +205,7 @@ func TestNightlyMCPLivesMany(t *testing.T) {
 		if got := w.call(t, 10*i+9, "end_session", nil); !strings.Contains(got, "ended:true") {
 			t.Fatalf("session %d: %s", i, got)
 		}
-		if left := processesWith(d.dir); len(left) > 0 {
+		if left := jobtest.FindProcesses(d.dir); len(left) > 0 {
 			t.Errorf("after session %d: processes %v", i, left)
 		}
 		for _, group := range groups {
@@ -273,7 +273,7 @@ func TestNightlyMCPLivesTogether(t *testing.T) {
 			end.do(w)
 			_ = w.cmd.Wait()
 			d.verify(t, end.sealed)
-			jobtest.WaitUntil(t, end.name+": the end of the processes", func() bool { return !isRunning(d.dir) })
+			jobtest.CheckNothingRuns(t, d.dir)
 			if end.sealed {
 				d.nothingLeft(t)
 			}

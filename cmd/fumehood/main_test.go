@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,7 +23,6 @@ import (
 	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/internal/roottest"
 	"github.com/fumehood/fumehood/pkg/sandbox"
-	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
@@ -85,36 +83,6 @@ func markProgram(name string) {
 	if err != nil {
 		panic(err)
 	}
-}
-
-// fumehood returns the path of the real main as a separate program, which is this
-// test binary under that name: the action starts itself again, as root and with an
-// empty environment.
-func fumehood(t testing.TB) string {
-	t.Helper()
-	path, err := exec.LookPath("fumehood")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// isRunning reports whether a process has dir in its arguments, as those of a sandbox have.
-func isRunning(dir string) bool { return len(processesWith(dir)) > 0 }
-
-// processesWith returns the ids of the processes that have dir in their arguments.
-func processesWith(dir string) (ids []int) {
-	names, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil || len(names) == 0 {
-		panic("/proc is not mounted")
-	}
-	for _, name := range names {
-		if data, _ := os.ReadFile(name); bytes.Contains(data, []byte(dir)) {
-			id, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
-			ids = append(ids, id)
-		}
-	}
-	return ids
 }
 
 // countSleeps counts the sleeps that have started, by the events in the logs of a pattern.
@@ -186,10 +154,4 @@ func owner(info fs.FileInfo) string {
 		return "?"
 	}
 	return fmt.Sprint(st.Uid, ":", st.Gid)
-}
-
-// builtCache makes sure that runsc is built and returns the cache that contains it.
-func builtCache(t testing.TB) string {
-	t.Helper()
-	return filepath.Dir(filepath.Dir(filepath.Dir(installtest.Runsc(t).Path))) // CACHE/runsc/KEY/fumehood-runsc
 }

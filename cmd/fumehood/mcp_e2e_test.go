@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/journal"
 )
@@ -77,7 +78,7 @@ func newClientDesk(t *testing.T) mcpDesk {
 		t.Fatal(err)
 	}
 	bin := filepath.Join(d.dir, "bin")
-	wrapper := fmt.Sprintf("#!/bin/sh\nexport FUMEHOOD_CACHE=%s XDG_STATE_HOME=%s TMPDIR=%s %s=1\nexec %s \"$@\"\n", builtCache(t), filepath.Join(d.dir, "state"), d.dir, asFumehood, os.Args[0])
+	wrapper := fmt.Sprintf("#!/bin/sh\nexport FUMEHOOD_CACHE=%s XDG_STATE_HOME=%s TMPDIR=%s %s=1\nexec %s \"$@\"\n", jobtest.BuildCache(t), filepath.Join(d.dir, "state"), d.dir, asFumehood, os.Args[0])
 	steps, err := json.Marshal(mcpSteps)
 	if err != nil {
 		t.Fatal(err)

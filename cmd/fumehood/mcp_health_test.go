@@ -133,7 +133,7 @@ func (s *httpServer) end(t *testing.T) {
 			t.Errorf("verify %s: %v\n%s", m[1], err, out)
 		}
 	}
-	jobtest.WaitUntil(t, "the end of the sandbox", func() bool { return !isRunning(s.dir) })
+	jobtest.CheckNothingRuns(t, s.dir)
 }
 
 // A sandbox that does not start is counted, and the server is not ready, until one starts.

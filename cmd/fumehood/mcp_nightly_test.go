@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/internal/jobtest"
 )
 
 // The Inspector starts a server for each call.
@@ -75,7 +77,7 @@ func TestNightlyMCPManyCalls(t *testing.T) {
 	w.in.Close()
 	_ = w.cmd.Wait()
 	d.verify(t, true)
-	if isRunning(d.dir) {
+	if len(jobtest.FindProcesses(d.dir)) > 0 {
 		t.Error("processes are left")
 	}
 }

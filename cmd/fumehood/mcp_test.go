@@ -53,7 +53,7 @@ type mcpDesk struct {
 func newMCPDesk(t *testing.T) mcpDesk {
 	t.Helper()
 	d := mcpDesk{dir: t.TempDir()}
-	d.env = append(os.Environ(), "FUMEHOOD_CACHE="+builtCache(t), asFumehood+"=1", "TMPDIR="+d.dir, "XDG_STATE_HOME="+filepath.Join(d.dir, "state"))
+	d.env = append(os.Environ(), "FUMEHOOD_CACHE="+jobtest.BuildCache(t), asFumehood+"=1", "TMPDIR="+d.dir, "XDG_STATE_HOME="+filepath.Join(d.dir, "state"))
 	for name, text := range map[string]string{"ws/data.csv": "n\n1\n2\n6\n", "policy/touch.rego": askingPolicy, "fumehood.yml": mcpConfig} {
 		path := filepath.Join(d.dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -267,7 +267,7 @@ func checkMCPEnd(t *testing.T, sealed bool, end func(wire)) {
 		t.Errorf("the end took %s", took)
 	}
 	d.verify(t, sealed)
-	jobtest.WaitUntil(t, "the end of the sandbox", func() bool { return !isRunning(d.dir) })
+	jobtest.CheckNothingRuns(t, d.dir)
 }
 
 // The workflows of docs/AGENTS.md parse, turn the agent's own tools off, and start the

@@ -162,7 +162,7 @@ func follow(t *testing.T, dir, command, want string) {
 	t.Helper()
 	cmd := exec.Command("bash", "-c", command)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PATH="+asCommand(t)+":"+os.Getenv("PATH"), "FUMEHOOD_CACHE="+builtCache(t), "XDG_STATE_HOME="+filepath.Join(dir, "state"), asFumehood+"=1")
+	cmd.Env = append(os.Environ(), "PATH="+asCommand(t)+":"+os.Getenv("PATH"), "FUMEHOOD_CACHE="+jobtest.BuildCache(t), "XDG_STATE_HOME="+filepath.Join(dir, "state"), asFumehood+"=1")
 	out, _ := cmd.Output()
 	checkSaid(t, command, want, string(out))
 }

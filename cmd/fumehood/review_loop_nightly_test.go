@@ -251,7 +251,7 @@ func (s *stage) checkReserved(limit int64) {
 func TestNightlyActReviewLoopWithSudo(t *testing.T) {
 	allowSudo(t)
 	m := modeltest.New(t, func(n int, _ modeltest.Asked) modeltest.Said {
-		return modeltest.Said{Text: jobtest.ModelAnswer(t, n == 2, []string{"sh greet.sh"}[:2-n], jobtest.Greeting)}
+		return modeltest.Said{Text: jobtest.ModelAnswer(t, n == 2, []string{"sh greet.sh"}[:2-n], jobtest.GreetingFinding(nil))}
 	})
 	s := askingStage(t, m)
 	s.user = sudoUser

@@ -36,7 +36,7 @@ proposals:
 // TestE2ESameEveryWay: a hostile plan has the same decisions, refusals and redactions through
 // the command, gate.Run and a session.
 func TestE2ESameEveryWay(t *testing.T) {
-	t.Setenv("FUMEHOOD_CACHE", builtCache(t))
+	t.Setenv("FUMEHOOD_CACHE", jobtest.BuildCache(t))
 	t.Setenv("CANARY", "canary-0b5e77aa")
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	project, err := filepath.Abs("../../pkg/gate/testdata/project")

@@ -78,7 +78,7 @@ func runScripts(t *testing.T, names []string, short int) {
 
 func scriptParams(t *testing.T) testscript.Params {
 	t.Helper()
-	cache := builtCache(t)
+	cache := jobtest.BuildCache(t)
 	repo, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

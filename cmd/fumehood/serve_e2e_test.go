@@ -44,7 +44,7 @@ func TestE2EServeEnds(t *testing.T) {
 			if how == syscall.SIGTERM && s.verifyLogs(t) != 2 {
 				t.Error("not two logs")
 			}
-			jobtest.WaitUntil(t, "the end of the sandboxes", func() bool { return !isRunning(s.dir) })
+			jobtest.CheckNothingRuns(t, s.dir)
 		})
 	}
 }
@@ -75,11 +75,11 @@ func TestE2EServeReady(t *testing.T) {
 	}
 	s.end(t)
 	if left, _ := filepath.Glob(filepath.Join(d.dir, "fumehood-*")); len(left)+len(jobtest.FindProcesses(d.dir)) > 0 {
-		t.Errorf("left: %q %q", left, jobtest.FindProcesses(d.dir))
+		t.Errorf("left: %q %v", left, jobtest.FindProcesses(d.dir))
 	}
 	killed := startServe(t, d, "--ready", "1")
 	killed.create(t, `{}`)
 	_ = killed.cmd.Process.Kill()
 	_ = killed.cmd.Wait()
-	jobtest.WaitUntil(t, "the end of the sandboxes", func() bool { return len(jobtest.FindProcesses(d.dir)) == 0 })
+	jobtest.CheckNothingRuns(t, d.dir)
 }

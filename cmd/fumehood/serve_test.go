@@ -37,7 +37,7 @@ type serveDesk struct {
 func newServeDesk(t *testing.T) serveDesk {
 	t.Helper()
 	d := serveDesk{dir: t.TempDir()}
-	d.env = append(os.Environ(), "FUMEHOOD_CACHE="+builtCache(t), asFumehood+"=1", "TMPDIR="+d.dir, "XDG_STATE_HOME="+filepath.Join(d.dir, "state"))
+	d.env = append(os.Environ(), "FUMEHOOD_CACHE="+jobtest.BuildCache(t), asFumehood+"=1", "TMPDIR="+d.dir, "XDG_STATE_HOME="+filepath.Join(d.dir, "state"))
 	for name, text := range map[string]string{"ws/data.csv": "n\n1\n2\n6\n", "keys": serveKey + "\n" + serveOther + "\n"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(d.dir, name)), 0o755); err != nil {
 			t.Fatal(err)

@@ -75,7 +75,7 @@ func TestSessionInterrupt(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	d.verify(t, true)
-	jobtest.WaitUntil(t, "the end of the sandbox", func() bool { return !isRunning(d.dir) })
+	jobtest.CheckNothingRuns(t, d.dir)
 }
 
 // TestSessionTogether: of several starts with one name, one succeeds; commands of several

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/policies"
@@ -200,7 +201,7 @@ func runTexts(t *testing.T, texts []string) (proposal.Report, []proposal.Event) 
 		}
 	}
 	cmd := exec.Command(os.Args[0], "run", "--config", "none", "--setup", "none", "--plan", filepath.Join(dir, "plan.json"), "--workspace", ws, "--artifacts", filepath.Join(dir, "a"), "--report", filepath.Join(dir, "r.json"))
-	cmd.Env = append(os.Environ(), asFumehood+"=1", "FUMEHOOD_CACHE="+builtCache(t))
+	cmd.Env = append(os.Environ(), asFumehood+"=1", "FUMEHOOD_CACHE="+jobtest.BuildCache(t))
 	if out, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() >= exitUsage {
 		t.Fatalf("%v: %s", err, out)
 	}

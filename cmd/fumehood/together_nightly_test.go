@@ -7,8 +7,10 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -51,7 +53,7 @@ func TestNightlyRunsTogether(t *testing.T) {
 // leftovers returns the temporary files and directories of this desk's runs on the host.
 func (d desk) leftovers() []string {
 	found, _ := filepath.Glob(d.path("tmp/*"))
-	return append(found, jobtest.FindProcesses(d.dir)...)
+	return slices.AppendSeq(found, maps.Values(jobtest.FindProcesses(d.dir)))
 }
 
 // together starts concurrent runs. Whenever some of them have ended, it kills

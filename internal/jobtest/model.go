@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -20,11 +19,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/review/model/modeltest"
 )
 
-// Greeting is a true finding of a model about the pull request of a world.
-var Greeting = map[string]any{"id": "greeting", "file": "greet.sh", "line": 1, "start_line": nil, "side": "head", "severity": "high", "claim": "greets more than hello",
-	"reproducer": map[string]string{"run": "sh greet.sh | grep -qx hello"}, "suggestion": "echo hello\n"}
-
-// ModelAnswer is an answer that fits the schema.
+// ModelAnswer is an answer that fits the schema: with done, the last of a review.
 func ModelAnswer(t testing.TB, done bool, commands []string, findings ...map[string]any) string {
 	t.Helper()
 	list := []map[string]string{}
@@ -114,19 +109,8 @@ func FindKeyLeaks(dir string) (problems []string) {
 
 // FindRelays returns the processes that start the sandboxes of a world's step.
 func FindRelays(dir string) (list []int) {
-	for _, pid := range listProcesses() {
-		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if bytes.Contains(line, []byte("\x00--relay\x00")) && bytes.Contains(line, []byte(dir)) {
-			list = append(list, pid)
-		}
-	}
-	return list
-}
-
-func listProcesses() (list []int) {
-	all, _ := filepath.Glob("/proc/[0-9]*")
-	for _, proc := range all {
-		if pid, err := strconv.Atoi(filepath.Base(proc)); err == nil {
+	for pid, line := range FindProcesses(dir) {
+		if strings.Contains(line, " --relay ") {
 			list = append(list, pid)
 		}
 	}
@@ -193,19 +177,15 @@ func GreetingFinding(extra map[string]any) map[string]any {
 	return f
 }
 
-// FoundAnswer is an answer that fits the schema.
-func FoundAnswer(findings ...map[string]any) string {
-	data, _ := json.Marshal(map[string]any{"done": true, "commands": []any{}, "findings": slices.Concat([]map[string]any{}, findings), "tests": []any{}})
-	return string(data)
-}
-
-// CheckFilesLack fails if a file below dir has one of the values.
-func CheckFilesLack(t testing.TB, dir string, values ...string) {
+// CheckFilesLack fails if a file below dir has one of the values, or if there is no file. It
+// returns the number of files.
+func CheckFilesLack(t testing.TB, dir string, values ...string) (files int) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
+		if err != nil || !e.Type().IsRegular() {
 			return err
 		}
+		files++
 		data, err := os.ReadFile(path)
 		for _, v := range values {
 			if bytes.Contains(data, []byte(v)) {
@@ -214,7 +194,8 @@ func CheckFilesLack(t testing.TB, dir string, values ...string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
+	if err != nil || files == 0 {
+		t.Errorf("%d files: %v", files, err)
 	}
+	return files
 }

@@ -6,8 +6,10 @@ package jobtest
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -26,6 +28,7 @@ func WaitUntil(t testing.TB, what string, done func() bool) {
 	}
 }
 
+// ReadFile returns the content of a file.
 func ReadFile(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -38,28 +41,42 @@ func ReadFile(t *testing.T, path string) []byte {
 // CheckNothingRuns waits for the end of all processes that have a run's private
 // directory in their arguments: runsc, the gofer and gVisor's kernel all do. They
 // die with their parent.
-func CheckNothingRuns(t *testing.T, dir string) {
+func CheckNothingRuns(t testing.TB, dir string) {
 	t.Helper()
-	var left []string
 	begin := time.Now()
-	for left = FindProcesses(dir); len(left) > 0; left = FindProcesses(dir) {
+	for left := FindProcesses(dir); len(left) > 0; left = FindProcesses(dir) {
 		if time.Since(begin) > Hang {
-			t.Fatalf("processes are left: %q", left)
+			t.Fatalf("processes are left: %v", left)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
 }
 
-func FindProcesses(dir string) []string {
-	var found []string
-	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err == nil && bytes.Contains(data, []byte(dir)) {
-			found = append(found, string(bytes.ReplaceAll(data, []byte{0}, []byte(" "))))
+// FindProcesses returns the command lines of the processes whose arguments contain text, by
+// their ids.
+func FindProcesses(text string) map[int]string {
+	found := map[int]string{}
+	for _, pid := range listProcesses() {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err == nil && bytes.Contains(line, []byte(text)) {
+			found[pid] = string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
 		}
 	}
 	return found
+}
+
+// listProcesses returns the ids of all processes, of which this one is always one.
+func listProcesses() (list []int) {
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, proc := range all {
+		if pid, err := strconv.Atoi(filepath.Base(proc)); err == nil {
+			list = append(list, pid)
+		}
+	}
+	if len(list) == 0 {
+		panic("/proc is not mounted")
+	}
+	return list
 }
 
 // WatchFor looks for a secret in the arguments of all processes, and in the environment of those
@@ -75,9 +92,8 @@ func WatchFor(secret string, given func(args string) bool) (end func() []string)
 				return
 			case <-time.After(2 * time.Millisecond):
 			}
-			all, _ := filepath.Glob("/proc/[0-9]*")
-			for _, dir := range all {
-				args, env := sightingOf(dir)
+			for _, pid := range listProcesses() {
+				args, env := sightingOf(fmt.Sprintf("/proc/%d", pid))
 				if bytes.Contains(args, []byte(secret)) || bytes.Contains(env, []byte(secret)) && !given(string(args)) {
 					list = append(list, string(args))
 				}

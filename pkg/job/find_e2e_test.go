@@ -109,18 +109,18 @@ func TestE2EActionFindHostile(t *testing.T) {
 		count int
 		why   string
 	}{
-		"text in every field":   {jobtest.FoundAnswer(jobtest.GreetingFinding(map[string]any{"claim": clean, "suggestion": clean + "\n", "reproducer": map[string]any{"run": "echo '" + clean + "'"}})), 1, ""},
-		"invisible characters":  {jobtest.FoundAnswer(jobtest.GreetingFinding(map[string]any{"claim": hostile})), 0, "fits the schema"},
-		"a network":             {jobtest.FoundAnswer(jobtest.GreetingFinding(map[string]any{"reproducer": map[string]any{"run": "false", "network": []string{"evil.example"}}})), 0, "fits the schema"},
-		"variables":             {jobtest.FoundAnswer(jobtest.GreetingFinding(map[string]any{"reproducer": map[string]any{"run": "false", "env": map[string]string{"A": "b"}}})), 0, "fits the schema"},
-		"one good, one wide":    {jobtest.FoundAnswer(jobtest.GreetingFinding(nil), jobtest.GreetingFinding(map[string]any{"id": "b", "reproducer": map[string]any{"run": "false", "limits": map[string]any{"memory": "1TiB"}}})), 1, ""},
+		"text in every field":   {jobtest.ModelAnswer(t, true, nil, jobtest.GreetingFinding(map[string]any{"claim": clean, "suggestion": clean + "\n", "reproducer": map[string]any{"run": "echo '" + clean + "'"}})), 1, ""},
+		"invisible characters":  {jobtest.ModelAnswer(t, true, nil, jobtest.GreetingFinding(map[string]any{"claim": hostile})), 0, "fits the schema"},
+		"a network":             {jobtest.ModelAnswer(t, true, nil, jobtest.GreetingFinding(map[string]any{"reproducer": map[string]any{"run": "false", "network": []string{"evil.example"}}})), 0, "fits the schema"},
+		"variables":             {jobtest.ModelAnswer(t, true, nil, jobtest.GreetingFinding(map[string]any{"reproducer": map[string]any{"run": "false", "env": map[string]string{"A": "b"}}})), 0, "fits the schema"},
+		"one good, one wide":    {jobtest.ModelAnswer(t, true, nil, jobtest.GreetingFinding(nil), jobtest.GreetingFinding(map[string]any{"id": "b", "reproducer": map[string]any{"run": "false", "limits": map[string]any{"memory": "1TiB"}}})), 1, ""},
 		"more than the schema":  {`{"done":true,"commands":[],"findings":[],"tests":[],"policy":"allow","network":["evil.example"]}`, 0, "cannot be used"},
 		"commands":              {`{"done":false,"commands":[{"run":"curl https://evil.example","why":"please"}],"findings":[],"tests":[]}`, 0, ""},
 		"not JSON":              {hostile, 0, "cannot be used"},
-		"a file outside":        {jobtest.FoundAnswer(jobtest.GreetingFinding(map[string]any{"file": "../../etc/passwd"})), 0, "fits the schema"},
-		"ids that are the same": {jobtest.FoundAnswer(jobtest.GreetingFinding(nil), jobtest.GreetingFinding(nil)), 0, "fits the schema"},
-		"120 KiB":               {jobtest.FoundAnswer(wideFindings(12, 12_000)...), 0, "more than 122880"},
-		"too many":              {jobtest.FoundAnswer(wideFindings(21, 10)...), 0, "at most 20 commands and 20 findings"},
+		"a file outside":        {jobtest.ModelAnswer(t, true, nil, jobtest.GreetingFinding(map[string]any{"file": "../../etc/passwd"})), 0, "fits the schema"},
+		"ids that are the same": {jobtest.ModelAnswer(t, true, nil, jobtest.GreetingFinding(nil), jobtest.GreetingFinding(nil)), 0, "fits the schema"},
+		"120 KiB":               {jobtest.ModelAnswer(t, true, nil, wideFindings(12, 12_000)...), 0, "more than 122880"},
+		"too many":              {jobtest.ModelAnswer(t, true, nil, wideFindings(21, 10)...), 0, "at most 20 commands and 20 findings"},
 		"10 MB":                 {strings.Repeat("x", 10<<20), 0, "larger than"},
 	} {
 		s := modeltest.New(t, func(int, modeltest.Asked) modeltest.Said { return modeltest.Said{Text: test.text} })
@@ -179,12 +179,12 @@ func TestE2EActionFindNotReviewed(t *testing.T) {
 	}{
 		"refusal":        {modeltest.Said{Text: "no", Stop: models.Refusal}, nil, "", 1, "the model refused to answer"},
 		"empty":          {modeltest.Said{Text: " ", Input: 1}, nil, "", 1, "the model's answer is empty"},
-		"length":         {modeltest.Said{Text: jobtest.FoundAnswer(), Stop: models.Length}, nil, "", 1, "reached the limit of its length"},
+		"length":         {modeltest.Said{Text: jobtest.ModelAnswer(t, true, nil), Stop: models.Length}, nil, "", 1, "reached the limit of its length"},
 		"a wrong key":    {modeltest.Said{Status: 401}, nil, "", 1, "the provider answered 401"},
 		"busy":           {modeltest.Said{Status: 429, Header: map[string]string{"Retry-After": "7200"}}, nil, "", 1, "the provider answered 429"},
-		"small budget":   {modeltest.Said{Text: jobtest.FoundAnswer()}, nil, "INPUT_MAX_TOKENS=5000", 0, "the budget of this review"},
-		"too large":      {modeltest.Said{Text: jobtest.FoundAnswer()}, func(f finder) { f.tooLarge() }, "", 0, "the change is too large"},
-		"nothing to see": {modeltest.Said{Text: jobtest.FoundAnswer()}, func(f finder) { f.ignoreAll() }, "", 0, "no text in files that are to be reviewed"},
+		"small budget":   {modeltest.Said{Text: jobtest.ModelAnswer(t, true, nil)}, nil, "INPUT_MAX_TOKENS=5000", 0, "the budget of this review"},
+		"too large":      {modeltest.Said{Text: jobtest.ModelAnswer(t, true, nil)}, func(f finder) { f.tooLarge() }, "", 0, "the change is too large"},
+		"nothing to see": {modeltest.Said{Text: jobtest.ModelAnswer(t, true, nil)}, func(f finder) { f.ignoreAll() }, "", 0, "no text in files that are to be reviewed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -250,7 +250,9 @@ func (f finder) ignoreAll() {
 func TestE2EActionFindRefused(t *testing.T) {
 	t.Parallel()
 	f := newFinder(t, true, nil, nil)
-	s := modeltest.New(t, func(int, modeltest.Asked) modeltest.Said { return modeltest.Said{Text: jobtest.FoundAnswer()} })
+	s := modeltest.New(t, func(int, modeltest.Asked) modeltest.Said {
+		return modeltest.Said{Text: jobtest.ModelAnswer(t, true, nil)}
+	})
 	for name, test := range map[string]struct{ env, code, hint string }{
 		"no key":                {"OPENAI_API_KEY=", "model.key", "secrets.ANTHROPIC_API_KEY"},
 		"no model":              {"INPUT_MODEL=", "action.no-model", "provider: anthropic"},

@@ -25,7 +25,7 @@ func TestNightlyActionFind(t *testing.T) {
 		t.Run(provider, func(t *testing.T) {
 			f := newFinder(t, true, config, changed)
 			s := modeltest.New(t, func(int, modeltest.Asked) modeltest.Said {
-				return modeltest.Said{Text: jobtest.FoundAnswer(jobtest.GreetingFinding(nil), jobtest.GreetingFinding(map[string]any{"id": "ignored", "file": "notes/new.txt"}))}
+				return modeltest.Said{Text: jobtest.ModelAnswer(t, true, nil, jobtest.GreetingFinding(nil), jobtest.GreetingFinding(map[string]any{"id": "ignored", "file": "notes/new.txt"}))}
 			})
 			r := f.ask(s, provider)
 			if r.Code != cli.OK || r.Outputs["conclusion"] != "success" || r.Outputs["reason"] != "" || r.Outputs["artifact-name"] != "find-of-fumehood-fumehood" || len(s.Asked()) != 1 {

@@ -39,12 +39,12 @@ func TestE2EActionModel(t *testing.T) {
 		var problems []string
 		m := modeltest.New(t, func(n int, a modeltest.Asked) modeltest.Said {
 			if n == 1 {
-				return modeltest.Said{Text: jobtest.ModelAnswer(t, false, []string{"sh greet.sh", "env; cat /proc/self/environ"}, jobtest.Greeting)}
+				return modeltest.Said{Text: jobtest.ModelAnswer(t, false, []string{"sh greet.sh", "env; cat /proc/self/environ"}, jobtest.GreetingFinding(nil))}
 			}
 			if problems = jobtest.FindKeyLeaks(w.Dir); !strings.Contains(a.Last(), "hello world") {
 				t.Errorf("the model reads %s", a.Last())
 			}
-			return modeltest.Said{Text: jobtest.ModelAnswer(t, true, nil, jobtest.Greeting)}
+			return modeltest.Said{Text: jobtest.ModelAnswer(t, true, nil, jobtest.GreetingFinding(nil))}
 		})
 		s := w.Act("pull_request", w.Event("pull_request.opened", nil), askModel(m, provider, []string{"claude-sonnet-4-6", "gpt-5"}[i])...)
 		if s.Code != cli.Refused || s.Outputs["conclusion"] != "failure" || s.Outputs["verified"] != "1" || len(m.Asked()) != 2 {
@@ -205,7 +205,7 @@ func TestE2EActionModelKilled(t *testing.T) {
 		reached, hold := make(chan bool, 10), make(chan bool)
 		m := modeltest.New(t, func(n int, _ modeltest.Asked) modeltest.Said {
 			if n == 1 {
-				return modeltest.Said{Text: jobtest.ModelAnswer(t, false, []string{"ls"}, jobtest.Greeting)}
+				return modeltest.Said{Text: jobtest.ModelAnswer(t, false, []string{"ls"}, jobtest.GreetingFinding(nil))}
 			}
 			reached <- true
 			<-hold
@@ -259,7 +259,7 @@ func TestE2EActionModelPartial(t *testing.T) {
 		if n > 1 {
 			return modeltest.Said{Stop: "refusal", Text: "no"}
 		}
-		return modeltest.Said{Text: jobtest.ModelAnswer(t, false, []string{"ls"}, jobtest.Greeting)}
+		return modeltest.Said{Text: jobtest.ModelAnswer(t, false, []string{"ls"}, jobtest.GreetingFinding(nil))}
 	})
 	s := w.Act("pull_request", w.Event("pull_request.opened", nil), askModel(m, "openai", "gpt-5")...)
 	if s.Code != cli.Refused || s.Outputs["verified"] != "" || s.Outputs["reason"] == "" || len(w.GH.ReviewComments(jobtest.PrNumber)) != 1 {
@@ -279,7 +279,7 @@ func TestE2EActionModelGuidance(t *testing.T) {
 		if first := a.Turns[0].Text; !strings.Contains(first, "Look at: only the base says this") || strings.Contains(first, "Look at: only the head says this") {
 			t.Errorf("the model is asked %s", first)
 		}
-		return modeltest.Said{Text: jobtest.ModelAnswer(t, n == 2, []string{"ls"}[:2-n], jobtest.Greeting)}
+		return modeltest.Said{Text: jobtest.ModelAnswer(t, n == 2, []string{"ls"}[:2-n], jobtest.GreetingFinding(nil))}
 	})
 	s := w.Act("pull_request", w.Event("pull_request.opened", nil), askModel(m, "gemini", "gemini-2.5-pro")...)
 	if kept, _ := filepath.Glob(filepath.Join(s.Outputs["artifact-path"], "logs", "model", "*")); s.Outputs["verified"] != "1" || len(kept) != 1 {
