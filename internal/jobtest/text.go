@@ -12,19 +12,27 @@ import (
 	"github.com/fumehood/fumehood/pkg/github/githubtest"
 )
 
-var CodeElement = regexp.MustCompile("(?s)<code>.*?</code>")
+var codeElement = regexp.MustCompile("(?s)<code>.*?</code>")
 
-// RemoveCode removes fenced blocks from Markdown.
+// RemoveCode returns Markdown without its fenced blocks and code elements, which show text as it is.
 func RemoveCode(markdown string) string {
-	var b strings.Builder
-	for i, part := range strings.Split(markdown, "```") {
-		if i%2 == 0 {
-			b.WriteString(part)
+	var out strings.Builder
+	fence := ""
+	for line := range strings.Lines(markdown) {
+		ticks := line[:len(line)-len(strings.TrimLeft(line, "`"))]
+		switch {
+		case fence == "" && len(ticks) >= 3:
+			fence = ticks
+		case fence != "" && len(ticks) >= len(fence) && strings.TrimSpace(line) == ticks:
+			fence = ""
+		case fence == "":
+			out.WriteString(line)
 		}
 	}
-	return CodeElement.ReplaceAllString(b.String(), "")
+	return codeElement.ReplaceAllString(out.String(), "")
 }
 
+// ListReactions returns the reactions to a comment, with spaces between them.
 func ListReactions(gh *githubtest.Server, comment int64) string {
 	var list []string
 	for _, r := range gh.Reactions(comment) {
@@ -39,6 +47,16 @@ func CheckContains(t testing.TB, what, text string, pieces ...string) {
 	for _, p := range pieces {
 		if !strings.Contains(text, p) {
 			t.Errorf("%s lacks %q:\n%s", what, p, text)
+		}
+	}
+}
+
+// CheckLacks fails if text has one of the pieces.
+func CheckLacks(t testing.TB, what, text string, pieces ...string) {
+	t.Helper()
+	for _, p := range pieces {
+		if strings.Contains(text, p) {
+			t.Errorf("%s has %q:\n%s", what, p, text)
 		}
 	}
 }

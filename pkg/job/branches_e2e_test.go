@@ -180,6 +180,12 @@ func TestE2ETwoPullRequestsOfOneBranch(t *testing.T) {
 	}
 }
 
+// hostRule is a policy of the repository that grants host to proposals that name it.
+func hostRule(host string) map[string]string {
+	return map[string]string{".github/fumehood/hosts.rego": "package fumehood.proposal\n\n# METADATA\n# title: A host\n# custom: {rule: house.hosts}\n" +
+		"network contains {\"rule\": \"house.hosts\", \"host\": h} if {\n\tsome h in input.proposal.network\n\th == \"" + host + "\"\n}\n"}
+}
+
 // denyRule is a policy of the repository that denies program.
 func denyRule(program string) map[string]string {
 	return map[string]string{".github/fumehood/deny.rego": "package fumehood.command\n\ndeny contains {\"rule\": \"house." + program + "\", \"message\": \"m\", \"suggestion\": \"s\"} if input.command.program == \"" + program + "\"\n"}

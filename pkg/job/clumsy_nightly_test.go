@@ -5,6 +5,7 @@
 package job_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -106,17 +107,7 @@ func TestNightlyActionClumsy(t *testing.T) {
 	for _, m := range sample.Of(t, mistakes, 3, len(mistakes)) {
 		t.Run(m.name, func(t *testing.T) {
 			w := newWorld(t, m.fork, m.base, nil)
-			if m.prepare != nil {
-				m.prepare(w)
-			}
-			event, payload := m.event, m.payload
-			if event == "" {
-				event = "pull_request"
-			}
-			if payload == "" {
-				payload = "pull_request.opened"
-			}
-			s := w.Act(event, w.Event(payload, m.change), append([]string{"INPUT_PLAN=" + jobtest.LookPlan}, m.env...)...)
+			s := m.act(w)
 			if s.Code != cli.Stopped || s.Outputs["conclusion"] != "error" {
 				t.Errorf("exit %d, outputs %q", s.Code, s.Outputs)
 			}
@@ -128,6 +119,16 @@ func TestNightlyActionClumsy(t *testing.T) {
 			m.check(t, w, s)
 		})
 	}
+}
+
+// act prepares a world and runs the step in it.
+func (m mistake) act(w world) jobtest.Step {
+	w.T.Helper()
+	if m.prepare != nil {
+		m.prepare(w)
+	}
+	event, payload := cmp.Or(m.event, "pull_request"), cmp.Or(m.payload, "pull_request.opened")
+	return w.Act(event, w.Event(payload, m.change), append([]string{"INPUT_PLAN=" + jobtest.LookPlan}, m.env...)...)
 }
 
 func (m mistake) check(t *testing.T, w world, s jobtest.Step) {
@@ -229,17 +230,7 @@ func TestNightlyActionNoMistake(t *testing.T) {
 	for _, test := range sample.Of(t, tests, 3, len(tests)) {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, test.fork, nil, nil)
-			if test.prepare != nil {
-				test.prepare(w)
-			}
-			event, payload := test.event, test.payload
-			if event == "" {
-				event = "pull_request"
-			}
-			if payload == "" {
-				payload = "pull_request.opened"
-			}
-			s := w.Act(event, w.Event(payload, nil), append([]string{"INPUT_PLAN=" + jobtest.LookPlan}, test.env...)...)
+			s := test.act(w)
 			if s.Code != cli.OK || s.Outputs["conclusion"] != test.conclusion {
 				t.Errorf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
 			}

@@ -58,16 +58,7 @@ func TestE2EActionProxy(t *testing.T) {
 	const password = "hidden-5ccb7d0c"
 	token := base64.StdEncoding.EncodeToString([]byte("user:" + password))
 	proxy := startProxy(t, "Basic "+token)
-	w := newWorld(t, true, map[string]string{".github/fumehood/hosts.rego": `package fumehood.proposal
-
-# METADATA
-# title: An address that only the proxy reaches
-# custom: {rule: house.hosts}
-network contains {"rule": "house.hosts", "host": h} if {
-	some h in input.proposal.network
-	h == "198.51.100.7:80"
-}
-`}, map[string]string{"get.sh": `exec 3<> /dev/tcp/198.51.100.7/80
+	w := newWorld(t, true, hostRule("198.51.100.7:80"), map[string]string{"get.sh": `exec 3<> /dev/tcp/198.51.100.7/80
 printf 'GET / HTTP/1.0\r\nHost: 198.51.100.7\r\n\r\n' >&3
 cat <&3
 env

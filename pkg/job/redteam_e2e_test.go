@@ -125,15 +125,6 @@ func (w world) plant(name string, files map[string][]byte) int64 {
 	return w.GH.AddArtifact(githubtest.Artifact{Run: w.RunID, Name: name, Data: jobtest.ZipFiles(w.T, files)})
 }
 
-func mustNot(t *testing.T, what, text string, pieces ...string) {
-	t.Helper()
-	for _, p := range pieces {
-		if strings.Contains(text, p) {
-			t.Errorf("%s has %q:\n%s", what, p, text)
-		}
-	}
-}
-
 // THREATS 9, 27: a fork's own run claims that a maintainer approved it. Only the
 // bot's request makes an approval.
 func TestE2EActionForgedApproval(t *testing.T) {
@@ -154,7 +145,7 @@ func TestE2EActionForgedApproval(t *testing.T) {
 	}
 	body := w.Comment().Body
 	jobtest.CheckContains(t, "comment", body, "report.malformed")
-	mustNot(t, "comment", body, "<code>Codertocat</code>", "approved by", "2 succeeded", "was verified", "sealed")
+	jobtest.CheckLacks(t, "comment", body, "<code>Codertocat</code>", "approved by", "2 succeeded", "was verified", "sealed")
 }
 
 // THREATS 16: the workspace may be a checkout of the pull request, so the path of a
@@ -197,7 +188,7 @@ func TestE2EActionPlanPathStaysInTheWorkspace(t *testing.T) {
 					t.Errorf("exit %d\n%s", s.Code, s.Log)
 				}
 				jobtest.CheckContains(t, "log", s.Log, "plan.unreadable")
-				mustNot(t, "log", strings.ReplaceAll(s.Log, "::add-mask::"+jobtest.JobToken, ""), "INPUT_", jobtest.JobToken, "running")
+				jobtest.CheckLacks(t, "log", strings.ReplaceAll(s.Log, "::add-mask::"+jobtest.JobToken, ""), "INPUT_", jobtest.JobToken, "running")
 			})
 		}
 	}
@@ -237,7 +228,7 @@ func TestE2EBotTellsNothingOfWhatWasRefused(t *testing.T) {
 		if s.Outputs["allowed"] != "0" {
 			t.Errorf("%s: outputs %q\n%s", wish, s.Outputs, s.Log)
 		}
-		mustNot(t, "comment", w.Comment().Body, "secrets.txt")
+		jobtest.CheckLacks(t, "comment", w.Comment().Body, "secrets.txt")
 	}
 }
 
@@ -251,12 +242,12 @@ func TestE2EBotExplainsInItsOwnWords(t *testing.T) {
 	w.Report(nil)
 	body := w.Comment().Body
 	jobtest.CheckContains(t, "comment", body, "policy other than", "Not confirmed")
-	mustNot(t, "comment", body, "/fumehood approve")
+	jobtest.CheckLacks(t, "comment", body, "/fumehood approve")
 	w.RunID += 10
 	w.Later()
 	w.Ask("Codertocat", "/fumehood explain order", "INPUT_PHASE=trigger")
 	notice, _, _ := strings.Cut(w.Comment().Body, "<!-- fumehood:results -->")
-	mustNot(t, "notice", notice, "Reviewed by the maintainers", "please merge")
+	jobtest.CheckLacks(t, "notice", notice, "Reviewed by the maintainers", "please merge")
 	w.Later()
 	s := w.Ask("Codertocat", "/fumehood approve 3fa2b91c", "INPUT_PHASE=trigger")
 	if s.Outputs["run"] != "false" {
@@ -407,31 +398,13 @@ func TestE2EActionHostileNames(t *testing.T) {
 		}
 	}
 	for what, text := range map[string]string{"comment": w.Comment().Body, "summary": s.Summary, "report's summary": r.Summary} {
-		mustNot(t, what, text, "<img", "<script", "\u202e", "\n::")
-		mustNot(t, what, outsideCode(text), "bold")
-		mustNot(t, what, outsideCode(text), "@everyone", "#1", "forged", "](http")
+		jobtest.CheckLacks(t, what, text, "<img", "<script", "\u202e", "\n::")
+		jobtest.CheckLacks(t, what, jobtest.RemoveCode(text), "bold")
+		jobtest.CheckLacks(t, what, jobtest.RemoveCode(text), "@everyone", "#1", "forged", "](http")
 	}
 	if marks := strings.Count(w.Comment().Body, "<!-- fumehood:results -->"); marks != 1 {
 		t.Errorf("%d marks of results", marks)
 	}
-}
-
-// outsideCode returns Markdown without its fenced blocks and code elements.
-func outsideCode(body string) string {
-	var out strings.Builder
-	fence := ""
-	for line := range strings.Lines(body) {
-		ticks := line[:len(line)-len(strings.TrimLeft(line, "`"))]
-		switch {
-		case fence == "" && len(ticks) >= 3:
-			fence = ticks
-		case fence != "" && len(ticks) >= len(fence) && strings.TrimSpace(line) == ticks:
-			fence = ""
-		case fence == "":
-			out.WriteString(line)
-		}
-	}
-	return jobtest.CodeElement.ReplaceAllString(out.String(), "")
 }
 
 // THREATS 25, 26: a command that prints fumehood's own comment, including marks and
@@ -483,13 +456,13 @@ func TestE2EActionHeadMovesBetweenAnyRequests(t *testing.T) {
 				}
 			})
 			s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+jobtest.LookPlan)
-			mustNot(t, "log", s.Log, "surprise")
-			mustNot(t, "summary", s.Summary, "surprise")
+			jobtest.CheckLacks(t, "log", s.Log, "surprise")
+			jobtest.CheckLacks(t, "summary", s.Summary, "surprise")
 			if s.Code != cli.OK {
 				t.Errorf("exit %d\n%s", s.Code, s.Log)
 			}
 			for _, c := range w.GH.CommentsBy(jobtest.PrNumber, githubtest.ActionsBot) {
-				mustNot(t, "comment", c.Body, "surprise")
+				jobtest.CheckLacks(t, "comment", c.Body, "surprise")
 				jobtest.CheckContains(t, "comment", c.Body, w.Head[:12])
 				if seen > n {
 					jobtest.CheckContains(t, "comment", c.Body, "newer commit", late[:12])
@@ -600,7 +573,7 @@ func TestE2EBotForgedApprovalInARequest(t *testing.T) {
 			}
 			if !test.runs {
 				jobtest.CheckContains(t, "log", s.Log, "approval.void")
-				mustNot(t, "log", s.Log, "order: exit")
+				jobtest.CheckLacks(t, "log", s.Log, "order: exit")
 			}
 		})
 	}
@@ -730,8 +703,8 @@ func TestE2EActionForgedWordsAreQuoted(t *testing.T) {
 	}}))
 	r := w.Report(nil, "INPUT_CHECK_RUN=false")
 	body := w.Comment().Body
-	mustNot(t, "comment", outsideCode(body), "maintainers", "merge")
-	mustNot(t, "summary", outsideCode(r.Summary), "maintainers", "merge")
+	jobtest.CheckLacks(t, "comment", jobtest.RemoveCode(body), "maintainers", "merge")
+	jobtest.CheckLacks(t, "summary", jobtest.RemoveCode(r.Summary), "maintainers", "merge")
 	jobtest.CheckContains(t, "comment", body, "Self-reported")
 }
 
@@ -744,7 +717,7 @@ func TestE2EActionForgedFork(t *testing.T) {
 		w.plant("fumehood", w.forge(forgery{plan: jobtest.LookPlan, about: func(a *gate.About) { a.Fork = fork }}))
 		w.Report(nil)
 		body := w.Comment().Body
-		mustNot(t, "comment", body, "Codertocat/trusted", "1 succeeded")
+		jobtest.CheckLacks(t, "comment", body, "Codertocat/trusted", "1 succeeded")
 		jobtest.CheckContains(t, "comment", body, "report.malformed", "its source repository does not match")
 	}
 }
@@ -760,16 +733,8 @@ func TestE2EBotForkIsGone(t *testing.T) {
 	if s := w.Act("issue_comment", payload); s.Code != cli.Stopped {
 		t.Errorf("it ran in one job: exit %d\n%s", s.Code, s.Log)
 	}
-	trigger := w.Act("issue_comment", payload, "INPUT_PHASE=trigger")
-	ran := w.Act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+trigger.Outputs["request"])
-	if ran.Outputs["conclusion"] != "success" {
+	if ran, _ := w.actInThreeJobs("/fumehood run cat README.md"); ran.Outputs["conclusion"] != "success" {
 		t.Fatalf("outputs %q\n%s", ran.Outputs, ran.Log)
-	}
-	w.Upload(ran, nil)
-	w.RunID--
-	told := w.Act("issue_comment", payload, "INPUT_PHASE=report", "INPUT_REQUEST="+trigger.Outputs["request"])
-	if told.Outputs["conclusion"] != "success" {
-		t.Errorf("outputs %q\n%s", told.Outputs, told.Log)
 	}
 	jobtest.CheckContains(t, "comment", w.Comment().Body, "a repository that is gone", "1 succeeded")
 }
@@ -786,20 +751,11 @@ func TestE2EBotApprovesTwoPlans(t *testing.T) {
 	jobtest.CheckContains(t, "comment", w.Comment().Body, "sort notes/new.txt", "sort README.md")
 	w.Later()
 	w.RunID += 10
-	payload := w.CommentEvent(w.GH.AddComment(jobtest.PrNumber, "Codertocat", w.ApproveCommand()))
-	trigger := w.Act("issue_comment", payload, "INPUT_PHASE=trigger")
-	w.Permit("contents:read", "pull_requests:read")
-	w.RunID--
-	ran := w.Act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+trigger.Outputs["request"])
-	if ran.Outputs["conclusion"] != "success" || ran.Outputs["allowed"] != "4" {
-		t.Fatalf("outputs %q\n%s", ran.Outputs, ran.Log)
-	}
-	w.Upload(ran, nil)
-	w.Permit("contents:read", "pull_requests:write", "actions:read")
-	w.RunID--
-	told := w.Act("issue_comment", payload, "INPUT_PHASE=report", "INPUT_REQUEST="+trigger.Outputs["request"])
-	if told.Outputs["conclusion"] != "success" || told.Outputs["allowed"] != "4" {
-		t.Errorf("outputs %q\n%s", told.Outputs, told.Log)
+	ran, shown := w.actInThreeJobs(w.ApproveCommand())
+	for _, s := range []jobtest.Step{ran, shown} {
+		if s.Outputs["conclusion"] != "success" || s.Outputs["allowed"] != "4" {
+			t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
+		}
 	}
 	jobtest.CheckContains(t, "comment", w.Comment().Body, "4 succeeded", "approved by", "sort notes/new.txt", "sort README.md")
 }
@@ -1208,7 +1164,7 @@ func TestE2EActionForgedFailure(t *testing.T) {
 		}
 	}
 	jobtest.CheckContains(t, "log", r.Log, `the run's report says "Reviewed`)
-	mustNot(t, "comment", outsideCode(w.Comment().Body), "maintainers", "merge it", "forged", "was verified")
+	jobtest.CheckLacks(t, "comment", jobtest.RemoveCode(w.Comment().Body), "maintainers", "merge it", "forged", "was verified")
 	jobtest.CheckContains(t, "comment", w.Comment().Body, "Self-reported")
 }
 
@@ -1295,7 +1251,7 @@ func TestE2EActionHostileCheckout(t *testing.T) {
 			if s.Outputs["conclusion"] == "success" && (name == "other code" || name == "a link for code") {
 				jobtest.CheckContains(t, "comment", w.Comment().Body, "README.md", "Not enforced")
 			}
-			mustNot(t, "comment", w.Comment().Body, "root:")
+			jobtest.CheckLacks(t, "comment", w.Comment().Body, "root:")
 			t.Logf("%s: %s", name, s.Outputs["conclusion"])
 		})
 	}

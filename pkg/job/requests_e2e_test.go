@@ -40,24 +40,27 @@ func (w world) countRequests(flow func()) (all, charged int, list string) {
 	return all, charged, strings.Join(lines, "\n")
 }
 
-// inThreeJobs does what a comment requests on a fork's pull request, in the jobs of bot.yml.
-func (w world) inThreeJobs(body string) {
+// actInThreeJobs does what a comment requests on a fork's pull request, in the jobs of bot.yml. It
+// returns the job that ran the code and the one that reported it.
+func (w world) actInThreeJobs(body string) (ran, shown jobtest.Step) {
 	w.T.Helper()
 	w.Actor = "Codertocat"
 	payload := w.CommentEvent(w.GH.AddComment(jobtest.PrNumber, w.Actor, body))
 	trigger := w.Act("issue_comment", payload, "INPUT_PHASE=trigger")
-	if trigger.Outputs["run"] != "true" {
+	if trigger.Outputs["run"] != "true" || trigger.Outputs["request"] == "" {
 		w.T.Fatalf("outputs %q\n%s", trigger.Outputs, trigger.Log)
 	}
 	w.RunID--
 	w.Permit("contents:read", "pull_requests:read")
-	ran := w.Act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+trigger.Outputs["request"])
+	ran = w.Act("issue_comment", payload, "INPUT_PHASE=run", "INPUT_REQUEST="+trigger.Outputs["request"])
 	w.Upload(ran, nil)
 	w.RunID--
 	w.Permit("contents:read", "pull_requests:write", "actions:read")
-	if shown := w.Act("issue_comment", payload, "INPUT_PHASE=report", "INPUT_REQUEST="+trigger.Outputs["request"]); shown.Outputs["conclusion"] != "success" {
+	shown = w.Act("issue_comment", payload, "INPUT_PHASE=report", "INPUT_REQUEST="+trigger.Outputs["request"])
+	if shown.Outputs["conclusion"] != "success" {
 		w.T.Errorf("outputs %q\n%s", shown.Outputs, shown.Log)
 	}
+	return ran, shown
 }
 
 // The token of a workflow has 1,000 requests an hour for all of a repository. The budgets are of
@@ -90,8 +93,8 @@ func TestE2EActionRequests(t *testing.T) {
 		{"command, in one job", own, func(w world) { w.Ask("Codertocat", "/fumehood run cat README.md") }, 25},
 		{"first push to a fork", fork, push, 12},
 		{"next push to a fork", fork, push, 12},
-		{"approval, in three jobs", fork, func(w world) { w.inThreeJobs(approve()) }, 25},
-		{"command, in three jobs", fork, func(w world) { w.inThreeJobs("/fumehood run cat README.md") }, 25},
+		{"approval, in three jobs", fork, func(w world) { w.actInThreeJobs(approve()) }, 25},
+		{"command, in three jobs", fork, func(w world) { w.actInThreeJobs("/fumehood run cat README.md") }, 25},
 	} {
 		all, charged, list := flow.w.countRequests(func() { flow.do(flow.w) })
 		t.Logf("%s: %d requests, %d count against the limit", flow.name, all, charged)

@@ -136,16 +136,7 @@ func TestE2EActionCheckRun(t *testing.T) {
 // input nothing is granted.
 func TestE2EActionNetwork(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, true, map[string]string{".github/fumehood/hosts.rego": `package fumehood.proposal
-
-# METADATA
-# title: An address that the gateway always refuses
-# custom: {rule: house.hosts}
-network contains {"rule": "house.hosts", "host": h} if {
-	some h in input.proposal.network
-	h == "127.0.0.1:9"
-}
-`}, map[string]string{"connect.sh": "(: < /dev/tcp/198.51.100.7/9) || true\n"})
+	w := newWorld(t, true, hostRule("127.0.0.1:9"), map[string]string{"connect.sh": "(: < /dev/tcp/198.51.100.7/9) || true\n"})
 	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: try, network: ['127.0.0.1:9'], run: bash connect.sh}\n"
 	event := w.Event("pull_request.opened.fork", nil)
 	if s := w.Act("pull_request", event, "INPUT_PLAN="+plan); s.Outputs["denied"] != "1" {
