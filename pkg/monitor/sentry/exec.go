@@ -33,7 +33,7 @@ func (g *gate) exec(t *kernel.Task, info *pb.ExecveInfo) *wire.Exec {
 	e := g.newQuestion(t)
 	e.Argv, e.ArgvCut, e.ArgvDigest = words(info.Argv, e.Lineage)
 	e.Env, e.Named = steering(info.Env), wire.Cut(info.Execfn, wire.MaxPath)
-	e.Asked = askedPath(t, e.Cwd, e.Named)
+	e.Asked = askedPath(t, e.Named)
 	if wire.IsText(e.Lineage) {
 		e.Vars, e.VarsCut = variables(info.Env)
 	}
@@ -47,7 +47,7 @@ func (g *gate) exec(t *kernel.Task, info *pb.ExecveInfo) *wire.Exec {
 
 // newQuestion returns what is known of the process of t, whatever it asks for.
 func (g *gate) newQuestion(t *kernel.Task) *wire.Exec {
-	e := &wire.Exec{Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: pid(t), From: program(t, t), Cwd: cwd(t)}
+	e := &wire.Exec{Time: t.Kernel().RealtimeClock().Now().Nanoseconds(), Pid: pid(t), From: program(t, t), Cwd: wire.Cut(cwd(t), wire.MaxPath)}
 	var p *kernel.Task
 	if e.Parent, p = parent(t); p != nil {
 		e.ParentPath = program(t, p)

@@ -74,14 +74,14 @@ func (g *gate) outside(t *kernel.Task) bool {
 	return got != want
 }
 
-// cwd returns t's working directory.
+// cwd returns t's working directory, of any length.
 func cwd(t *kernel.Task) string {
 	root := t.FSContext().RootDirectory()
 	defer root.DecRef(t)
 	wd := t.FSContext().WorkingDirectory()
 	defer wd.DecRef(t)
 	name, _ := t.Kernel().VFS().PathnameWithDeleted(t, root, wd)
-	return wire.Cut(name, wire.MaxPath)
+	return name
 }
 
 // named returns the path in the call's argument at, resolved relative to the
@@ -99,7 +99,7 @@ func named(t *kernel.Task, dir int32, at uint64) string {
 
 // askedPath returns the path name that was passed to execve, absolute and without "." and "..".
 // execveat's descriptor is in the form /dev/fd/NUMBER, or that with a path below it.
-func askedPath(t *kernel.Task, cwd, name string) string {
+func askedPath(t *kernel.Task, name string) string {
 	if rest, ok := strings.CutPrefix(name, "/dev/fd/"); ok {
 		number, below, _ := strings.Cut(rest, "/")
 		if n, err := strconv.ParseInt(number, 10, 32); err == nil {
@@ -107,7 +107,7 @@ func askedPath(t *kernel.Task, cwd, name string) string {
 		}
 	}
 	if !path.IsAbs(name) {
-		name = path.Join(cwd, name)
+		name = path.Join(cwd(t), name)
 	}
 	return wire.Cut(path.Clean(name), wire.MaxPath)
 }

@@ -163,6 +163,7 @@ func (g *gate) verdict() (wire.Verdict, bool) {
 func (g *gate) report(e *wire.Event) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	e.Path, e.Target = wire.Cut(e.Path, wire.MaxPath), wire.Cut(e.Target, wire.MaxPath)
 	g.seq++
 	_ = g.write(e.Append(g.buf[:0], g.seq))
 }
