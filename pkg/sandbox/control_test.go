@@ -23,6 +23,9 @@ var controlWrites = []string{
 	"rm .git/config", "rm -r .git", "rmdir gl/empty", "truncate -s 0 gl/config", "chmod 777 gl/config", "install a gl/new", "cp a gl/new", "cp -r sub gl/new", "tee gl/new < a >/dev/null",
 	"sed -n 'w gl/new' a", "awk '{ print > \"gl/new\" }' a", "tar xf control.tar", "tar xf a.tar --transform 's,^,gl/,'", "sort -o gl/new a", "split a gl/new", "touch gl/new", "cd sub; echo x > ../.git/new",
 	"rm -rf /tmp/w; ln -s /workspace /tmp/w; echo x > /tmp/w/.git/new", "touch -c -d 2001-01-01 gl/config", "git log -1 --output=gl/new", "git archive -o hub/new HEAD",
+	"/opt/bin/tricks control .git/config >&2",
+	"mkdir -p /tmp/m; unshare -rm sh -c 'mount --bind .git /tmp/m; echo x > /tmp/m/new'", "mkdir -p /tmp/m; unshare -rm sh -c 'mount --bind . /tmp/m; rm /tmp/m/.git/config'",
+	"mkdir -p /tmp/m; unshare -rm sh -c 'mount --bind . /tmp/m; cd /tmp/m; echo x > .git/new'",
 }
 
 // A command that may not run the repository's code changes nothing in .git and .github, by whatever

@@ -5,8 +5,8 @@
 package sentry
 
 import (
-	"encoding/binary"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -17,21 +17,21 @@ import (
 	"gvisor.dev/gvisor/pkg/sentry/kernel"
 	"gvisor.dev/gvisor/pkg/sentry/vfs"
 
-	"github.com/fumehood/fumehood/pkg/internal/pathwalk"
 	"github.com/fumehood/fumehood/pkg/monitor/calls"
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 )
 
 // The control places are the directories of the workspace that control git and the code host.
 // A command that may not run the repository's code changes nothing in them, whatever option,
-// archive, script or link names them: only git itself does, when it adds, commits or checks out,
-// and it names them without a link.
+// archive, script, link or mount names them: only git itself does, when it adds, commits or checks
+// out, and it names them without a link. The files are compared, not names, so that it does not
+// matter where a process has mounted them.
 //
 // The path of each change is followed before the call, and no other name changes meanwhile. An
-// opened file's is followed again afterwards. Between the two, another process of the same command
-// could exchange a link: a file may be made or emptied then, but nothing is written through the
-// descriptor.
-var controlPlaces = []string{workspace + ".git", workspace + ".github"}
+// opened file is compared again afterwards. Between the two, another process of the same command
+// could exchange a link, or another thread of the process the text of the path: a file may be made,
+// emptied or renamed then.
+var controlPlaces = []string{".git", ".github"}
 
 // changing are the calls that change names, or open files for writing.
 var changing = changingCalls()
@@ -41,18 +41,18 @@ type change struct{ calls.Call }
 
 func changingCalls() map[string]change {
 	all := map[string]change{}
-	for _, name := range []string{"truncate", "utime", "utimes", "setxattr", "lsetxattr", "removexattr", "lremovexattr"} {
-		all[name] = change{calls.Call{Name: name, Class: calls.Mode, Dir: calls.None, Path: 0, ToDir: calls.None, To: calls.None}}
+	add := func(dir, at int, names ...string) {
+		for _, name := range names {
+			all[name] = change{calls.Call{Name: name, Class: calls.Mode, Dir: dir, Path: at, ToDir: calls.None, To: calls.None}}
+		}
 	}
-	for _, name := range []string{"futimesat", "utimensat"} {
-		all[name] = change{calls.Call{Name: name, Class: calls.Mode, Dir: 0, Path: 1, ToDir: calls.None, To: calls.None}}
-	}
+	add(calls.None, 0, "truncate", "utime", "utimes", "setxattr", "lsetxattr", "removexattr", "lremovexattr")
+	add(0, 1, "futimesat", "utimensat")
+	add(0, calls.None, "fsetxattr", "fremovexattr")
 	for _, c := range calls.Table {
 		switch c.Class {
 		case calls.Open, calls.Make, calls.Remove, calls.Rename, calls.Link, calls.Symlink, calls.Mode:
-			if c.Path != calls.None { // else of an open file
-				all[c.Name] = change{c}
-			}
+			all[c.Name] = change{c}
 		}
 	}
 	return all
@@ -72,24 +72,40 @@ func (c change) decide(g *gate, t *kernel.Task, args arch.SyscallArguments, own 
 	if c.Class == calls.Rename || c.Class == calls.Link {
 		paths = append(paths, [2]int{c.ToDir, c.To})
 	}
-	git, named := g.isGit(t), false
-	for _, argument := range paths {
-		place, direct := c.controlPlace(g, t, args, argument[0], argument[1])
-		if named = named || git && direct; place != "" && !(git && direct) {
+	git, named := g.isGit(t), ""
+	for i, arguments := range paths {
+		n, err := c.nameOf(t, args, arguments[0], arguments[1])
+		if err != nil {
+			return 0, err // as that of the call
+		}
+		if git {
+			named = n.text(t)
+		}
+		follows := c.Class == calls.Open || c.Class == calls.Mode || c.Class == calls.Link && i == 0
+		place, err := g.findControlPlace(t, &n, follows, c.Class == calls.Mode)
+		n.release(t)
+		if err != nil {
+			return 0, err
+		}
+		if place != "" && place != named {
 			return 0, c.refuse(g, t, place)
 		}
 	}
 	result, _, err := own()
-	if err != nil || c.Class != calls.Open || named {
+	if err != nil || c.Class != calls.Open {
 		return result, err
 	}
-	if place := opened(t, int32(result)); isControlPlace(place, g.outside(t)) {
-		if file := t.FDTable().Remove(t, int32(result)); file != nil {
-			file.DecRef(t)
-		}
-		return 0, c.refuse(g, t, place)
+	place, err := g.openedControlPlace(t, int32(result))
+	if err == nil && (place == "" || place == named) {
+		return result, nil
 	}
-	return result, nil
+	if file := t.FDTable().Remove(t, int32(result)); file != nil {
+		file.DecRef(t)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return 0, c.refuse(g, t, place)
 }
 
 // refuse reports the attempt to change place, once for each command, and returns the call's error.
@@ -101,7 +117,7 @@ func (c change) refuse(g *gate, t *kernel.Task, place string) error {
 	}
 	if g.once(g.lineages.counting(t.ThreadGroup()).hash("control", string(kind), place)) {
 		e := g.event(t, kind)
-		e.Path, e.Errno = wire.Cut(place, wire.MaxPath), uint16(unix.EACCES)
+		e.Path, e.Errno = place, uint16(unix.EACCES)
 		g.report(e)
 	}
 	return linuxerr.EACCES
@@ -125,41 +141,128 @@ func (c change) writes(t *kernel.Task, args arch.SyscallArguments) bool {
 	case c.Flags != calls.None:
 		flags = args[c.Flags].Uint64()
 	case c.Name == "openat2":
-		var first [8]byte // of struct open_how
-		if _, err := t.CopyInBytes(args[2].Pointer(), first[:]); err != nil {
+		how, err := copyInHow(t, args)
+		if err != nil {
 			return true
 		}
-		flags = binary.LittleEndian.Uint64(first[:])
+		flags = how.Flags
 	default:
 		return true
 	}
 	return flags&linux.O_ACCMODE != linux.O_RDONLY || flags&(linux.O_CREAT|linux.O_TRUNC) != 0
 }
 
-// controlPlace returns where the path in the argument at, relative to the descriptor in dir, leads,
-// if that is a control place, and whether the path itself names one, without a link.
-func (c change) controlPlace(g *gate, t *kernel.Task, args arch.SyscallArguments, dir, at int) (place string, direct bool) {
-	from := int32(linux.AT_FDCWD)
-	if dir != calls.None {
-		from = args[dir].Int()
+// copyInHow returns what openat2 is called with.
+func copyInHow(t *kernel.Task, args arch.SyscallArguments) (how linux.OpenHow, err error) {
+	_, err = how.CopyIn(t, args[2].Pointer())
+	return how, err
+}
+
+// A callName is what a call names: a path relative to start, below root; "" is start itself.
+type callName struct {
+	root, start vfs.VirtualDentry // with a reference each
+	path        string
+}
+
+// nameOf returns what the arguments dir and at name. The caller must release it.
+func (c change) nameOf(t *kernel.Task, args arch.SyscallArguments, dir, at int) (n callName, err error) {
+	if at != calls.None && args[at].Pointer() != 0 { // utimensat without a path changes the descriptor's file
+		if n.path, err = t.CopyInString(args[at].Pointer(), unix.PathMax); err != nil {
+			return n, err
+		}
 	}
-	name, err := t.CopyInString(args[at].Pointer(), unix.PathMax)
-	if err != nil || name == "" {
-		return "", false // the call fails
+	inRoot := false // the start is the root
+	if c.Name == "openat2" {
+		how, err := copyInHow(t, args)
+		if err != nil {
+			return n, err
+		}
+		inRoot = how.Resolve&linux.RESOLVE_IN_ROOT != 0
 	}
-	if !path.IsAbs(name) {
-		name = folder(t, from) + "/" + name
+	switch {
+	case path.IsAbs(n.path) && !inRoot:
+		n.start = t.FSContext().RootDirectory()
+	case dir == calls.None || args[dir].Int() == linux.AT_FDCWD:
+		n.start = t.FSContext().WorkingDirectory()
+	default:
+		file := t.GetFile(args[dir].Int())
+		if file == nil {
+			return n, linuxerr.EBADF
+		}
+		defer file.DecRef(t)
+		n.start = file.VirtualDentry()
+		n.start.IncRef()
 	}
-	direct = isControlPlace(path.Clean(name), false)
-	last := ""
-	if c.Class != calls.Open && c.Class != calls.Mode && c.Class != calls.Link {
-		name, last = splitLast(name) // a link there is changed itself
+	if n.root = n.start; inRoot {
+		n.root.IncRef()
+	} else {
+		n.root = t.FSContext().RootDirectory()
 	}
-	found, err := pathwalk.Resolve(name, func(step string) (string, error) { return linkAt(t, step), nil })
-	if found = path.Join(found, last); err != nil || !isControlPlace(found, g.outside(t)) {
-		return "", direct
+	return n, nil
+}
+
+func (n *callName) release(t *kernel.Task) {
+	n.root.DecRef(t)
+	n.start.DecRef(t)
+}
+
+// text returns n as an absolute path, "" if there is none.
+func (n *callName) text(t *kernel.Task) string {
+	if path.IsAbs(n.path) {
+		return path.Clean(n.path)
 	}
-	return found, direct
+	dir, err := t.Kernel().VFS().PathnameWithDeleted(t, n.root, n.start)
+	if err != nil {
+		return ""
+	}
+	return path.Join(dir, n.path)
+}
+
+// lookUp returns the file called name, with a reference, after any links.
+func (n *callName) lookUp(t *kernel.Task, name string) (vfs.VirtualDentry, error) {
+	op := vfs.PathOperation{Root: n.root, Start: n.start, Path: fspath.Parse(name), FollowFinalSymlink: true}
+	if op.Path.Absolute {
+		op.Start = n.root
+	}
+	return t.Kernel().VFS().GetDentryAt(t, t.Credentials(), &op, &vfs.GetDentryOptions{})
+}
+
+// maxLinks is how many links that lead to no file are followed, as for Linux.
+const maxLinks = 40
+
+// findControlPlace returns the path of what n names if that is a control place, also if it does not
+// exist. follows says that the call follows a link at the end, and both that it may change the link
+// as well. An error is one of the path, and so of the call.
+func (g *gate) findControlPlace(t *kernel.Task, n *callName, follows, both bool) (place string, err error) {
+	if n.path == "" {
+		return g.controlPlace(t, n.start, "")
+	}
+	if follows {
+		if file, err := n.lookUp(t, n.path); err == nil {
+			place, err := g.controlPlace(t, file, "")
+			file.DecRef(t)
+			if place != "" || err != nil || !both {
+				return place, err
+			}
+		}
+	}
+	for range maxLinks {
+		name, last := splitLast(n.path)
+		dir, err := n.lookUp(t, name)
+		if err != nil {
+			return "", err
+		}
+		n.start.DecRef(t)
+		n.start, n.path = dir, last
+		if !follows || both || last == "" {
+			return g.controlPlace(t, dir, last)
+		}
+		op := vfs.PathOperation{Root: n.root, Start: dir, Path: fspath.Parse(last)}
+		if n.path, err = t.Kernel().VFS().ReadlinkAt(t, t.Credentials(), &op); err != nil || n.path == "" {
+			return g.controlPlace(t, dir, last) // not a link
+		}
+	}
+	return "", linuxerr.ELOOP
 }
 
 // splitLast splits a path before its last name, if that is a name.
@@ -172,24 +275,56 @@ func splitLast(name string) (dir, last string) {
 	return name[:at], last
 }
 
-// linkAt returns the target of name, as t sees it, if it is a symbolic link.
-func linkAt(t *kernel.Task, name string) string {
-	root := t.FSContext().RootDirectory()
-	defer root.DecRef(t)
-	target, err := t.Kernel().VFS().ReadlinkAt(t, t.Credentials(), &vfs.PathOperation{Root: root, Start: root, Path: fspath.Parse(name)})
-	if err != nil {
-		return ""
+// openedControlPlace returns the path of an open file if it is in a control place.
+func (g *gate) openedControlPlace(t *kernel.Task, number int32) (string, error) {
+	file := t.GetFile(number)
+	if file == nil { // closed meanwhile by another thread
+		return "", linuxerr.EBADF
 	}
-	return target
+	defer file.DecRef(t)
+	return g.controlPlace(t, file.VirtualDentry(), "")
 }
 
-// isControlPlace reports whether name is one, or in one. Where a process has its own mounts or
-// root, every directory of such a name is.
-func isControlPlace(name string, outside bool) bool {
-	for _, place := range controlPlaces {
-		if name == place || strings.HasPrefix(name, place+"/") || outside && strings.Contains(name+"/", "/"+path.Base(place)+"/") {
-			return true
-		}
+// controlPlace returns the path, as init sees it, of last in the directory dir, or of dir itself if
+// last is "", if that is a control place or in one. An error means that it is not known.
+func (g *gate) controlPlace(t *kernel.Task, dir vfs.VirtualDentry, last string) (string, error) {
+	first := t.Kernel().GlobalInit().Leader()
+	if first == nil || first.FSContext() == nil {
+		return "", linuxerr.EACCES
 	}
-	return false
+	root := first.FSContext().RootDirectory()
+	defer root.DecRef(t)
+	look := func(start vfs.VirtualDentry, name string) (vfs.VirtualDentry, error) {
+		op := vfs.PathOperation{Root: root, Start: start, Path: fspath.Parse(name)}
+		return t.Kernel().VFS().GetDentryAt(t, first.Credentials(), &op, &vfs.GetDentryOptions{})
+	}
+	top, err := look(root, workspace)
+	if err != nil {
+		return "", linuxerr.EACCES
+	}
+	defer top.DecRef(t)
+	tree := top.Mount().Filesystem()
+	if dir.Mount().Filesystem() != tree {
+		return "", nil
+	}
+	within := dir.Dentry() == top.Dentry() && slices.Contains(controlPlaces, last)
+	for _, name := range controlPlaces {
+		place, err := look(top, name)
+		if linuxerr.Equals(linuxerr.ENOENT, err) {
+			continue
+		}
+		if err != nil {
+			return "", linuxerr.EACCES
+		}
+		within = within || tree.Impl().IsDescendant(place, dir)
+		place.DecRef(t)
+	}
+	if !within {
+		return "", nil
+	}
+	name, err := t.Kernel().VFS().PathnameWithDeleted(t, root, vfs.MakeVirtualDentry(top.Mount(), dir.Dentry()))
+	if err != nil {
+		return "", linuxerr.EACCES
+	}
+	return path.Join(name, last), nil
 }

@@ -36,6 +36,7 @@ var tricks = map[string]func([]string) error{
 	"many": many, "swaplink": swapLink, "swapfile": swapFile, "swapscript": swapScript, "userns": userNamespace, "overlay": ownOverlay,
 	"threads": threads, "privileges": privileges, "network": network, "files": files, "flood": flood, "vfork": vfork, "spawn": spawn, "refused": refused,
 	"daemons": daemons, "daemon": daemon, "load": load, "inside": inside, "overwrite": overwrite,
+	"control": control,
 }
 
 func execveat(fd int, path string, flags int) error {
@@ -357,4 +358,37 @@ func daemon([]string) error {
 		_ = unix.PtraceAttach(os.Getpid() + 1)
 		_ = unix.Kill(os.Getppid(), unix.SIGCONT)
 	}
+}
+
+// control changes a file of the workspace through descriptors that were opened for reading, empties
+// it by a path below a root of openat2, and removes it from a directory with a very long path.
+func control(args []string) error {
+	file, err := unix.Open(args[0], unix.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	dir, err := unix.Open(filepath.Dir(args[0]), unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	_, _, utimens := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(file), 0, 0, 0, 0, 0)
+	_, openat2 := unix.Openat2(dir, "/"+filepath.Base(args[0]), &unix.OpenHow{Flags: unix.O_WRONLY | unix.O_TRUNC, Resolve: unix.RESOLVE_IN_ROOT})
+	up := "../workspace/" + args[0]
+	for i := range 18 {
+		name := strings.Repeat("x", 250)
+		if i == 0 {
+			name = "/tmp/" + name
+		}
+		if err := errors.Join(os.MkdirAll(name, 0o755), os.Chdir(name)); err != nil {
+			return err
+		}
+		up = "../" + up
+	}
+	for i, err := range []error{unix.Unlink(up), unix.Fchmod(file, 0o777), unix.Fchown(file, os.Getuid(), os.Getgid()), unix.Fsetxattr(file, "user.x", nil, 0), utimens, openat2} {
+		if err != unix.EACCES {
+			return fmt.Errorf("call %d: %v", i, err)
+		}
+	}
+	fmt.Println("Permission denied")
+	return nil
 }
