@@ -127,6 +127,7 @@ type layering struct {
 	began    time.Time
 	optional string // id of the command of set-up from which on all are optional; "" if the last is not
 	inputs   []setup.Input
+	covers   []setup.Input // the inputs without those of optional commands
 	used     *layers.Layer
 }
 
@@ -178,8 +179,8 @@ func (l *layering) Find(_ context.Context, records []proposal.Record) *proposal.
 	return nil
 }
 
-// optionalFrom returns the id of the first command of set-up that is optional like all after it.
-// Those only fill a cache that their tool checks by content, so what they read decides nothing.
+// optionalFrom returns the id of the first command of set-up that is optional like all after it, ""
+// if the last is not: see setup.Step.
 func optionalFrom(steps []setup.Step, records []proposal.Record) (id string) {
 	if len(steps) != len(records) {
 		return ""
@@ -332,33 +333,39 @@ func notKept(code string, err error) error {
 	return &proposal.StopError{Code: code, Message: err.Error()}
 }
 
-// readInputs returns what set-up learned of the workspace, which is the same as before set-up.
-func (l *layering) readInputs(ctx context.Context, from layered) ([]setup.Input, error) {
+// readInputs sets what set-up learned of the workspace, which is the same as before set-up.
+func (l *layering) readInputs(ctx context.Context, from layered) error {
 	reads, err := from.Reads(ctx, l.optional)
 	all := errors.Is(err, sandbox.ErrReads)
 	if err != nil && !all {
-		return nil, err
+		return err
 	}
 	tree, err := setup.OpenTree(l.run.sandbox.Workspace)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer tree.Close()
 	tree.Since(l.began)
 	if all {
 		l.run.gate.o.notice(fmt.Sprintf("%s: set-up read more than %d files of the workspace: its layer is only used where all files are the same", layers.CodeReads, sandbox.MaxReads))
-		return tree.Whole()
+		l.inputs, err = tree.Whole()
+		l.covers = l.inputs
+		return err
 	}
 	list := make([]setup.Read, len(reads))
 	for i, read := range reads {
 		list[i] = setup.Read(read)
 	}
-	return tree.Inputs(list)
+	if l.inputs, err = tree.Inputs(list); err != nil {
+		return err
+	}
+	l.covers, err = tree.Inputs(slices.DeleteFunc(list, func(r setup.Read) bool { return r.Optional }))
+	return err
 }
 
 // make makes the layer, in the returned store.
 func (l *layering) make(ctx context.Context, from layered) (_ *layers.Store, _ layers.Info, err error) {
-	if l.inputs, err = l.readInputs(ctx, from); err != nil {
+	if err = l.readInputs(ctx, from); err != nil {
 		return nil, layers.Info{}, err
 	}
 	inputs := make([]layers.Input, len(l.inputs))
@@ -414,7 +421,7 @@ func (l *layering) begin(store *layers.Store, made layers.Info, runner layered) 
 // have another one there.
 func (l *layering) add(m *layers.Maker, f sandbox.LayerFile, content io.Reader) error {
 	name, inside := strings.CutPrefix(f.Path, sandbox.LayerWorkspace+"/")
-	if inside && !setup.Covers(l.inputs, name) {
+	if inside && !setup.Covers(l.covers, name) {
 		return fmt.Errorf("set-up changed %q, which other commits may change, too", name)
 	}
 	return m.Add(image.Entry{Path: f.Path, Mode: f.Mode, UID: f.UID, GID: f.GID, ModTime: f.ModTime, Link: f.Link, Hard: f.Hard, Size: f.Size}, content)

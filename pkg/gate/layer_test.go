@@ -180,7 +180,7 @@ func edit(t *testing.T, workspace, name, content string) {
 	}
 }
 
-// What optional commands at the end of set-up read decides nothing.
+// Of what optional commands at the end of set-up read, Go files decide nothing, and all others do.
 func TestLayersOfCaches(t *testing.T) {
 	t.Parallel()
 	keep := func(optional bool, workspace string, store *layers.Store) (*proposal.Layer, bool) {
@@ -194,19 +194,23 @@ func TestLayersOfCaches(t *testing.T) {
 		}
 		return last.Result.Layer, last.Result.FromLayer()
 	}
-	for _, optional := range []bool{true, false} {
+	for _, x := range []struct {
+		optional bool
+		file     string
+		replaced bool
+	}{{true, "b.go", true}, {true, "b.h", false}, {false, "b.go", false}} {
 		store, err := layers.Open(filepath.Join(t.TempDir(), "layers"), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		workspace := testWorkspace(t, "a", "b")
-		edit(t, workspace, "warm.sh", "mkdir -p ~/.cache/w && cat b >~/.cache/w/b\n")
-		if made, replaced := keep(optional, workspace, store); made == nil || replaced {
+		workspace := testWorkspace(t, "a", x.file)
+		edit(t, workspace, "warm.sh", "mkdir -p ~/.cache/w && cat "+x.file+" >~/.cache/w/b\n")
+		if made, replaced := keep(x.optional, workspace, store); made == nil || replaced {
 			t.Fatalf("%+v, %v", made, replaced)
 		}
-		edit(t, workspace, "b", "changed")
-		if _, replaced := keep(optional, workspace, store); replaced != optional {
-			t.Errorf("optional %v: from the layer %v", optional, replaced)
+		edit(t, workspace, x.file, "changed")
+		if _, replaced := keep(x.optional, workspace, store); replaced != x.replaced {
+			t.Errorf("%+v: from the layer %v", x, replaced)
 		}
 	}
 }

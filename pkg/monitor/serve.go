@@ -262,9 +262,9 @@ func (m *Monitor) mark(mark wire.Mark) error {
 	return nil
 }
 
-// Reads returns what the kernel has recorded of the workspace's tree, and ends the recording: all
-// that was read for the first time before the first command with the id before began, or if that
-// is not known until now. Its paths are untrusted.
+// Reads returns what the kernel has recorded of the workspace's tree, and ends the recording. What
+// was read for the first time after the first command with the id before began is Optional; nothing
+// is if that command is not known. Its paths are untrusted.
 func (m *Monitor) Reads(before string, nudge func() error) (wire.Reads, error) {
 	m.mu.Lock()
 	m.recorded = &wire.Reads{}
@@ -287,7 +287,7 @@ func (m *Monitor) Reads(before string, nudge func() error) (wire.Reads, error) {
 func (m *Monitor) reads(part wire.Reads) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.recorded == nil || len(m.recorded.List)+len(part.List) > wire.MaxReads {
+	if m.recorded == nil || len(m.recorded.List)+len(part.List) > 2*wire.MaxReads {
 		return errors.New("reads that were not asked for")
 	}
 	m.recorded.Over = m.recorded.Over || part.Over

@@ -82,18 +82,21 @@ func (r *Runner) Export(ctx context.Context, b LayerBounds, add func(f LayerFile
 type Read struct {
 	Path    string
 	Content bool
+	// Optional means that only the commands from an optional one on have learned it.
+	Optional bool
 }
 
 // ErrReads means that commands have read more than MaxReads files of the workspace, or one whose
 // path cannot be said.
 var ErrReads = errors.New("set-up read too many files of the workspace")
 
-// MaxReads is the maximum number of files that Reads returns.
+// MaxReads is the maximum number of paths that Reads returns, each at most twice: with and without
+// Optional.
 const MaxReads = wire.MaxReads
 
-// Reads returns what commands have read of the workspace in the current sandbox before the command
-// with the id before began, or until now if there was none, and ends the recording, also of later
-// sandboxes. It requires Options.Recorded. ErrReads and ErrNoLayer leave the Runner usable, any
+// Reads returns what commands have read of the workspace in the current sandbox, and ends the
+// recording, also of later sandboxes. Optional is what was first read after the command with the id
+// before began; if there was none, nothing is. It requires Options.Recorded. ErrReads and ErrNoLayer leave the Runner usable, any
 // other error ends it.
 func (r *Runner) Reads(ctx context.Context, before string) (list []Read, err error) {
 	if !r.o.Recorded || r.idle() {

@@ -112,7 +112,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// What is read first by a command and those after it is left out, and a record ends once it is
+// What is read first by a command and those after it is optional, and a record ends once it is
 // taken.
 func TestReadsBefore(t *testing.T) {
 	o := watchedOptions(t)
@@ -125,8 +125,10 @@ func TestReadsBefore(t *testing.T) {
 		}
 	}
 	list, err := r.Reads(t.Context(), "1")
-	slices.SortFunc(list, func(a, b Read) int { return cmp.Compare(a.Path, b.Path) })
-	if want := []Read{{".", false}, {"a", true}, {"b", false}}; err != nil || !slices.Equal(list, want) {
+	slices.SortFunc(list, func(a, b Read) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(fmt.Sprint(a.Optional), fmt.Sprint(b.Optional)))
+	})
+	if want := []Read{{Path: "."}, {Path: "a", Content: true}, {Path: "b"}, {"b", true, true}, {"list", true, true}}; err != nil || !slices.Equal(list, want) {
 		t.Errorf("%v, %v", list, err)
 	}
 	if list, err = r.Reads(t.Context(), "2"); !errors.Is(err, ErrNoLayer) {

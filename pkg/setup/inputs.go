@@ -37,6 +37,19 @@ const (
 type Read struct {
 	Path    string
 	Content bool
+	// Optional means that only optional steps have learned it: see Step.Optional.
+	Optional bool
+}
+
+// isCached reports whether the cache that an optional step fills does not depend on r. Go's build
+// cache checks the content of Go files, and which files a package has. It does not see other files
+// that a compiler reads, such as headers outside of the package's directory.
+func (t *Tree) isCached(r Read) bool {
+	if strings.HasSuffix(r.Path, ".go") || r.Path == ".git" || inGit(r.Path) {
+		return true
+	}
+	info, err := t.root.Lstat(r.Path)
+	return err == nil && info.IsDir()
 }
 
 // An Input is a path of the workspace, and what set-up has learned of it. Two workspaces with the
@@ -66,6 +79,12 @@ func (in Input) wants() bool {
 	return strings.HasPrefix(in.State, stateContent) || strings.HasPrefix(in.State, stateList) || strings.HasPrefix(in.State, "link ")
 }
 
+// A stateKey is what a state depends on.
+type stateKey struct {
+	path    string
+	content bool
+}
+
 // ErrChanged means that the workspace is not the one that set-up began with.
 var ErrChanged = errors.New("the workspace changed meanwhile")
 
@@ -75,7 +94,7 @@ var ErrChanged = errors.New("the workspace changed meanwhile")
 type Tree struct {
 	root   *os.Root
 	before time.Time // no file may have changed since; zero if that does not matter
-	known  map[Read]string
+	known  map[stateKey]string
 	left   int64 // bytes that may still be hashed
 }
 
@@ -85,7 +104,7 @@ func OpenTree(dir string) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tree{root: root, known: map[Read]string{}, left: MaxTreeBytes}, nil
+	return &Tree{root: root, known: map[stateKey]string{}, left: MaxTreeBytes}, nil
 }
 
 // Close ends the use of t.
@@ -103,6 +122,9 @@ func (t *Tree) Since(start time.Time) { t.before = start }
 func (t *Tree) Inputs(reads []Read) ([]Input, error) {
 	wanted := map[string]bool{".": false}
 	for _, r := range reads {
+		if r.Optional && isLocal(r.Path) && t.isCached(r) {
+			continue
+		}
 		if inGit(r.Path) || r.Path == ".git" && r.Content {
 			wanted[".git/HEAD"], wanted[".git/packed-refs"], wanted[gitRefs] = true, true, true
 			r.Path = ".git"
@@ -218,7 +240,7 @@ func isLocal(name string) bool {
 
 // state returns the state of name.
 func (t *Tree) state(name string, withContent bool) (string, error) {
-	key := Read{name, withContent}
+	key := stateKey{name, withContent}
 	if state, ok := t.known[key]; ok {
 		return state, nil
 	}
@@ -333,7 +355,7 @@ func (t *Tree) content(sum hash.Hash, name string, info fs.FileInfo) error {
 // treeState returns the state of all that is below top: paths, modes and contents, of .git only
 // what says which commit is checked out.
 func (t *Tree) treeState(top string) (string, error) {
-	key := Read{top + "/", true}
+	key := stateKey{top + "/", true}
 	if state, ok := t.known[key]; ok {
 		return state, nil
 	}

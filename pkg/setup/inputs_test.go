@@ -62,8 +62,11 @@ func has(t *testing.T, dir string, inputs []Input) bool {
 // no other change matters.
 func TestInputs(t *testing.T) {
 	files := map[string]string{"package.json": "{}", "src/a.js": "1", "src/b.js": "22", "link": "->src/a.js", "dir": "->src", ".git/HEAD": "ref: refs/heads/main\n",
-		".git/refs/heads/main": "1", ".git/index": "x", "empty/x": "", "weird/\xff\n": "1"}
-	reads := []Read{{"package.json", true}, {"src/b.js", false}, {"missing", false}, {"src", true}, {"link", false}, {"empty", false}, {"weird/\xff\n", true}, {"weird/\xfe", false}}
+		".git/refs/heads/main": "1", ".git/index": "x", "empty/x": "", "weird/\xff\n": "1", "go/a.go": "1", "inc/x.h": "1"}
+	reads := []Read{
+		{Path: "package.json", Content: true}, {Path: "src/b.js"}, {Path: "missing"}, {Path: "src", Content: true}, {Path: "link"}, {Path: "empty"}, {Path: "weird/\xff\n", Content: true}, {Path: "weird/\xfe"},
+		{"go/a.go", true, true}, {"go", true, true}, {"inc/x.h", true, true}, {"inc/y.h", false, true}, {".git/index", true, true},
+	}
 	for _, x := range []struct {
 		name, file, text string
 		same             bool
@@ -77,6 +80,10 @@ func TestInputs(t *testing.T) {
 		{"its type", "src/b.js", "->a.js", false},
 		{"what was not there", "missing", "", false},
 		{"a list", "src/c.js", "", false},
+		{"a Go file of a cache", "go/a.go", "2", true},
+		{"a list of a cache", "go/b.go", "2", true},
+		{"a header of a cache", "inc/x.h", "2", false},
+		{"a header that was not there", "inc/y.h", "2", false},
 		{"a directory that was only looked up", "empty/y", "", true},
 		{"a directory that became a link", "empty", "->src", false},
 		{"a directory above", "weird", "->src", false},
@@ -117,7 +124,7 @@ func TestInputStates(t *testing.T) {
 	if err := errors.Join(os.Chmod(filepath.Join(dir, "d/f"), 0o750), os.Chmod(dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := openTree(t, dir).Inputs([]Read{{"d/f", true}, {"d", true}, {"l", false}, {"d/f/x", false}, {"no/thing", false}})
+	got, err := openTree(t, dir).Inputs([]Read{{Path: "d/f", Content: true}, {Path: "d", Content: true}, {Path: "l"}, {Path: "d/f/x"}, {Path: "no/thing"}})
 	want := []Input{{".", "dir 755"}, {"d", "list 755 HASH"}, {"d/f", "content 750 3 ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
 		{"d/f/x", "absent"}, {"l", `link "d/f"`}, {"no", "absent"}, {"no/thing", "absent"}}
 	for i := range got {
@@ -135,7 +142,7 @@ func TestInputStates(t *testing.T) {
 func TestInputsOfGit(t *testing.T) {
 	files := map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/refs/heads/main": "1", ".git/index": "x", ".git/objects/pack/p": "1", "a": "1"}
 	dir := workspace(t, files)
-	inputs, err := openTree(t, dir).Inputs([]Read{{".git", true}, {".git/index", true}, {".git/objects/pack", true}})
+	inputs, err := openTree(t, dir).Inputs([]Read{{Path: ".git", Content: true}, {Path: ".git/index", Content: true}, {Path: ".git/objects/pack", Content: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +164,7 @@ func TestInputsOfGit(t *testing.T) {
 
 // What changed since set-up began is found, whatever changed it and whatever time it has then.
 func TestInputsChangedMeanwhile(t *testing.T) {
-	reads := []Read{{"a", true}, {"d/b", false}, {"none", false}}
+	reads := []Read{{Path: "a", Content: true}, {Path: "d/b"}, {Path: "none"}}
 	for name, edit := range map[string]func(dir string) error{
 		"":                       func(string) error { return nil },
 		"a file, with its times": func(dir string) error { return rewrite(filepath.Join(dir, "a")) },
@@ -198,7 +205,7 @@ func rewrite(path string) error {
 func TestInputsRefused(t *testing.T) {
 	dir := workspace(t, map[string]string{"a": "a", "l": "->/etc"})
 	for _, name := range []string{"../x", "/etc/passwd", "", "a/../b", "..", "l/passwd"} {
-		inputs, err := openTree(t, dir).Inputs([]Read{{name, true}})
+		inputs, err := openTree(t, dir).Inputs([]Read{{Path: name, Content: true}})
 		if err == nil {
 			t.Errorf("%q: %q", name, inputs)
 		}
@@ -213,7 +220,7 @@ func TestInputsRefused(t *testing.T) {
 
 // A layer may have only what is over the same in each workspace that it is used for.
 func TestCovers(t *testing.T) {
-	inputs, err := openTree(t, workspace(t, map[string]string{"src/a": "a"})).Inputs([]Read{{"src/a", true}, {"new", false}, {"src/b", false}})
+	inputs, err := openTree(t, workspace(t, map[string]string{"src/a": "a"})).Inputs([]Read{{Path: "src/a", Content: true}, {Path: "new"}, {Path: "src/b"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,8 +88,9 @@ type Step struct {
 	// Network names registries only.
 	proposal.Proposal
 	// Optional means that the step only saves time: later commands work without it, and its
-	// failure is not one of set-up. It fills a cache of which its tool checks each entry by
-	// content, so that the cache is as good for another workspace. Optional steps come last.
+	// failure is not one of set-up. It writes nothing but a cache of which its tool checks each
+	// entry by the content of Go files and the names in directories, so that for a workspace where
+	// only those differ the cache is as good. Optional steps come last.
 	Optional bool
 }
 
@@ -139,20 +140,25 @@ func (d Detector) Detect(root fs.FS) Setup {
 			s.note(name, "left out: the directory's name has a character that is not allowed")
 		}
 	}
-	slices.SortStableFunc(s.found.Steps, func(a, b Step) int { return later(a) - later(b) })
+	moveOptionalLast(s.found.Steps)
 	if len(s.found.Steps) > 0 {
 		s.found.Env["CI"] = "1"
 	}
 	return s.found
 }
 
-// later returns 1 for an optional step: no other step needs it, and what those at the end read does not
-// matter to layers.
-func later(s Step) int {
-	if s.Optional {
+// moveOptionalLast moves optional steps behind all others, which do not need them: layers depend on
+// less of what those at the end read.
+func moveOptionalLast(steps []Step) {
+	slices.SortStableFunc(steps, func(a, b Step) int {
+		switch {
+		case a.Optional == b.Optional:
+			return 0
+		case b.Optional:
+			return -1
+		}
 		return 1
-	}
-	return 0
+	})
 }
 
 // locks are the files that make a directory below the root a project of its own.

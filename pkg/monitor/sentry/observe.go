@@ -171,6 +171,14 @@ func (g *gate) privilege(s seen) {
 	g.report(e)
 }
 
+// addFirst makes known what the sandbox's first process needs: in a pod, its container.
+func (g *gate) addFirst(k *kernel.Kernel) error {
+	if g.pod != nil {
+		return g.pod.add(k, k.GlobalInit().Leader())
+	}
+	return g.registerRecorded(k)
+}
+
 // Clone implements seccheck.Sink. It is called before the new task runs; an error is the
 // call's result. A task of which nothing could be known, or whose command has ended, does
 // not run.
@@ -181,11 +189,7 @@ func (g *gate) Clone(ctx context.Context, _ seccheck.FieldSet, info *pb.CloneInf
 	}
 	k := t.Kernel()
 	if g.capacity.kernel.Swap(k) == nil { // it runs our own program
-		err := g.recorded(k)
-		if g.pod != nil {
-			err = g.pod.add(k, k.GlobalInit().Leader())
-		}
-		if err != nil {
+		if err := g.addFirst(k); err != nil {
 			return linuxerr.EACCES
 		}
 	}

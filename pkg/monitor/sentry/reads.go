@@ -41,6 +41,7 @@ type record struct {
 	mu     sync.Mutex
 	lookup map[string]uint32 // the first generation, by path
 	read   map[string]uint32 // the same, for contents
+	shown  bool              // there is a file system that records
 	over   bool              // there was more than can be said
 	sent   bool              // nothing is recorded any more
 }
@@ -78,25 +79,35 @@ func (r *record) fail() {
 	r.exceed()
 }
 
-// take returns what was read until the end of the generation until, and ends the record.
+// show notes that a file system that records is there.
+func (r *record) show() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.shown = true
+}
+
+// take returns what was read until the end of the generation until, and what more after it, and
+// ends the record. What was not recorded is more than can be said.
 func (r *record) take(until uint32) []wire.Reads {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	list := []wire.Reads{{Over: r.over || r.sent || !r.shown}}
 	r.sent = true
-	list := []wire.Reads{{Over: r.over}}
 	for name, first := range r.lookup {
-		if first > until {
-			continue
-		}
 		content, known := r.read[name]
-		list = wire.AddRead(list, wire.Read{Path: name, Content: known && content <= until})
+		if first <= until {
+			list = wire.AddRead(list, wire.Read{Path: name, Content: known && content <= until})
+		}
+		if first > until || known && content > until {
+			list = wire.AddRead(list, wire.Read{Path: name, Content: known, Optional: true})
+		}
 	}
 	r.lookup, r.read = nil, nil
 	return list
 }
 
-// recorded makes RecordedName available.
-func (g *gate) recorded(k *kernel.Kernel) error {
+// registerRecorded makes RecordedName available.
+func (g *gate) registerRecorded(k *kernel.Kernel) error {
 	return k.VFS().RegisterFilesystemType(RecordedName, recordedType{g}, &vfs.RegisterFilesystemTypeOptions{AllowUserMount: true})
 }
 
@@ -123,6 +134,7 @@ func (rt recordedType) GetFilesystem(ctx context.Context, v *vfs.VirtualFilesyst
 	if err != nil {
 		return nil, nil, err
 	}
+	rt.g.record.show()
 	f := &recordedFS{g: rt.g}
 	f.vfsfs.Init(v, rt, f)
 	return &f.vfsfs, &newRecordedNode(below, ".").vfsd, nil

@@ -73,7 +73,7 @@ func DecodeReads(body []byte) (Reads, error) {
 	r := reader{rest: body}
 	reads := Reads{Over: r.boolean()}
 	for range r.count(maxPart) {
-		reads.List = append(reads.List, Read{Path: r.text(MaxPath), Content: r.boolean()})
+		reads.List = append(reads.List, Read{Path: r.text(MaxPath), Content: r.boolean(), Optional: r.boolean()})
 		if r.bad {
 			return Reads{}, r.end()
 		}

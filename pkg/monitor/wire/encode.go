@@ -101,7 +101,7 @@ func (r Reads) Append(b []byte, seq uint64) []byte {
 	b = boolean(format.Append(b, KindReads, seq), r.Over)
 	b = u16(b, len(r.List))
 	for _, read := range r.List {
-		b = boolean(text(b, read.Path), read.Content)
+		b = boolean(boolean(text(b, read.Path), read.Content), read.Optional)
 	}
 	return b
 }

@@ -223,12 +223,14 @@ type Mark struct {
 type Read struct {
 	Path    string // relative; "." is the workspace
 	Content bool
+	// Optional means that this was learned only after the Order's Until.
+	Optional bool
 }
 
 // Reads is a part of what was read. All parts are sent before the Mark that answers an Order with
-// ActReads, and no path twice.
+// ActReads, and no path twice, except with and without Optional.
 type Reads struct {
-	Over bool // there was more than can be said; then nothing is in Paths
+	Over bool // there was more than can be said; then List is empty
 	List []Read
 }
 
@@ -244,7 +246,7 @@ func AddRead(parts []Reads, r Read) []Reads {
 }
 
 // maxPart is how many Reads with paths of MaxPath bytes fit one message.
-const maxPart = MaxMessage/(MaxPath+3) - 1
+const maxPart = MaxMessage/(MaxPath+4) - 1
 
 // A Verdict answers an Exec.
 type Verdict struct {
@@ -275,8 +277,8 @@ const (
 	// cannot fork or exec any more. It is repeated until none is alive. The generation is
 	// forgotten when the next one begins.
 	ActEnd
-	// ActReads asks for the Reads, as far as they were first made before the generation after
-	// Until began, and ends their recording. It also asks for the counts of Generation.
+	// ActReads asks for the Reads, with Optional for those that were first made after the
+	// generation Until, and ends their recording. It also asks for the counts of Generation.
 	ActReads
 	acts
 )

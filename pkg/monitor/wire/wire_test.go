@@ -33,7 +33,7 @@ func TestRoundTrip(t *testing.T) {
 	mark := Mark{Token: 1, Generation: 2, Alive: 7, Writes: 3, Processes: 4, Bytes: 5, Dropped: 6}
 	verdict := Verdict{Allow: true, Lineage: 1 << 31}
 	order := Order{Token: 9, Act: ActSignal, Generation: 8, First: LineageFirst, Memory: 1 << 31, Disk: 1 << 40, Control: true, Pid: 7, Signal: 2, Until: 6}
-	reads := Reads{List: []Read{{Path: "."}, {Path: "a/\xff", Content: true}}}
+	reads := Reads{List: []Read{{Path: "."}, {Path: "a/\xff", Content: true}, {Path: "b", Optional: true}}}
 	tests := []struct {
 		name    string
 		kind    Kind
