@@ -50,7 +50,7 @@ allow contains {"rule": "git.read"} if {
 #   match: [
 #     "git push", "git config core.pager id", "git bisect run ./x", "git submodule foreach id", "git remote add x y", "git rebase -x id HEAD~1",
 #     "git difftool", "git clone ext::x", "git worktree add /etc/x HEAD", "git worktree add ../x", "git worktree repair",
-#     "git worktree add \"$X\" HEAD"
+#     "git worktree add \"$X\" HEAD", "git config -lf x", "git config --fil=x --list"
 #   ]
 #   not_match: [
 #     "git config --get user.name", "git remote -v", "git stash list", "git worktree list", "git worktree add /tmp/base HEAD~1",
@@ -163,6 +163,11 @@ git_config_reads if {
 }
 
 edits if {
+	some o in input.command.options
+	regex.match(`^(-[ef]|--(ad|ed|re[pmn]|un|fil|bl|gl|sy).*)$`, o.name) # abbreviations, too
+}
+
+edits if {
 	some word in input.command.argv
-	regex.match(`^(--(add|edit|replace-all|unset.*|f.*|blob.*|glob.*|sys.*|ren.*|rem.*)|-e|-f.*|set|edit|unset)$`, word)
+	word in {"set", "edit", "unset", "rename-section", "remove-section"}
 }

@@ -10,7 +10,8 @@ import data.fumehood.lib
 #   rule: git.option
 #   match: [
 #     "git init --template=/tmp/x .", "git init --separate-git-dir=/tmp/x .", "git --work-tree=.git/hooks checkout .", "git merge --edit main",
-#     "git cherry-pick -e abc123", "git --git-dir=/tmp/x log", "git -c core.worktree=.git/hooks checkout .", "git -c include.path=../x.cfg log"
+#     "git cherry-pick -e abc123", "git --git-dir=/tmp/x log", "git -c core.worktree=.git/hooks checkout .", "git -c include.path=../x.cfg log",
+#     "git -c format.outputDirectory=.git/hooks format-patch -1"
 #   ]
 #   not_match: [
 #     "git diff -O order.txt --stat", "git grep -c import", "git -c core.pager=id log", "git --exec-path=. status", "git diff --ext-diff",
@@ -24,7 +25,7 @@ deny contains lib.denial(
 	input.command.program == "git"
 	some e in input.command.effects
 	e.kind == "run"
-	regex.match(`^(-e|--(ed|git-d|out|sep|tem|work-t).*)$`, e.name)
+	regex.match(`^(-e|--(ed|git-d|out|sep|tem|work-t).*)$`, e.name) # abbreviations, too
 }
 
 # A file of configuration may have these settings, too.
@@ -32,5 +33,5 @@ deny contains lib.denial("git.option", sprintf("git's %s %s makes git write else
 	input.command.program == "git"
 	some o in input.command.options
 	o.name in {"-c", "--config-env"}
-	regex.match(`(?i)^(core\.worktree|init\.templatedir|include)`, o.value)
+	regex.match(`(?i)^(core\.worktree|init\.templatedir|include|format\.outputdirectory)`, o.value)
 }

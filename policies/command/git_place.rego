@@ -10,12 +10,24 @@ import data.fumehood.lib
 #   rule: git.place
 #   match: [
 #     "git config --get-all http.https://github.com/.extraheader", "git mv a .github/workflows/a.yml", "git rm .github/workflows/a.yml",
-#     "git config --list --show-origin", "git merge-file .git/hooks/pre-commit a b"
+#     "git config --list --show-origin", "git merge-file .git/hooks/pre-commit a b",
+#     "git -C .git/hooks merge-file pre-commit a b", "git -C .git/hooks apply x.patch", "git -C .git archive -o hooks/pre-commit HEAD"
 #   ]
 #   not_match: [
 #     "git -C pkg log", "git mv a b", "git config --get user.name", "git diff --no-index a /tmp/b", "git -C \"$PWD\" log", "git help log",
 #     "git -C ../other log"
 #   ]
+deny contains lib.denial(
+	"git.place",
+	sprintf("git must not work in %q, where it could write hooks and configuration", [o.value]),
+	"work in the repository",
+) if {
+	input.command.program == "git"
+	some o in input.command.options
+	o.name == "-C"
+	o.place == "git"
+}
+
 deny contains lib.denial("git.place", sprintf("git must not change the control file %q", [w.value]), "leave the file unchanged") if {
 	input.command.program == "git"
 	input.command.sub in {"mv", "rm", "restore", "checkout", "clean", "merge-file"}
