@@ -15,7 +15,7 @@ import data.fumehood.lib
 #   ]
 #   not_match: [
 #     "poetry run pytest", "bundle exec rspec", "uv run python -m pytest", "yarn exec tsc", "npx eslint .", "pnpm exec vitest run",
-#     "npx playwright test", "poetry run mypy src", "npm run env", "npm run test:env"
+#     "npx playwright test", "poetry run mypy src", "npm run env", "npm run test:env", "npm run test -- env x"
 #   ]
 deny contains lib.denial("code.launcher", sprintf("%s must not start %s", [input.command.program, inner_program]), "start the tool by its own name") if {
 	verb := launching[input.command.program]
@@ -29,9 +29,9 @@ deny contains lib.denial("code.launcher", sprintf("%s must not start %s", [input
 
 deny contains lib.denial("code.launcher", "npm's script env starts the program that follows it", "start the tool by its own name") if {
 	input.command.program == "npm"
-	some i, word in input.command.argv
-	word in {"run", "run-script", "rum", "urn"}
-	"env" in array.slice(input.command.argv, i + 1, count(input.command.argv) - 1)
+	input.command.sub in {"run", "run-script", "rum", "urn"}
+	input.command.operands[0].value == "env"
+	input.command.argv[count(input.command.argv) - 1] != "env"
 }
 
 launching := {

@@ -12,7 +12,7 @@ import data.fumehood.lib
 #     "npm view lodash", "npm ping", "bundle update", "mvn dependency:get -Dartifact=a:b:1", "pnpm self-update", "mvn archetype:generate",
 #     "mvn help:effective-settings", "golangci-lint custom",
 #     "rebar3 hex publish", "cabal install evil", "pip uninstall -y pip", "npx playwright install", "uv python install 3.13", "rails new x",
-#     "task -g x", "ctest -D Experimental", "npm -s -s -s -s view lodash"
+#     "task -g x", "ctest -D Experimental", "npm -s -s -s -s view lodash", "npm publ", "npm issues", "npm run-scr env id"
 #   ]
 #   not_match: [
 #     "npm ls", "npm run view", "pnpm test", "mvn -o verify", "golangci-lint run", "cabal test", "pip list", "npx playwright test", "uv run pytest",
@@ -27,6 +27,24 @@ deny contains lib.denial(
 	some word in verb_words
 	regex.match(pattern, word)
 	not setup_install
+}
+
+# npm reads each beginning of a verb, and has several names for one: those of other verbs are denied.
+deny contains lib.denial(
+	"code.verb",
+	sprintf("npm %s is not a verb that the policy allows", [input.command.sub]),
+	"write the whole verb: `npm ci`, `npm test` or `npm run build`",
+) if {
+	input.command.program == "npm"
+	input.command.sub != ""
+	not input.command.sub in npm_verbs
+}
+
+npm_verbs := {
+	"ci", "clean-install", "install-clean", "ic", "install", "i", "add", "install-test", "it", "install-ci-test", "cit", "update", "up", "upgrade",
+	"uninstall", "remove", "rm", "un", "r", "prune", "dedupe", "ddp", "find-dupes", "rebuild", "rb", "run", "run-script", "rum", "urn", "test", "tst", "t",
+	"start", "stop", "restart", "exec", "x", "ls", "list", "ll", "la", "outdated", "explain", "why", "query", "pack", "pkg", "root", "prefix", "help",
+	"help-search", "get", "cache", "shrinkwrap",
 }
 
 verb_words contains word if {
@@ -45,10 +63,6 @@ first(i) if {
 }
 
 verbs := {
-	"npm": concat("", [
-		`^(audit|docs|view|info|show|v|ping|version|diff|repo|bugs|home|search|fund|completion|doctor`,
-		`|sbom|trust|undeprecate)$`,
-	]),
 	"pnpm": `^(self-update|server|setup|deploy|view|info|publish|patch|patch-commit|outdated|audit|update)$`,
 	"yarn": `^(patch|patch-commit|info|dlx|up|version|audit|import|policies)$`,
 	"mvn": concat("", [
