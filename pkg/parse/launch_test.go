@@ -46,7 +46,7 @@ func TestLaunchesAndBuiltin(t *testing.T) {
 		{run("/bin/echo a; ./test"), "/bin/echo ./test"},
 		{run("git rebase -x 'echo a' main"), "git:L sh:L echo:B"},
 		{run("go tool test2json -t -p x ./x.test -test.v"), "go:L ./x.test"},
-		{run("go -C sub tool test2json timeout 5 ./x.test; go tool test2json; go tool nm x; go test"), "go:L timeout:L ./x.test go go go"},
+		{run("go -C sub tool test2json timeout 5 ./x.test; go tool -C nm test2json ./y; go tool test2json; go tool nm x; go test"), "go:L timeout:L ./x.test go:L ./y go go go"},
 		{run("perf stat -r 5 make test"), "perf:L make"},
 		{run("perf stat --version"), "perf"},
 		{run("ltrace -f -o x ./a b"), "ltrace:L ./a"},

@@ -52,9 +52,9 @@ plain_tool_flag := concat("", [
 #   rule: go.verb
 #   match: [
 #     "go install ./...", "go get x@latest", "go env -w GOFLAGS=-mod=mod", "go run example.com/x@latest", "go tool pprof -http :1 x",
-#     "go telemetry on", "go run /etc/x.go"
+#     "go telemetry on", "go run /etc/x.go", "go build -o x ./a cmd/test2json", "go tool -C nm trace x"
 #   ]
-#   not_match: ["go env", "go run ./cmd/x", "go mod tidy", "go generate ./...", "go tool cover -func=c.out"]
+#   not_match: ["go env", "go run ./cmd/x", "go run . cmd", "go mod tidy", "go generate ./...", "go tool cover -func=c.out"]
 deny contains lib.denial("go.verb", sprintf("go %s %s", [input.command.sub, why]), go_instead) if {
 	input.command.program == "go"
 	why := go_verb
@@ -78,8 +78,7 @@ go_verb := "does not build or test the repository" if {
 	input.command.sub in {"run", "build", "list", "mod", "tool"}
 	not fetches
 } else := "builds a tool of Go, which may start any program" if {
-	input.command.sub in {"run", "build"}
-	some w in input.command.operands
+	some w in built_packages
 	regex.match(`^(cmd|std)(/|$)`, w.value)
 } else := "reaches code outside the workspace" if {
 	input.command.sub in {"run", "build", "test", "vet"}
@@ -93,6 +92,14 @@ go_verb := "does not build or test the repository" if {
 	input.command.sub == "tool"
 	some word in input.command.argv
 	startswith(word, "-http")
+}
+
+# The words after the package of go run are its program's. Paths below Go's own directory are outside the workspace.
+built_packages contains input.command.operands[0] if input.command.sub == "run"
+
+built_packages contains w if {
+	input.command.sub == "build"
+	some w in input.command.operands
 }
 
 # fetches is true for verbs that only read or fetch modules, when hosts were granted.

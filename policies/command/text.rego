@@ -41,7 +41,7 @@ confined := {"dc", "diff", "diff3", "git", "install", "nm", "objdump", "rg", "so
 # title: Text and file tools must not write elsewhere or run what they read
 # custom:
 #   rule: text.option
-#   match: ["sed --in-place=/etc/%s s/a/b/ x", "sed -i/etc/%s s/a/b/ x", "sed --file=x.sed f", "sed -nf x.sed f", "jobs -x ls"]
+#   match: ["sed --in-place=/etc/%s s/a/b/ x", "sed -i/etc/%s s/a/b/ x", "sed --file=x.sed f", "sed -nf x.sed f", "jobs -x ls", "perl -i.git/* -pe 1 x"]
 #   not_match: ["unzip -l x.zip", "iconv -f latin1 -t utf8 x", "csplit f 1", "sed -i.bak s/a/b/ x", "gzip -k x", "split -l 5 x y"]
 deny contains lib.denial("text.option", sprintf("%s %s writes elsewhere or runs what it reads", [input.command.program, word]), "remove the option") if {
 	pattern := text_patterns[input.command.program]
@@ -57,8 +57,15 @@ text_patterns := {
 
 # A stream editor's script in a file of the workspace is written by the pull request. It is
 # not read here, so it is denied.
-deny contains lib.denial("text.option", sprintf("sed's %s writes elsewhere or runs what it reads", [o.name]), "remove the option") if {
+deny contains lib.denial("text.option", sprintf("sed's %s runs what it reads", [o.name]), "remove the option") if {
 	input.command.program in {"sed", "gsed"}
 	some o in input.command.options
-	regex.match(`^--file |^--in-place .*[/*]`, concat(" ", [o.name, o.value]))
+	o.name == "--file"
+}
+
+deny contains lib.denial("text.option", sprintf("%s's %s writes elsewhere", [input.command.program, o.name]), "use a suffix: `sed -i.bak s/a/b/ x`") if {
+	input.command.program in {"sed", "gsed", "perl", "ruby"}
+	some o in input.command.options
+	o.name in {"--in-place", "-i"}
+	regex.match(`[/*]`, o.value)
 }
