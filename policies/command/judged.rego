@@ -17,7 +17,8 @@ import data.fumehood.lib
 #   ]
 #   not_reaches: ["openssl s_server -port 1"]
 #   not_match: [
-#     "openssl version", "openssl x509 -in a.pem -noout -text", "helm lint charts/app", "helm template charts/app --set a=b", "terraform fmt -check",
+#     "openssl version", "openssl x509 -in a.pem -noout -text", "openssl rand -hex 16",
+#     "helm lint charts/app", "helm template charts/app --set a=b", "terraform fmt -check",
 #     "terraform validate", "jupyter nbconvert --to script x.ipynb --stdout", "pre-commit run --all-files", "mkdocs build --strict",
 #     "openssl dgst -sha256 x"
 #   ]
@@ -53,7 +54,7 @@ asks_version if {
 }
 
 plain_verbs := {
-	"openssl": {"version", "x509", "dgst", "verify", "asn1parse", "sha256", "sha1", "sha512", "md5", "crl", "pkey", "rsa", "ec", "req", "base64"},
+	"openssl": {"version", "x509", "dgst", "verify", "asn1parse", "sha256", "sha1", "sha512", "md5", "crl", "pkey", "rsa", "ec", "req", "base64", "rand"},
 	"helm": {"lint", "template", "version"},
 	"terraform": {"fmt", "validate", "version"},
 	"jupyter": {"nbconvert", "--version"},

@@ -52,21 +52,22 @@ names_programs(word) if regex.match(lib.build_program, split(word, "=")[0])
 
 usual_variable(w) if regex.match(make_usual_value, w.value)
 
+# The value of an assignment before the command, too, may be this.
 usual_variable(w) if {
-	some name in ["CC", "CXX", "LINT"]
-	startswith(w.value, concat("", [name, "="]))
+	name := split(w.value, "=")[0]
+	regex.match(lib.build_program, name)
 	lib.env_ok(name, substring(w.value, count(name) + 1, -1))
 }
 
 make_running_variable := concat("", [
-	`^(SHELL|\.?SHELLFLAGS|MAKE|MAKEFLAGS|MFLAGS|GNUMAKEFLAGS|MAKEFILES|CC|CXX|CPP|LD|AR|AS|GO`,
+	`^(SHELL|\.?SHELLFLAGS|MAKE|MAKEFLAGS|MFLAGS|GNUMAKEFLAGS|MAKEFILES|GO`,
 	`|GOFLAGS|PYTHON|PIP|NODE|NPM|PAGER|EDITOR|LD_\w+|PATH|CARGO|RUSTC\w*|.*_CMD|.*COMMAND`,
-	`|DOCKER|AWK)[:+?]?=`,
+	`|DOCKER)[:+?]?=`,
 ])
 
 make_usual_value := concat("", [
 	`^GOFLAGS=-(race|v|mod=\w+)$|^(GO=go`,
-	`|PYTHON=python(3(\.\d+)?)?|NODE=node|NPM=npm|PIP=pip3?|CARGO=cargo|AWK=[gmn]?awk)$`,
+	`|PYTHON=python(3(\.\d+)?)?|NODE=node|NPM=npm|PIP=pip3?|CARGO=cargo)$`,
 ])
 
 make_option(o) if o.name == "--eval"

@@ -297,7 +297,7 @@ library_denied if {
 # description: Files under another HOME configure npm, python and go, and an archive or an earlier command can put them there.
 # custom:
 #   rule: env.home
-#   match: ["HOME=/tmp npm test", "export HOME=/tmp; python3 -c 'print(1)'", "env HOME=/tmp go test ./..."]
+#   match: ["HOME=/tmp npm test", "export HOME=/tmp; python3 -c 'print(1)'", "env HOME=/tmp go test ./...", "HOME=/tmp gdb --version"]
 #   not_match: ["HOME=/tmp git status", "env -i HOME=/tmp PATH=/usr/bin:/bin go version", "npm test"]
 deny contains lib.denial(
 	"env.home",
@@ -305,8 +305,18 @@ deny contains lib.denial(
 	"remove HOME: the sandbox has a home directory that commands can write to",
 ) if {
 	input.command.home_set
-	input.command.starts == "any"
+	reads_home
 	input.command.place in {"lookup", "system", "workspace", "tmp"}
 	not input.command.program in lib.wrappers
 	not input.command.program in lib.builtins
+}
+
+reads_home if input.command.starts == "any"
+
+# These read files in HOME that have commands, code or more options.
+reads_home if {
+	input.command.program in {
+		"gdb", "sqlite3", "yq", "lcov", "helm", "terraform", "jupyter", "curl", "wget", "psql", "black", "codespell", "isort", "yapf", "autopep8",
+		"pyflakes", "pycodestyle", "pydocstyle", "yamllint",
+	}
 }

@@ -62,7 +62,7 @@ env_ok(name, value) if regex.match(plain_flags[name], value)
 
 plain_flags := {
 	"RUSTFLAGS": rust_flags, "RUSTDOCFLAGS": rust_flags, "CFLAGS": c_flags, "CXXFLAGS": c_flags, "CPPFLAGS": c_flags,
-	"LDFLAGS": linker_flags, "CGO_CFLAGS": c_flags,
+	"LDFLAGS": linker_flags, "LDLIBS": linker_flags, "LIBS": linker_flags, "CGO_CFLAGS": c_flags, "AWK": `^[gmn]?awk$`,
 	"NODE_OPTIONS": concat("", [
 		`^\s*((--max[-_]old[-_]space[-_]size=\d+|--max[-_]semi[-_]space[-_]size=\d+`,
 		`|--experimental-vm-modules|--no-warnings|--trace-warnings|--trace-deprecation`,
@@ -116,7 +116,7 @@ c_flag := concat("", [
 	`|-ftest-coverage|-fPIC|-fPIE|-fstack-[a-z-]+|-funroll-loops|-ffast-math|-fwrapv|-fanalyzer`,
 	`|--coverage|-g[0-9a-z-]*|-O[0-3sgz]?|-Ofast|-W(all|extra|error|pedantic|conversion|shadow`,
 	`|no-[\w-]+|error=[\w-]+|[a-km-oq-z][\w=-]+)|-pedantic|-std=[\w+]+|-march=[\w.-]+|-mtune=[\w.-]+`,
-	`|-D[A-Z_]\w*(=\w+)?|-pg|-pipe|-m64|-m32)`,
+	`|-D[A-Z_]\w*(=\w+)?|-pg|-pipe|-m64|-m32|-I`, inner_directory, `)`,
 ])
 
 java_flags := concat("", [
@@ -125,11 +125,13 @@ java_flags := concat("", [
 	`|org\.gradle\.jvmargs|maven\.test\.skip)=[\w./-]+|--no-daemon)(\s+|$))*$`,
 ])
 
-# Libraries are looked for in directories of the workspace.
 linker_flags := concat("", [
 	`^\s*((-fsanitize=[a-z,]+|-g|-pthread|-static|-s|-l[\w+-]+`,
-	`|-L(\./)?\w[\w-]*(\.\w+)*(/\w[\w-]*(\.\w+)*)*)(\s+|$))*$`,
+	`|-L`, inner_directory, `)(\s+|$))*$`,
 ])
+
+# Headers and libraries are looked for in directories of the workspace.
+inner_directory := `(\./)?\w[\w-]*(\.\w+)*(/\w[\w-]*(\.\w+)*)*`
 
 sanitizer := `^([a-z_]+=[\w.]*:?)*$`
 
@@ -179,7 +181,7 @@ steering := [
 	{"pattern": `^(PERL|RUBY|GEM_|BUNDLE_|JAVA_|_JAVA|JDK_|MAVEN_|GRADLE_|CLASSPATH|PHP|LUA|DOTNET_|CORECLR_)`, "why": "controls an interpreter"},
 	{
 		"pattern": concat("", [
-			`^(GO|GCCGO|FC$|F77$|CGO|CC$|CXX$|CPP$|LD$|AR$|AS$|NM$|CFLAGS|CXXFLAGS|CPPFLAGS|LDFLAGS|MAKE`,
+			`^(GO|GCCGO|CGO|CFLAGS|CXXFLAGS|CPPFLAGS|LDFLAGS|MAKE`,
 			`|MFLAGS$|GNUMAKE|RUST|CARGO|CMAKE_|CTEST_|GCC_|COMPILER_|LIBRARY_|CPATH|C_INCLUDE|CPLUS_|OBJC_`,
 			`|DEPENDENCIES_|SUNPRO_|CCACHE|DISTCC|PKG_CONFIG|BAZEL|NINJA|MESON|VALGRIND)`,
 		]),
@@ -282,7 +284,8 @@ local_service_url := concat("", [
 ])
 
 build_program := concat("", [
-	`^(RM|CO|GET|FC|MAKEINFO|OBJC(XX)?|ASM|CUDACXX|HIPCXX|ISPC|LEX|LINT|M2C|PC|YACC|TEX|TEXI2DVI`,
+	`^(CC|CXX|CPP|LD|AR|AS|NM|AWK|RM|CO|GET|FC|F77`,
+	`|MAKEINFO|OBJC(XX)?|ASM|CUDACXX|HIPCXX|ISPC|LEX|LINT|M2C|PC|YACC|TEX|TEXI2DVI`,
 	`|C?TANGLE|C?WEAVE|LD(CXX)?SHARED|STRIP|RANLIB|M4`,
 	`|AUTO(CONF|HEADER|MAKE|M4TE|POINT)|ACLOCAL|LIBTOOLIZE|BATS_.*)[:+?]*$`,
 ])
