@@ -43,8 +43,8 @@ func BenchmarkWatched(b *testing.B) {
 	})
 	b.Run("go", func(b *testing.B) { // golang.org/x/mod, compiled from nothing
 		dir := b.TempDir()
-		from := strings.TrimSpace(benchOutput(b, exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/mod")))
-		benchOutput(b, exec.Command("cp", "-r", from+"/.", dir))
+		from := strings.TrimSpace(string(runCommand(b, exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/mod"))))
+		runCommand(b, exec.Command("cp", "-r", from+"/.", dir))
 		benchWatched(b, dir, "export GOCACHE=$(mktemp -d) && go test ./modfile ./module ./semver ./sumdb/...")
 	})
 	for name, project := range map[string]string{"python": "python3-toolz", "node": "@fastify/merge-json-schemas"} {
@@ -68,7 +68,7 @@ func BenchmarkWatched(b *testing.B) {
 			write(b, filepath.Join(dir, names[i]+".c"), fmt.Sprintf("extern void *PyModule_Create2(void *, int);\nstatic void *module[16] = {(void *)1, 0, 0, 0, 0, \"x%d\"};\n"+
 				"void *PyInit_x%d(void) { return PyModule_Create2(module, 1013); }\n", i, i))
 		}
-		benchOutput(b, exec.Command("sh", "-c", "cd "+dir+" && for i in *.c; do gcc -shared -fPIC -o ${i%.c}.so $i || exit; done"))
+		runCommand(b, exec.Command("sh", "-c", "cd "+dir+" && for i in *.c; do gcc -shared -fPIC -o ${i%.c}.so $i || exit; done"))
 		benchWatched(b, dir, "for i in $(seq 20); do python3 -c 'import "+strings.Join(names, ", ")+"' || exit; done")
 	})
 }
@@ -118,28 +118,19 @@ func debianSource(b *testing.B, name, dir string) {
 	for _, words := range [][]string{{"update"}, {"source", "--download-only", name}} {
 		cmd := exec.Command("apt-get", append(slices.Clone(options), words...)...)
 		cmd.Dir = apt
-		benchOutput(b, cmd)
+		runCommand(b, cmd)
 	}
 	found, _ := filepath.Glob(filepath.Join(apt, "*.orig.tar.*z"))
 	if len(found) != 1 {
 		b.Fatalf("apt-get source left %q", found)
 	}
-	benchOutput(b, exec.Command("tar", "-xf", found[0], "-C", dir, "--strip-components=1", "--no-same-owner"))
-}
-
-func benchOutput(b *testing.B, cmd *exec.Cmd) string {
-	b.Helper()
-	out, err := cmd.Output()
-	if err != nil {
-		b.Fatalf("%v: %v", cmd, err)
-	}
-	return string(out)
+	runCommand(b, exec.Command("tar", "-xf", found[0], "-C", dir, "--strip-components=1", "--no-same-owner"))
 }
 
 // benchWatched alternates, so that what else the machine does is in each, and reports the ratio of
 // the least processor times.
 func benchWatched(b *testing.B, workspace, text string) {
-	benchOutput(b, exec.Command("chmod", "-R", "a+rwX", workspace))
+	runCommand(b, exec.Command("chmod", "-R", "a+rwX", workspace))
 	var wall, cpu [3][]time.Duration
 	var execs int
 	for round := 0; b.Loop(); round++ {

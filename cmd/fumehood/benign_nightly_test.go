@@ -66,7 +66,7 @@ func benignWorkspace(t *testing.T, ws string) {
 	} {
 		write(t, filepath.Join(ws, name), text)
 	}
-	output(t, exec.Command("bash", "-c", "cd "+ws+" && chmod +x run.sh scripts/*.sh && printf '%s\\n' app dist > .gitignore && git init -q -b main && git config user.name a && git config user.email a@example.com && git add -A && "+
+	runCommand(t, exec.Command("bash", "-c", "cd "+ws+" && chmod +x run.sh scripts/*.sh && printf '%s\\n' app dist > .gitignore && git init -q -b main && git config user.name a && git config user.email a@example.com && git add -A && "+
 		"git commit -qm base && git tag v1.0.0 && git update-ref refs/remotes/origin/main HEAD && git update-ref refs/remotes/origin/master HEAD && git checkout -q -b change && echo '// more' >> x/x_test.go && echo '# more' >> tests/test_a.py && git commit -qam 'x: more' && "+
 		"mkdir -p old && gzip -kc data.csv > old/data.csv.gz && tar czf old/a.tgz docs && zip -qr old/a.zip docs && sqlite3 old/a.db 'create table t(a)'"))
 }

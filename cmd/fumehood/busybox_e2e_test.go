@@ -34,7 +34,7 @@ func busybox(t *testing.T, d desk) string {
 func TestE2EBusyboxOfThePullRequest(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	output(t, exec.Command("cp", busybox(t, d), d.path("ws/busybox")))
+	runCommand(t, exec.Command("cp", busybox(t, d), d.path("ws/busybox")))
 	d.write(t, "ws/tricks.py", busyboxTricks)
 	d.plan(t, "python3 tricks.py", "1m")
 	_, report := d.run(t, "bb", "--rootfs", "host")
@@ -122,8 +122,8 @@ func busyboxRoot(t *testing.T, binary, root string, link func(old, new string) e
 		t.Fatal(err)
 	}
 	box := filepath.Join(bin, "busybox")
-	output(t, exec.Command("cp", binary, box))
-	for tool := range strings.Lines(string(output(t, exec.Command(binary, "--list")))) {
+	runCommand(t, exec.Command("cp", binary, box))
+	for tool := range strings.Lines(string(runCommand(t, exec.Command(binary, "--list")))) {
 		if tool = strings.TrimSpace(tool); tool == "busybox" {
 			continue
 		}

@@ -375,7 +375,7 @@ func TestE2ERefusedCorpus(t *testing.T) {
 	t.Parallel()
 	denying := filepath.Join(t.TempDir(), "policy")
 	denyingPolicy(t, denying)
-	texts := readRefused(t)
+	texts := readTexts(t, "../../testdata/corpus/refused.txt")
 	stopped := map[string]bool{}
 	for chunk := range slices.Chunk(texts, 80) {
 		dir := t.TempDir()
@@ -404,25 +404,4 @@ func TestE2ERefusedCorpus(t *testing.T) {
 	if t.Logf("%d texts, a start was refused in %d", len(texts), len(stopped)); len(stopped) < 50 {
 		t.Errorf("only %d of %d texts got as far as a start", len(stopped), len(texts))
 	}
-}
-
-// readRefused reads testdata/corpus/refused.txt: a text a line, or several lines between lines of "---".
-func readRefused(t *testing.T) (texts []string) {
-	t.Helper()
-	content, err := os.ReadFile("../../testdata/corpus/refused.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, block := range strings.Split(string(content), "\n---\n") {
-		if i%2 == 1 {
-			texts = append(texts, block)
-			continue
-		}
-		for line := range strings.Lines(block) {
-			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-				texts = append(texts, line)
-			}
-		}
-	}
-	return texts
 }

@@ -28,8 +28,8 @@ func gitServer(t *testing.T) http.Handler {
 	script := `git init -q -b main work && cd work && echo hello > greeting && git add . && git -c user.name=a -c user.email=a@b.example commit -q -m one && cd .. && git clone -q --bare work repo.git && rm -r work`
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
 	cmd.Dir = root
-	output(t, cmd)
-	path := strings.TrimSpace(string(output(t, exec.CommandContext(t.Context(), "git", "--exec-path"))))
+	runCommand(t, cmd)
+	path := strings.TrimSpace(string(runCommand(t, exec.CommandContext(t.Context(), "git", "--exec-path"))))
 	return &cgi.Handler{Path: path + "/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"}}
 }
 

@@ -109,14 +109,8 @@ func corpusOf(t *testing.T, pattern string, ofLines ...string) (texts []string) 
 			texts = append(texts, strings.TrimSpace(text))
 		}
 	}
-	for _, file := range ofLines { // of lines, with such texts among them
-		for i, block := range strings.Split(string(jobtest.ReadFile(t, file)), "\n---\n") {
-			lines := strings.Split(block, "\n")
-			if i%2 == 1 {
-				lines = []string{strings.TrimSpace(block)}
-			}
-			texts = append(texts, slices.DeleteFunc(lines, func(line string) bool { return i%2 == 0 && strings.HasPrefix(line, "#") })...)
-		}
+	for _, file := range ofLines {
+		texts = append(texts, readTexts(t, file)...)
 	}
 	slices.Sort(texts)
 	t.Logf("%d texts", len(texts))
@@ -124,6 +118,24 @@ func corpusOf(t *testing.T, pattern string, ofLines ...string) (texts []string) 
 		p, problems := plan.Decode(planDocument(t, text), "plan.json")
 		return len(problems)+len(p.Refused()) > 0
 	})
+}
+
+// readTexts reads a file of texts: one in each line that is not a comment, or several lines between
+// lines of three dashes.
+func readTexts(t *testing.T, file string) (texts []string) {
+	t.Helper()
+	for i, block := range strings.Split(string(jobtest.ReadFile(t, file)), "\n---\n") {
+		if i%2 == 1 {
+			texts = append(texts, strings.TrimSpace(block))
+			continue
+		}
+		for line := range strings.Lines(block) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				texts = append(texts, line)
+			}
+		}
+	}
+	return texts
 }
 
 func planDocument(t *testing.T, texts ...string) []byte {

@@ -80,9 +80,9 @@ func variablesWorkspace(t *testing.T, dir, ws string) {
 			}
 		}
 	}
-	output(t, exec.Command("bash", "-c", "cd "+ws+" && gcc -c x.c && ar rc x.a x.o && gcc --coverage -c -o x.gcno.o x.c && git init -q && git config user.name x && git config user.email x@example.com && "+
+	runCommand(t, exec.Command("bash", "-c", "cd "+ws+" && gcc -c x.c && ar rc x.a x.o && gcc --coverage -c -o x.gcno.o x.c && git init -q && git config user.name x && git config user.email x@example.com && "+
 		"git add -- a b run.py && git commit -qm x && git commit -q --allow-empty -m y && echo more >> a && mkdir -p first && ln -s ../bin/"+canary+" first/"+canary))
-	output(t, exec.Command("chown", "-R", "nobody", dir))
+	runCommand(t, exec.Command("chown", "-R", "65534:65534", dir))
 }
 
 // interposed is a library that writes the names of the variables that a program reads, and its first
@@ -148,7 +148,7 @@ func newVariableTrace(t *testing.T) *variableTrace {
 		write(t, filepath.Join(hook, name), strings.ReplaceAll(text, "LOG", log))
 	}
 	write(t, filepath.Join(hook, "getenv.c"), interposed)
-	output(t, exec.Command("gcc", "-shared", "-fPIC", "-O1", "-DLOG=\""+log+"\"", "-o", filepath.Join(hook, "getenv.so"), filepath.Join(hook, "getenv.c")))
+	runCommand(t, exec.Command("gcc", "-shared", "-fPIC", "-O1", "-DLOG=\""+log+"\"", "-o", filepath.Join(hook, "getenv.so"), filepath.Join(hook, "getenv.c")))
 	if err := os.MkdirAll(filepath.Join(dir, "tmp"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func (v *variableTrace) run(t *testing.T, argv, env []string) (code int, started
 	cmd.Args[0] = argv[0]
 	cmd.Dir = v.ws
 	cmd.WaitDelay = time.Second
-	cmd.Env = append([]string{"PATH=" + v.ws + "/first:" + v.path, "HOME=" + v.dir + "/tmp", "TMPDIR=" + v.dir + "/tmp", "USER=nobody", "LANG=C.UTF-8", "TERM=xterm", "GOTOOLCHAIN=local", "GOPROXY=off"}, env...)
+	cmd.Env = append([]string{"PATH=" + v.ws + "/first:" + v.path, "HOME=" + v.dir + "/tmp", "TMPDIR=" + v.dir + "/tmp", "USER=user", "LANG=C.UTF-8", "TERM=xterm", "GOTOOLCHAIN=local", "GOPROXY=off"}, env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC, Credential: &syscall.Credential{Uid: 65534, Gid: 65534}, Setsid: true}
 	_ = cmd.Run()
 	mark := filepath.Join(v.dir, "started")

@@ -78,7 +78,7 @@ func TestE2EHostileModel(t *testing.T) {
 	if files := jobtest.CheckFilesLack(t, d.dir, modeltest.Key, secret); files < 5 {
 		t.Errorf("the runs left %d files", files)
 	}
-	if status := output(t, exec.Command("git", "-C", repo, "status", "--porcelain")); len(status) != 0 {
+	if status := runCommand(t, exec.Command("git", "-C", repo, "status", "--porcelain")); len(status) != 0 {
 		t.Errorf("the clone has changed: %s", status)
 	}
 }
@@ -177,7 +177,7 @@ func TestE2EGuidanceOfBase(t *testing.T) {
 	d := newDesk(t)
 	repo, path := commitArchive(t, plantedOne)
 	git := func(args ...string) {
-		output(t, exec.Command("git", append([]string{"-C", repo, "-c", "user.name=A", "-c", "user.email=a@example.invalid"}, args...)...))
+		runCommand(t, exec.Command("git", append([]string{"-C", repo, "-c", "user.name=A", "-c", "user.email=a@example.invalid"}, args...)...))
 	}
 	write := func(side, review string) {
 		git("checkout", "-q", side)

@@ -101,7 +101,7 @@ func TestE2EImageTools(t *testing.T) {
 	image := ocitest.Make(ocitest.Config{}, ocitest.Gzip(ocitest.Tar(t, files...)))
 	d.write(t, "ws/t.py", "import json, hashlib; print(json.dumps({'python': True}))\n")
 	d.write(t, "ws/t.js", "console.log(JSON.stringify({node: require('crypto').createHash('sha256').update('').digest('hex').length}))\n")
-	output(t, exec.Command("git", "-C", d.path("ws"), "init", "-q"))
+	runCommand(t, exec.Command("git", "-C", d.path("ws"), "init", "-q"))
 	d.plan(t, "python3 t.py && node t.js && git status --short", "1m")
 	_, report := d.run(t, "tools", "--rootfs", "oci-archive:"+image.Archive(t))
 	r := result(t, report)

@@ -114,7 +114,7 @@ func (b imageBuilder) buildah(t *testing.T, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "buildah", append([]string{"--root", b.store, "--runroot", b.run}, args...)...)
 	cmd.Env = append(os.Environ(), "STORAGE_DRIVER=overlay")
-	output(t, cmd)
+	runCommand(t, cmd)
 }
 
 // push builds an image and pushes it. It returns the digest that the registry has.
@@ -124,7 +124,7 @@ func (b imageBuilder) push(t *testing.T, host string, image realImage) string {
 	if err := os.WriteFile(recipe, []byte(image.recipe), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	goroot := strings.TrimSpace(string(output(t, exec.Command("go", "env", "GOROOT"))))
+	goroot := strings.TrimSpace(string(runCommand(t, exec.Command("go", "env", "GOROOT"))))
 	b.buildah(t, "build", "-q", "--layers", "--isolation", "chroot", "--network", "host", "--build-context", "go="+goroot, "-f", recipe, "-t", "localhost/"+image.name, b.debian)
 	b.buildah(t, "push", "-q", "--tls-verify=false", "--format", image.format, "--compression-format", image.compression, "localhost/"+image.name, "docker://"+host+"/real/"+image.name+":latest")
 	return registryDigest(t, host, "real/"+image.name)

@@ -88,6 +88,6 @@ func unpack(t testing.TB, d desk, version string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "npm", "pack", "--ignore-scripts", "--silent", version)
 	cmd.Dir = d.path("home")
-	file := strings.TrimSpace(string(output(t, cmd)))
-	output(t, exec.CommandContext(t.Context(), "tar", "-xzf", filepath.Join(d.path("home"), filepath.Base(file)), "-C", d.path("ws"), "--strip-components=1"))
+	file := strings.TrimSpace(string(runCommand(t, cmd)))
+	runCommand(t, exec.CommandContext(t.Context(), "tar", "-xzf", filepath.Join(d.path("home"), filepath.Base(file)), "-C", d.path("ws"), "--strip-components=1"))
 }

@@ -24,7 +24,7 @@ func TestNightlyInstalledSuites(t *testing.T) {
 			d := newDesk(t)
 			s.fetch(t, d)
 			inside, setup := s.installed(t, d)
-			output(t, s.installer(t, d))
+			runCommand(t, s.installer(t, d))
 			outside := s.native(t, d)
 			if inside.code != outside.code || len(inside.outcomes) < s.least {
 				t.Errorf("exit code %d inside, %d natively; %d outcomes, want %d at least\n%s", inside.code, outside.code, len(inside.outcomes), s.least, inside.failures())

@@ -117,7 +117,7 @@ func (d mcpDesk) shell(t *testing.T, script string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
 	cmd.Dir, cmd.Env = filepath.Join(d.dir, "ws"), d.env
-	return output(t, cmd)
+	return runCommand(t, cmd)
 }
 
 // decided returns the effects in the only log of the desk, which is sealed soon after the

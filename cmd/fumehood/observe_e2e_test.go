@@ -80,7 +80,7 @@ func checkSuggested(t *testing.T, d desk, report proposal.Report) {
 			Tried []struct{ Host, Verdict string }
 			Files map[string]string
 		}
-		out := output(t, d.command(t.Context(), "policy", "suggest", d.path(past), "--json"))
+		out := runCommand(t, d.command(t.Context(), "policy", "suggest", d.path(past), "--json"))
 		if err := json.Unmarshal(out, &s); err != nil || len(s.Tried) != len(want) {
 			t.Errorf("%s: %v: %s", past, err, out)
 		}

@@ -256,7 +256,7 @@ func (s *store) debian(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	file := name + "_1.0_all.deb"
-	output(t, exec.CommandContext(t.Context(), "dpkg-deb", "--root-owner-group", "-b", filepath.Join(dir, "root"), filepath.Join(dir, file)))
+	runCommand(t, exec.CommandContext(t.Context(), "dpkg-deb", "--root-owner-group", "-b", filepath.Join(dir, "root"), filepath.Join(dir, file)))
 	data, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
 		t.Fatal(err)

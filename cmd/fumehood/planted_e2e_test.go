@@ -101,7 +101,7 @@ func commitArchive(t *testing.T, file string) (repo, findings string) {
 	git := func(args ...string) {
 		cmd := exec.Command("git", append([]string{"-C", repo, "-c", "user.name=A", "-c", "user.email=a@example.invalid"}, args...)...)
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
-		output(t, cmd)
+		runCommand(t, cmd)
 	}
 	git("init", "-q", "-b", "main")
 	findings = filepath.Join(t.TempDir(), "findings.yaml")

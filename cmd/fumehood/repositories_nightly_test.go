@@ -145,7 +145,7 @@ func (r upstream) native(t *testing.T, d desk) ([]byte, error) {
 		install = exec.CommandContext(t.Context(), "npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
 	}
 	install.Dir = d.path("native")
-	output(t, install)
+	runCommand(t, install)
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", r.Run)
 	cmd.Dir = d.path("native")
 	return cmd.CombinedOutput()
@@ -224,7 +224,7 @@ func mustJSON(t *testing.T, v any) string {
 func (d desk) git(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", d.path("ws"), "-c", "user.name=Test", "-c", "user.email=test@example.com"}, args...)...)
-	return strings.TrimSpace(string(output(t, cmd)))
+	return strings.TrimSpace(string(runCommand(t, cmd)))
 }
 
 func (d desk) commit(t *testing.T, message string) {

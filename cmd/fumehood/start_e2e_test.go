@@ -150,7 +150,7 @@ func checkStarts(t *testing.T, texts []string) (decided, refused int) {
 		case proposal.StartDecided:
 			decided++
 		case proposal.StartPredicted:
-			if !x.ArgvCut && !shows(report.Records[indexOf(e.Command)].Analysis, *x) {
+			if !x.ArgvCut && !showsStart(report.Records[indexOf(e.Command)].Analysis, *x) {
 				t.Errorf("%q started %q as predicted, which it does not show", text, x.Argv)
 			}
 		default:
@@ -160,8 +160,8 @@ func checkStarts(t *testing.T, texts []string) (decided, refused int) {
 	return decided, refused
 }
 
-// shows reports whether a command of a has exactly these words.
-func shows(a proposal.Analysis, x proposal.Exec) bool {
+// showsStart reports whether a command of a has exactly these words.
+func showsStart(a proposal.Analysis, x proposal.Exec) bool {
 	argv := x.Argv
 	if x.Script != "" && len(argv) > 1 { // the kernel has put its interpreter before it
 		argv = append([]string{filepath.Base(argv[1])}, argv[2:]...)

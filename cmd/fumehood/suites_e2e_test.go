@@ -177,7 +177,7 @@ func goModule(version string) func(testing.TB, desk) {
 	return func(t testing.TB, d desk) {
 		t.Helper()
 		copyWritable(t, moduleDir(t, d.dir, version), d.path("ws"))
-		output(t, goCommand(t.Context(), d.path("ws"), "mod", "download"))
+		runCommand(t, goCommand(t.Context(), d.path("ws"), "mod", "download"))
 	}
 }
 
@@ -185,7 +185,7 @@ func goModule(version string) func(testing.TB, desk) {
 func moduleDir(t testing.TB, dir, version string) string {
 	t.Helper()
 	var got struct{ Dir, Error string }
-	if err := json.Unmarshal(output(t, goCommand(t.Context(), dir, "mod", "download", "-json", version)), &got); err != nil || got.Error != "" {
+	if err := json.Unmarshal(runCommand(t, goCommand(t.Context(), dir, "mod", "download", "-json", version)), &got); err != nil || got.Error != "" {
 		t.Fatalf("cannot fetch %s: %v %s", version, err, got.Error)
 	}
 	return got.Dir
@@ -197,13 +197,13 @@ func debianPackage(name, dir string) func(testing.TB, desk) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), "apt-get", "download", "-qq", name)
 		cmd.Dir = d.path("home")
-		output(t, cmd)
+		runCommand(t, cmd)
 		found, err := filepath.Glob(d.path("home/*.deb"))
 		if err != nil || len(found) != 1 {
 			t.Fatalf("apt-get download left %v (%v); run apt-get update", found, err)
 		}
 		t.Log(filepath.Base(found[0]))
-		output(t, exec.CommandContext(t.Context(), "dpkg-deb", "-x", found[0], d.path("unpacked")))
+		runCommand(t, exec.CommandContext(t.Context(), "dpkg-deb", "-x", found[0], d.path("unpacked")))
 		copyWritable(t, filepath.Join(d.path("unpacked"), dir), d.path("ws"))
 	}
 }
@@ -216,18 +216,18 @@ func npmPackage(version string) func(testing.TB, desk) {
 		unpack(t, d, version)
 		install := exec.CommandContext(t.Context(), "npm", "install", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund")
 		install.Dir = d.path("ws")
-		output(t, install)
+		runCommand(t, install)
 	}
 }
 
 // copyWritable copies a tree and makes the copy writable.
 func copyWritable(t testing.TB, from, to string) {
 	t.Helper()
-	output(t, exec.CommandContext(t.Context(), "cp", "-r", from+"/.", to))
-	output(t, exec.CommandContext(t.Context(), "chmod", "-R", "u+w", to))
+	runCommand(t, exec.CommandContext(t.Context(), "cp", "-r", from+"/.", to))
+	runCommand(t, exec.CommandContext(t.Context(), "chmod", "-R", "u+w", to))
 }
 
-func output(t testing.TB, cmd *exec.Cmd) []byte {
+func runCommand(t testing.TB, cmd *exec.Cmd) []byte {
 	t.Helper()
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

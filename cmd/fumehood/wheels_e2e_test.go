@@ -32,11 +32,11 @@ func wheels(t *testing.T, packages ...string) map[string]string {
 	}
 	download := exec.CommandContext(t.Context(), "apt-get", append([]string{"download", "-qq"}, packages...)...)
 	download.Dir = dir
-	output(t, download)
+	runCommand(t, download)
 	all := map[string]string{}
 	for i, deb := range glob(t, dir, "*.deb") {
 		root := filepath.Join(dir, fmt.Sprint(i))
-		output(t, exec.CommandContext(t.Context(), "dpkg-deb", "-x", deb, root))
+		runCommand(t, exec.CommandContext(t.Context(), "dpkg-deb", "-x", deb, root))
 		for _, file := range glob(t, root, "usr/share/python-wheels/*.whl") {
 			data, err := os.ReadFile(file)
 			if err != nil {

@@ -33,7 +33,7 @@ const (
 	Two          Shape = "two values"
 )
 
-// Options are the Options that a text has for each option; several if it has the option in several lines.
+// Options are the shapes that a text has for each option; several if it has the option in several lines.
 type Options map[string][]Shape
 
 func (o Options) add(name string, of Shape) {
@@ -52,8 +52,8 @@ var (
 	optionEnd   = regexp.MustCompile(`^(?:$|\s{2,}|\t| ?: ?| - |\.\.\.| [A-Z][a-z])`)
 )
 
-// Read reads the lines of text that begin with options and describe them.
-func Read(text string) Options {
+// ReadOptions reads the lines of text that begin with options and describe them.
+func ReadOptions(text string) Options {
 	found := Options{}
 	for _, line := range strings.Split(text, "\n") {
 		line = strings.TrimRight(strings.TrimLeft(line, " \t"), " \r")
@@ -142,15 +142,15 @@ var asked = map[string][]string{
 	"zgrep":     {"grep --help"}, // "OPTIONs are the same as for 'grep'"
 }
 
-// Of reads what an installed tool prints about itself, and its manual page if that is installed.
+// ReadTool reads what an installed tool prints about itself, and its manual page if that is installed.
 // name may have a subcommand: "git log". sources are the questions that were answered.
-func Of(t testing.TB, name string) (all Options, sources []string) {
+func ReadTool(t testing.TB, name string) (all Options, sources []string) {
 	t.Helper()
 	texts := textsOf(t, name)
 	all = Options{}
 	sources = slices.Sorted(maps.Keys(texts))
 	for _, source := range sources {
-		for option, forms := range Read(texts[source]) {
+		for option, forms := range ReadOptions(texts[source]) {
 			for _, form := range forms {
 				all.add(option, form)
 			}
@@ -159,10 +159,10 @@ func Of(t testing.TB, name string) (all Options, sources []string) {
 	return all, sources
 }
 
-// Ask reads what a command, such as "curl --help all", prints.
-func Ask(t testing.TB, command string) Options {
+// ReadOutput reads what a command, such as "curl --help all", prints.
+func ReadOutput(t testing.TB, command string) Options {
 	t.Helper()
-	return Read(run(t, strings.Fields(command)...))
+	return ReadOptions(runTool(t, strings.Fields(command)...))
 }
 
 func textsOf(t testing.TB, name string) (texts map[string]string) {
@@ -178,9 +178,9 @@ func textsOf(t testing.TB, name string) (texts map[string]string) {
 	texts = map[string]string{}
 	for _, q := range questions {
 		q = strings.ReplaceAll(strings.ReplaceAll(q, "{}", name), "{verb}", words[len(words)-1])
-		if out := run(t, strings.Fields(q)...); out != "" {
+		if out := runTool(t, strings.Fields(q)...); out != "" {
 			if texts[q] = out; words[0] == "npm" || words[0] == "npx" {
-				texts[q] = synopsis(out)
+				texts[q] = splitUsage(out)
 			}
 		}
 	}
@@ -190,9 +190,9 @@ func textsOf(t testing.TB, name string) (texts map[string]string) {
 	return texts
 }
 
-// synopsis returns the groups in brackets in the usage of npm, one on each line: only there
+// splitUsage returns the groups in brackets in the usage of npm, one on each line: only there
 // do its options have values.
-func synopsis(text string) string {
+func splitUsage(text string) string {
 	var lines []string
 	for _, group := range regexp.MustCompile(`\[([^\[\]]+)`).FindAllStringSubmatch(text, -1) {
 		lines = append(lines, strings.TrimSpace(group[1]))
@@ -200,7 +200,7 @@ func synopsis(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-func run(t testing.TB, argv ...string) string {
+func runTool(t testing.TB, argv ...string) string {
 	t.Helper()
 	if argv[0] == "git" {
 		argv = append([]string{"git", "-c", "safe.directory=*", "-c", "core.pager=cat"}, argv[1:]...)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestRead(t *testing.T) {
+func TestReadOptions(t *testing.T) {
 	for text, want := range map[string]Options{
 		"  -n, --lines=[-]NUM       print the first NUM lines":             {"-n": {Attached}, "--lines": {Attached}},
 		"      --color[=WHEN], --colour[=WHEN]":                            {"--color": {Optional}, "--colour": {Optional}},
@@ -31,7 +31,7 @@ func TestRead(t *testing.T) {
 		"plain text with -x in it":                                         {},
 		"  -B[<n>][/<m>], --break-rewrites[=[<n>][/<m>]]":                  {"-B": {Optional}, "--break-rewrites": {Optional}},
 	} {
-		if got := Read(text); !maps.EqualFunc(got, want, slices.Equal[[]Shape]) {
+		if got := ReadOptions(text); !maps.EqualFunc(got, want, slices.Equal[[]Shape]) {
 			t.Errorf("%q is read as %v, want %v", text, got, want)
 		}
 	}

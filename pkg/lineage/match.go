@@ -180,7 +180,7 @@ func (g *Gate) untilOwn(dirs []string) []string {
 	return dirs
 }
 
-// searches reports whether dir is one of the sandbox's own PATH, and not in a place that any command
+// isSearched reports whether dir is one of the sandbox's own PATH, and not in a place that any command
 // can write to. A directory of the workspace, where a set-up installs tools, is policy's to judge.
 func (g *Gate) isSearched(dir string) bool {
 	return path.IsAbs(dir) && slices.Contains(g.Path, dir) && !slices.ContainsFunc(writablePlaces, func(place string) bool {

@@ -114,7 +114,7 @@ func (u *exitUses) walkStatement(s *syntax.Stmt, use Use, depth int) {
 	u.walkSubstitutions(s, use, depth)
 }
 
-// substitutions follows $(…) and <(…) in the words of s itself.
+// walkSubstitutions follows $(…) and <(…) in the words of s itself.
 func (u *exitUses) walkSubstitutions(s *syntax.Stmt, use Use, depth int) {
 	syntax.Walk(s, func(n syntax.Node) bool {
 		switch n := n.(type) {

@@ -27,10 +27,10 @@ func TestE2EWrapperOptionsAreThoseOfTheTools(t *testing.T) {
 			t.Logf("%s is not installed, or has no options", name)
 			continue
 		}
-		all, sources := optiontext.Of(t, name)
+		all, sources := optiontext.ReadTool(t, name)
 		n := 0
 		for _, option := range slices.Sorted(maps.Keys(all)) {
-			args := []arg{static(option), static("next"), static("command")}
+			args := []arg{staticArg(option), staticArg("next"), staticArg("command")}
 			used := wrappers[name].option(args, map[string]arg{})
 			if used == 0 {
 				continue
@@ -60,6 +60,6 @@ func wordsOf(of optiontext.Shape) int {
 	return 1
 }
 
-func static(text string) arg {
+func staticArg(text string) arg {
 	return arg{Word: proposal.Word{Value: text, Static: true}}
 }

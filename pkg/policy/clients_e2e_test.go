@@ -29,7 +29,7 @@ func TestE2EOptionsInRulesAreThoseOfTheTools(t *testing.T) {
 			t.Errorf("%s is not installed", tool)
 			continue
 		}
-		all := optiontext.Ask(t, rest.ask)
+		all := optiontext.ReadOutput(t, rest.ask)
 		flags, valued := 0, 0
 		for _, option := range slices.Sorted(maps.Keys(all)) {
 			alone := decide(t, e, strings.Join([]string{tool, option, rest.after}, " ")).Effect == proposal.Allow

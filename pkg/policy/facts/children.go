@@ -87,7 +87,7 @@ func underOf(x proposal.Exec, names []string) string {
 		}
 	}
 	if many := ManifoldOf(x.Key()); many != "" {
-		tool, words := selected(many, x, argv)
+		tool, words := selectTool(many, x, argv)
 		return confinedBy(tool, words, x.Grants)
 	}
 	if len(names) == 0 {
@@ -155,7 +155,7 @@ func Lists(tool string, x proposal.Exec) bool {
 // /usr/bin/x86_64-linux-gnu-gcc-12.
 func childName(x proposal.Exec) string {
 	if many := ManifoldOf(x.Key()); many != "" {
-		tool, _ := selected(many, x, x.Argv)
+		tool, _ := selectTool(many, x, x.Argv)
 		return tool
 	}
 	if isOwn(x) && len(x.Same) > 0 {
@@ -164,9 +164,9 @@ func childName(x proposal.Exec) string {
 	return plainName(x.Path)
 }
 
-// selected is the tool that the manifold program of x becomes, with its words: that of its own
+// selectTool returns the tool that the manifold program of x becomes, with its words: that of its own
 // name, if there is one, as for /bin/sh of a busybox, and else the one that its words select.
-func selected(many string, x proposal.Exec, argv []string) (string, []string) {
+func selectTool(many string, x proposal.Exec, argv []string) (string, []string) {
 	own := path.Base(x.Path)
 	if len(argv) > 0 && strings.TrimPrefix(path.Base(argv[0]), "-") == own && !strings.HasPrefix(own, many) {
 		if known, _ := HasChildren(FileName(own)); known {

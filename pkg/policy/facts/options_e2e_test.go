@@ -155,7 +155,7 @@ func TestE2EOptionsAreThoseOfTheTools(t *testing.T) {
 				continue
 			}
 			n, problems := 0, []string{}
-			all, sources := optiontext.Of(t, strings.TrimSpace(name+" "+verb))
+			all, sources := optiontext.ReadTool(t, strings.TrimSpace(name+" "+verb))
 			for _, option := range slices.Sorted(maps.Keys(all)) {
 				if !g.isListed(option) {
 					continue
@@ -189,7 +189,7 @@ func TestE2EOptionsAreThoseOfTheTools(t *testing.T) {
 // word is a value that no option table has.
 const word = "fumevalue"
 
-func static(texts ...string) (words []proposal.Word) {
+func staticWords(texts ...string) (words []proposal.Word) {
 	for _, text := range texts {
 		words = append(words, proposal.Word{Value: text, Static: true})
 	}
@@ -218,7 +218,7 @@ func (g *grammar) compare(name string, forms []optiontext.Shape, joined bool) (p
 	front := *g
 	front.rest = ""
 	var apart, together reading
-	apart.scan(&front, static(name, word, word, "operand"))
+	apart.scan(&front, staticWords(name, word, word, "operand"))
 	if slices.ContainsFunc(apart.Options, func(o option) bool { return o.effect == markRest || o.effect == markTool }) {
 		return "" // all that follows is another program's
 	}
@@ -226,10 +226,10 @@ func (g *grammar) compare(name string, forms []optiontext.Shape, joined bool) (p
 	value := false
 	short := len(name) == 2 && (g.style == styleGNU || g.style == stylePOSIX)
 	if short {
-		together.scan(&front, static(name+name[1:]+name[1:]))
+		together.scan(&front, staticWords(name+name[1:]+name[1:]))
 		value = together.Options[0].Value.Value != ""
 	} else {
-		together.scan(&front, static(name+"="+word))
+		together.scan(&front, staticWords(name+"="+word))
 		value = together.Options[0].Value.Value == word
 	}
 	for _, form := range forms {

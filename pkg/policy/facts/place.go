@@ -148,7 +148,7 @@ func (t *CwdTracker) After(c proposal.Command) {
 	t.Cwds = next
 }
 
-// moved returns the directories to which c leads from those of cwds.
+// leadFrom returns the directories to which c leads from those of cwds.
 func leadFrom(c proposal.Command, cwds []string) []string {
 	args := c.Args[1:]
 	for len(args) > 0 && args[0].Static && (args[0].Value == "--" || args[0].Value == "-P" || args[0].Value == "-L") {
