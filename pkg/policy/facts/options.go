@@ -81,6 +81,7 @@ const anyTool = "*"
 func readGrammars(text string) (Grammars, error) {
 	all := Grammars{}
 	var current *grammar
+	var own map[string]bool // the options of its entry
 	for n, line := range strings.Split(text, "\n") {
 		trimmed := strings.TrimSpace(line)
 		if trimmed == "" || strings.HasPrefix(trimmed, "#") || isChildLine(line) {
@@ -91,7 +92,12 @@ func readGrammars(text string) (Grammars, error) {
 				return nil, fmt.Errorf("line %d: options before the first tool", n+1)
 			}
 			for _, token := range strings.Fields(trimmed) {
-				current.add(token)
+				for _, name := range current.add(token) {
+					if own[name] {
+						return nil, fmt.Errorf("line %d: the entry has %s already", n+1, name)
+					}
+					own[name] = true
+				}
 			}
 			continue
 		}
@@ -99,7 +105,7 @@ func readGrammars(text string) (Grammars, error) {
 		if !ok {
 			return nil, fmt.Errorf("line %d: want tool[, tool] = style", n+1)
 		}
-		current = newGrammar(style)
+		current, own = newGrammar(style), map[string]bool{}
 		if current.like != "" {
 			if err := current.inherit(all[current.like+" *"]); err != nil {
 				return nil, fmt.Errorf("line %d: %w", n+1, err)
@@ -164,7 +170,8 @@ func (g *grammar) inherit(other *grammar) error {
 	return nil
 }
 
-func (g *grammar) add(token string) {
+// add adds the option of token, and returns its names.
+func (g *grammar) add(token string) (names []string) {
 	spec := optionSpec{}
 	if i := len(token) - 1; strings.IndexByte("!>^.$&", token[i]) >= 0 {
 		spec.effect, token = token[i], token[:i]
@@ -175,7 +182,7 @@ func (g *grammar) add(token string) {
 	case len(token) > 2 && (strings.HasSuffix(token, ":") || strings.HasSuffix(token, "?")):
 		spec.value, token = token[len(token)-1], token[:len(token)-1]
 	}
-	names := strings.Split(token, ",")
+	names = strings.Split(token, ",")
 	spec.canonical = names[len(names)-1]
 	for _, name := range names {
 		if begin, ok := strings.CutSuffix(name, "*"); ok {
@@ -186,6 +193,7 @@ func (g *grammar) add(token string) {
 		}
 		g.names[name] = spec
 	}
+	return names
 }
 
 // A reading is a command's words, split into options and operands.
