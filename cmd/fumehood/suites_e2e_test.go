@@ -59,6 +59,9 @@ func suites() []suite {
 			run: "go test -count=1 -v ./modfile ./module ./semver ./sumdb/note ./sumdb/tlog", lines: goLines, least: 300},
 		{name: "python3-toolz", fetch: debianPackage("python3-toolz", "usr/lib/python3/dist-packages"),
 			path: "/usr/bin:/bin", run: "python3 -m pytest -v toolz", lines: pyLines, least: 150},
+		// It loads an extension of the workspace.
+		{name: "python3-simplejson", fetch: debianPackage("python3-simplejson", "usr/lib/python3/dist-packages"),
+			path: "/usr/bin:/bin", run: "python3 -m pytest -v simplejson", lines: pyLines, least: 100},
 		{name: "@fastify/merge-json-schemas", fetch: npmPackage("@fastify/merge-json-schemas@0.2.0"),
 			run: "node --test --test-reporter=tap", lines: nodeLines, least: 100},
 	}
