@@ -14,14 +14,15 @@ import (
 
 var codeElement = regexp.MustCompile("(?s)<code>.*?</code>")
 
-// RemoveCode returns Markdown without its fenced blocks and code elements, which show text as it is.
+// RemoveCode returns Markdown without its fenced blocks, code spans and code elements, which show text as
+// it is. See CommonMark, sections 4.5 and 6.1.
 func RemoveCode(markdown string) string {
 	var out strings.Builder
 	fence := ""
 	for line := range strings.Lines(markdown) {
-		ticks := line[:len(line)-len(strings.TrimLeft(line, "`"))]
+		ticks := leadingBackticks(line)
 		switch {
-		case fence == "" && len(ticks) >= 3:
+		case fence == "" && len(ticks) >= 3 && !strings.Contains(line[len(ticks):], "`"):
 			fence = ticks
 		case fence != "" && len(ticks) >= len(fence) && strings.TrimSpace(line) == ticks:
 			fence = ""
@@ -29,7 +30,36 @@ func RemoveCode(markdown string) string {
 			out.WriteString(line)
 		}
 	}
-	return codeElement.ReplaceAllString(out.String(), "")
+	return codeElement.ReplaceAllString(removeCodeSpans(out.String()), "")
+}
+
+func leadingBackticks(text string) string { return text[:len(text)-len(strings.TrimLeft(text, "`"))] }
+
+// removeCodeSpans removes what is between two equal runs of backticks, with them.
+func removeCodeSpans(text string) string {
+	var out strings.Builder
+	for {
+		start := strings.IndexByte(text, '`')
+		if start < 0 {
+			return out.String() + text
+		}
+		out.WriteString(text[:start])
+		ticks := leadingBackticks(text[start:])
+		text = text[start+len(ticks):]
+		for end := 0; ; {
+			next := strings.IndexByte(text[end:], '`')
+			if next < 0 {
+				out.WriteString(ticks) // they are text
+				break
+			}
+			end += next
+			run := leadingBackticks(text[end:])
+			if end += len(run); run == ticks {
+				text = text[end:]
+				break
+			}
+		}
+	}
 }
 
 // ListReactions returns the reactions to a comment, with spaces between them.
