@@ -281,6 +281,38 @@ func TestE2EChildrenAreRefused(t *testing.T) {
 	}
 }
 
+// A runner starts no denied program by a link or a copy, and what loads programs itself loads none. The
+// repository's own programs run.
+func TestE2EOtherNames(t *testing.T) {
+	t.Parallel()
+	denying := filepath.Join(t.TempDir(), "policy")
+	denyingPolicy(t, denying)
+	refused := []string{
+		"valgrind -q ./l 6", "cp /usr/bin/factor x; valgrind -q ./x 6", "cp /usr/bin/factor /tmp/x; valgrind -q /tmp/x 6", "valgrind -q ./script", "prove ./l", "cp /usr/bin/factor y; prove ./y", "make -f l.mk", "./l.sh",
+	}
+	allowed := []string{"valgrind -q ./a.out", "valgrind -q ./python -c 'print(1)'", "prove t"}
+	dir := t.TempDir()
+	prepare := exec.Command("bash", "-ec", `mkdir ws; cd ws; ln -s /usr/bin/factor l; ln -s /usr/bin/python3 python; printf '#!/usr/bin/factor\n' > script; printf '#!/bin/sh\nexec ./l 6\n' > l.sh; chmod +x script l.sh
+		printf 'all:\n\tvalgrind -q ./l 6\n' > l.mk; mkdir t; printf 'print "1..1\nok 1\n"' > t/a.t; echo 'int main(void) { return 0; }' > x.c; gcc -o a.out x.c`)
+	prepare.Dir = dir
+	if out, err := prepare.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	texts := slices.Concat(refused, allowed)
+	report, events := runInWorkspace(t, dir, texts, "60s", "--policy", denying)
+	for i, r := range report.Records {
+		if r.Result == nil || r.Result.Succeeded() != (i >= len(refused)) {
+			t.Errorf("%s: %v %+v", texts[i], r.Decision.Effect, r.Result)
+		}
+	}
+	for _, e := range events {
+		isMarker := path.Base(e.Exec.Path) == marker || slices.Contains(e.Exec.Same, "/usr/bin/"+marker)
+		if isMarker && (e.Kind != proposal.EventRefused || e.Decision.Rules[0] != "acme.factor") {
+			t.Errorf("%s: %s %+v", texts[indexOf(e.Command)], e.Kind, e.Decision)
+		}
+	}
+}
+
 // Each tool of the option table that is installed and has a list, or none, is tried with each
 // of its options that start a program, and with variables, a file and a home directory that name one.
 func TestE2EChildrenMatrix(t *testing.T) {

@@ -27,7 +27,7 @@ func Watch(ctx context.Context, engine *policy.Engine, log journal.Log, o *sandb
 		return nil, nil, err
 	}
 	go engine.Ready() // while the sandbox starts
-	gate := &lineage.Gate{Exec: engine.Exec, Analyze: Analyze, Start: engine.Start, Confine: policy.Confine, Path: strings.Split(o.Path, ":")}
+	gate := &lineage.Gate{Exec: engine.Exec, Analyze: Analyze, Start: engine.Start, DecideProgram: engine.DecideProgram, Confine: policy.Confine, Path: strings.Split(o.Path, ":")}
 	o.Event = observer.See
 	ctx = context.WithoutCancel(ctx) // an interrupted command is killed, not judged differently
 	o.Exec = Judged(observer, func(x proposal.Exec) (proposal.ExecDecision, error) { return gate.Judge(ctx, x) })

@@ -95,6 +95,11 @@ type Gate struct {
 	// Start is policy's fumehood.command. It is called with the argv of a program that
 	// is about to start.
 	Start func(context.Context, proposal.Proposal, proposal.Analysis) (proposal.Decision, error)
+	// DecideProgram is policy's fumehood.command by the rules that an organization added, except
+	// for those that are about texts only. It is called with the argv of a program of the root file
+	// system that a free program or a tool starts under another name, or without an execve. If
+	// decided is false, there are no such rules.
+	DecideProgram func(context.Context, proposal.Proposal, proposal.Analysis) (d proposal.Decision, decided bool, err error)
 	// Confine returns the plain name of the program of x, which is decided under these names, and
 	// the tool whose list says what it may start, or "" if it starts freely.
 	Confine func(x proposal.Exec, names []string) (name, under string)
@@ -192,12 +197,17 @@ func newText(a proposal.Analysis) *text {
 // An error means that policy could not answer; then the program must not start.
 func (g *Gate) Judge(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
 	switch {
+	case x.Loaded && x.ELF.IsProgram() && (x.Layer == proposal.LayerRootfs || len(x.Same) > 0):
+		return g.judgeMapped(ctx, x)
 	case x.Loaded: // the process stays what it is
 		return g.Exec(ctx, x)
 	case x.Lineage >= proposal.LineageTool:
 		return g.judgeChild(ctx, x)
 	case x.Lineage == proposal.LineageProgram:
 		d, err := g.Exec(ctx, x)
+		if err == nil {
+			d, err = g.judgeTarget(ctx, x, d)
+		}
 		if d.Lineage = proposal.LineageProgram; x.First && d.Effect == proposal.Allow {
 			d.Start = proposal.StartPredicted
 		}
@@ -225,12 +235,75 @@ func (g *Gate) judgeChild(ctx context.Context, x proposal.Exec) (proposal.ExecDe
 		return unknownText(), nil
 	}
 	x.Chain, x.Under = parent.chain, parent.under
-	d, err := g.Exec(ctx, x)
-	if d.Cacheable = false; err == nil && d.Effect == proposal.Allow {
+	d, err := g.Exec(ctx, asStart(x))
+	if err == nil {
+		d, err = g.judgeTargetOf(ctx, c, x, d)
+	}
+	if d.Cacheable = false; err == nil && d.Effect == proposal.Allow && !x.Loaded {
 		d = g.assignTool(c, x, d, nil)
 	}
 	d.Chain, d.Under = parent.chain, parent.under
 	return d, err
+}
+
+// judgeMapped decides a program that a process maps as code: that starts it, with words that are not
+// known.
+func (g *Gate) judgeMapped(ctx context.Context, x proposal.Exec) (d proposal.ExecDecision, err error) {
+	x.Argv = []string{x.Path}
+	if x.Lineage >= proposal.LineageTool {
+		return g.judgeChild(ctx, x)
+	}
+	if d, err = g.Exec(ctx, asStart(x)); err == nil {
+		d, err = g.judgeTarget(ctx, x, d)
+	}
+	d.Cacheable = false
+	return d, err
+}
+
+// asStart returns x as if its program was started by an execve.
+func asStart(x proposal.Exec) proposal.Exec {
+	x.Loaded = false
+	return x
+}
+
+// judgeTarget decides a program of the root file system that starts under another name, as a link or
+// a copy, also by the rules that an organization wrote for the name that it has there. d is
+// fumehood.exec's answer.
+func (g *Gate) judgeTarget(ctx context.Context, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
+	if d.Effect != proposal.Allow || len(otherNames(x)) == 0 {
+		return d, nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.texts[x.Command]
+	if c == nil {
+		return unknownText(), nil
+	}
+	return g.judgeTargetOf(ctx, c, x, d)
+}
+
+func (g *Gate) judgeTargetOf(ctx context.Context, c *running, x proposal.Exec, d proposal.ExecDecision) (proposal.ExecDecision, error) {
+	if d.Effect != proposal.Allow {
+		return d, nil
+	}
+	for _, name := range otherNames(x) {
+		x.Whole = x.Argv
+		p, a := g.proposed(c.proposal, &text{}, name, x)
+		if len(a.Unknowns) > 0 { // then only the program is known
+			x.Whole = nil
+			p, a = g.proposed(c.proposal, &text{}, name, x)
+		}
+		answer, decided, err := g.DecideProgram(ctx, p, a)
+		if err != nil || !decided {
+			return d, err
+		}
+		d.Cacheable = false
+		if against := c.against(answer); against != nil {
+			return refused(d, against.Rule, "it is "+name+": "+against.Message, against.Suggestion), nil
+		}
+		d = observed(d, answer)
+	}
+	return d, nil
 }
 
 func unknownText() proposal.ExecDecision {

@@ -75,6 +75,9 @@ func gated(t *testing.T, commands ...proposal.Command) *Gate {
 			}
 			return d, nil
 		},
+		DecideProgram: func(context.Context, proposal.Proposal, proposal.Analysis) (proposal.Decision, bool, error) {
+			return proposal.Decision{}, false, nil
+		},
 	}
 	for i := range commands {
 		commands[i].Index = i
@@ -431,6 +434,65 @@ func TestChildren(t *testing.T) {
 	}
 	if deep.Effect != proposal.Deny || deep.Rules[0] != RuleTooDeep {
 		t.Errorf("a chain without end: %+v", deep)
+	}
+}
+
+// A program of the root under another name, or that is mapped without an execve, is decided by what an
+// organization denies, whatever starts it. A mapping is a start for fumehood.exec.
+func TestOtherNames(t *testing.T) {
+	g := gated(t, command("make"), command("tar"))
+	var programs []string
+	none := g.DecideProgram
+	g.DecideProgram = func(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, bool, error) {
+		programs = append(programs, p.Argv[0])
+		d, err := g.Start(ctx, p, a)
+		return d, true, err
+	}
+	inner, loaded := g.Exec, false
+	g.Exec = func(ctx context.Context, x proposal.Exec) (proposal.ExecDecision, error) {
+		loaded = loaded || x.Loaded
+		return inner(ctx, x)
+	}
+	tar, err := g.Judge(t.Context(), started("tar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, library := &proposal.ELF{Type: "dyn", Interpreter: "/lib64/ld.so"}, &proposal.ELF{Type: "dyn", Soname: "libcurl", Loader: true}
+	mapped := func(of *proposal.ELF) func(*proposal.Exec) {
+		return func(x *proposal.Exec) { x.Loaded, x.ELF, x.Argv, x.Whole = true, of, []string{}, nil }
+	}
+	link := func(asked string) func(*proposal.Exec) { return func(x *proposal.Exec) { x.Asked = asked } }
+	copied := func(x *proposal.Exec) {
+		x.Path, x.Layer, x.Same = "/tmp/x", proposal.LayerWritten, []string{"/usr/bin/curl"}
+	}
+	for _, test := range []struct {
+		name    string
+		lineage uint32
+		change  func(*proposal.Exec)
+		denied  bool
+		load    bool // fumehood.exec is asked about a library
+	}{
+		{"its own name", proposal.LineageProgram, link("/usr/bin/curl"), false, false},
+		{"a link of the root", proposal.LineageProgram, link("/bin/curl"), false, false},
+		{"a link of the workspace", proposal.LineageProgram, link("/workspace/t"), true, false},
+		{"a link in /tmp of a tool's child", tar.Lineage, link("/tmp/t"), true, false},
+		{"a copy", proposal.LineageProgram, copied, true, false},
+		{"a mapping", proposal.LineageProgram, mapped(program), true, false},
+		{"a mapping of a tool's process", tar.Lineage, mapped(program), true, false},
+		{"a mapping of the text's process", proposal.LineageFirst, mapped(program), true, false},
+		{"a mapping of a copy", proposal.LineageProgram, func(x *proposal.Exec) { mapped(program)(x); copied(x) }, true, false},
+		{"a mapping of a library", proposal.LineageProgram, mapped(library), false, true},
+		{"a mapping of an own program", proposal.LineageProgram, func(x *proposal.Exec) { mapped(program)(x); x.Path, x.Layer = "/tmp/curl", proposal.LayerWritten }, false, true},
+	} {
+		programs, loaded = nil, false
+		d, err := g.Judge(t.Context(), with(child(test.lineage, "/usr/bin/curl", "t"), test.change))
+		if denied := d.Effect == proposal.Deny; err != nil || denied != test.denied || loaded != test.load || denied && (d.Rules[0] != "r.evil" || d.Cacheable) || len(programs) > 0 != test.denied {
+			t.Errorf("%s: %+v, %v; decided %q, as a load %v", test.name, d, err, programs, loaded)
+		}
+	}
+	g.DecideProgram = none
+	if d, err := g.Judge(t.Context(), with(child(proposal.LineageProgram, "/usr/bin/curl", "t"), link("/workspace/t"))); err != nil || d.Effect != proposal.Allow || !d.Cacheable {
+		t.Errorf("without an organization's rules: %+v, %v", d, err)
 	}
 }
 

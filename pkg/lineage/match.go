@@ -210,6 +210,18 @@ func (g *Gate) names(x proposal.Exec) []string {
 	return names
 }
 
+// otherNames returns the paths in the root file system of the program of x, if its process uses another
+// one, or no path: a link or a copy in a place that any command can write to, or a mapping.
+func otherNames(x proposal.Exec) []string {
+	switch {
+	case x.Layer != proposal.LayerRootfs:
+		return x.Same
+	case x.Loaded, slices.ContainsFunc(writablePlaces, func(place string) bool { return strings.HasPrefix(x.Asked, place+"/") }):
+		return []string{x.Path}
+	}
+	return nil
+}
+
 // keyOf returns a digest of everything that an answer about x depends on; argv may be
 // long, and there may be many.
 func keyOf(x proposal.Exec) [sha256.Size]byte {

@@ -225,7 +225,7 @@ func (c *Command) key(m *Monitor, of *wire.ExecKey, i int) proposal.ExecKey {
 		k.Asked = k.Path
 	}
 	switch {
-	case f.Loaded: // it starts nothing, so it is not a copy of a program
+	case f.Loaded && !k.ELF.IsProgram(): // it starts nothing, so it is not a copy of a program
 	case f.Layer == wire.LayerRootfs && m.o.Linked != nil:
 		k.Same = append(k.Same, m.o.Linked(k.Path)...)
 	case f.Layer != wire.LayerRootfs && m.o.Same != nil:

@@ -61,6 +61,15 @@ func (p *Policy) Start(ctx context.Context, x proposal.Proposal, a proposal.Anal
 	return made.Start(ctx, x, a)
 }
 
+// DecideProgram decides about a program under another name, as policy.Engine.DecideProgram does.
+func (p *Policy) DecideProgram(ctx context.Context, x proposal.Proposal, a proposal.Analysis) (d proposal.Decision, decided bool, err error) {
+	made, err := p.made()
+	if err != nil {
+		return proposal.Decision{}, false, err
+	}
+	return made.DecideProgram(ctx, x, a)
+}
+
 // decided returns a method of the engine that waits for it.
 func decided[I, O any](p *Policy, decide func(*policy.Engine, context.Context, I) (O, error)) func(context.Context, I) (O, error) {
 	return func(ctx context.Context, x I) (o O, err error) {

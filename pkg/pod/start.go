@@ -287,7 +287,7 @@ func (p *Pod) begin(a *admitted) (*running, error) {
 	}
 	e := p.policy
 	r := &running{p: p, record: a.record, root: a.root, pause: a.pause, began: time.Now(), started: make(chan struct{}), first: make(chan struct{}),
-		gate:  &lineage.Gate{Exec: decided(e, (*policy.Engine).Exec), Analyze: gate.Analyze, Start: e.Start, Confine: confineInImage, Path: strings.Split(a.path, ":")},
+		gate:  &lineage.Gate{Exec: decided(e, (*policy.Engine).Exec), Analyze: gate.Analyze, Start: e.Start, DecideProgram: e.DecideProgram, Confine: confineInImage, Path: strings.Split(a.path, ":")},
 		facts: &monitor.Command{ID: a.record.Proposal.ID, Grants: a.record.Decision.Grant.Exec}}
 	r.facts.Stray = func(proposal.Event) { go r.End(Unknown) } // a shell that connects by itself
 	r.gate.Begin(a.record)

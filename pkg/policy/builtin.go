@@ -69,7 +69,7 @@ func restoreLayer(s Layer, text string) (l *layer, err error) {
 	l = &layer{name: s.Name, role: s.Role, shipped: s.shipped, now: s.time(), counts: b.Counts, programs: b.Programs,
 		points: map[string]*point{}, labels: map[string]label{}, files: s.Files}
 	for rule, one := range b.Labels {
-		l.labels[rule] = label{one.Retry, one.Severity, one.Category}
+		l.labels[rule] = label{retry: one.Retry, severity: one.Severity, category: one.Category}
 	}
 	if l.data, err = s.Store(); err != nil {
 		return nil, err

@@ -35,6 +35,7 @@ type layer struct {
 	programs  []string          // only of layers that may allow
 	points    map[string]*point // only points at which the layer has rules
 	labels    map[string]label  // by rule, or by how rules begin: "code."
+	textOnly  bool              // its METADATA says that fumehood.command is not about starts
 	files     []File
 }
 

@@ -20,6 +20,7 @@ import (
 type label struct {
 	retry              proposal.Retry
 	severity, category string
+	textOnly           bool // its rule is not about starts
 }
 
 // labelOf is the label of rule in l's METADATA: of its own id, and for what that does not
@@ -31,14 +32,14 @@ func (l *layer) labelOf(rule string) label {
 	}
 	for end := len(rule); end > 0; end = strings.LastIndexByte(rule[:end-1], '.') + 1 {
 		one := l.labels[rule[:end]]
-		all = label{cmp.Or(all.retry, one.retry), cmp.Or(all.severity, one.severity), cmp.Or(all.category, one.category)}
+		all = label{cmp.Or(all.retry, one.retry), cmp.Or(all.severity, one.severity), cmp.Or(all.category, one.category), all.textOnly || one.textOnly}
 	}
 	return all
 }
 
 // labelKeys are the texts without which a file's METADATA has no label and no expiry: reading
 // METADATA adds half of the cost of parsing.
-var labelKeys = [][]byte{[]byte("retry:"), []byte("severity:"), []byte("category:")}
+var labelKeys = [][]byte{[]byte("retry:"), []byte("severity:"), []byte("category:"), []byte("text_only:")}
 
 // saysMore reports whether a file's METADATA may have a label or an expiry.
 func saysMore(content []byte) bool {
@@ -54,7 +55,8 @@ func (l *layer) readLabels(modules map[string]*ast.Module) error {
 	for _, m := range modules {
 		for _, a := range m.Annotations {
 			rule, _ := a.Custom["rule"].(string)
-			one := label{severity: module.Label(a, module.KeySeverity), category: module.Label(a, module.KeyCategory)}
+			one := label{severity: module.Label(a, module.KeySeverity), category: module.Label(a, module.KeyCategory), textOnly: a.Custom[module.KeyTextOnly] == true}
+			l.textOnly = l.textOnly || one.textOnly && a.Scope == "package"
 			if said, ok := a.Custom["retry"]; ok {
 				word, _ := said.(string)
 				one.retry = proposal.Retry(word)
@@ -76,7 +78,7 @@ func (l *layer) readLabels(modules map[string]*ast.Module) error {
 // or is the label of two rules with one id: the strictest retry, the worst severity, and the
 // first category in alphabetical order.
 func (a label) or(b label) label {
-	return label{firstOf(strictness, a.retry, b.retry), firstOf(proposal.Severities, a.severity, b.severity), firstOf(nil, a.category, b.category)}
+	return label{firstOf(strictness, a.retry, b.retry), firstOf(proposal.Severities, a.severity, b.severity), firstOf(nil, a.category, b.category), a.textOnly || b.textOnly}
 }
 
 // firstOf is the one of a and b that is first in order, or else in the alphabet; "" is last.

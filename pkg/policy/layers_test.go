@@ -184,6 +184,40 @@ limits contains {"rule": "mine.limits", "wall_ms": 1000, "memory_bytes": 9999999
 	}
 }
 
+// DecideProgram applies what the added layers deny and ask, except for rules that are text_only.
+func TestDecideProgram(t *testing.T) {
+	ask := func(e *policy.Engine, argv ...string) (proposal.Effect, bool) {
+		t.Helper()
+		p := proposal.Proposal{ID: "x", Argv: argv}
+		d, decided, err := e.DecideProgram(t.Context(), p, parse.Analyze(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Effect, decided
+	}
+	e := with(t, folder(t, "a.rego", `package fumehood.command
+
+deny contains {"rule": "mine.tail", "message": "m", "suggestion": "s"} if input.command.program == "tail"
+
+ask contains {"rule": "mine.head", "message": "m", "suggestion": "s"} if input.command.program == "head"
+
+# METADATA
+# custom: {rule: mine.text, text_only: true}
+deny contains {"rule": "mine.text", "message": "m", "suggestion": "s"} if input.command.program == "cat"
+`))
+	for program, want := range map[string]proposal.Effect{"/usr/bin/tail": proposal.Deny, "tail": proposal.Deny, "/usr/bin/head": proposal.Ask, "/usr/bin/cat": proposal.Allow, "/usr/bin/curl": proposal.Allow} {
+		if got, decided := ask(e, program, "x"); got != want || !decided {
+			t.Errorf("%s: %v, %v", program, got, decided)
+		}
+	}
+	only := with(t, folder(t, "a.rego", "# METADATA\n# scope: package\n# custom: {text_only: true}\n"+denyHead+`input.command.program == "tail"`+"\n"))
+	for name, e := range map[string]*policy.Engine{"the shipped policy": shipped(t), "a package about texts": only} {
+		if got, decided := ask(e, "/usr/bin/tail"); got != proposal.Allow || decided {
+			t.Errorf("%s: %v, %v", name, got, decided)
+		}
+	}
+}
+
 func TestGrantingFolderReplacesTheShippedPolicy(t *testing.T) {
 	dir := folder(t, "a.rego", "package fumehood.command\n\nallow contains {\"rule\": \"org.ls\"} if input.command.program == \"ls\"\n", "p.rego", `package fumehood.proposal
 

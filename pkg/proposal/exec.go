@@ -15,8 +15,9 @@ type Exec struct {
 	// its links: /workspace/node_modules/.bin/x, where Path is what x leads to. For an
 	// interpreter or a loader it is the path in the file that names it.
 	Asked string `json:"asked,omitempty"`
-	// Loaded reports that nothing starts: From maps the file as code, as it does a library,
-	// a plugin or an extension. It has no argv.
+	// Loaded reports that there is no execve: From maps the file as code, as it does a library,
+	// a plugin or an extension. It has no argv. If the file is a program of the root file system,
+	// or a copy of one, From is about to start it itself.
 	Loaded     bool     `json:"loaded,omitempty"`
 	Argv       []string `json:"argv"` // the first words, each cut
 	ArgvCut    bool     `json:"argv_cut"`
@@ -125,6 +126,12 @@ type ELF struct {
 	// Loader reports that the file is a library that can be started directly, as a
 	// dynamic loader can.
 	Loader bool `json:"loader,omitempty"`
+}
+
+// IsProgram reports whether the file is made to be started. A library that can be started, too, as a
+// C library, has a soname. A script is not one: e is nil.
+func (e *ELF) IsProgram() bool {
+	return e != nil && (e.Type == "exec" || e.Type == "dyn" && e.Soname == "" && !e.Loader)
 }
 
 // Where a program's file is. Every layer except for LayerRootfs and LayerWorkspace is

@@ -30,6 +30,10 @@ func (c *counter) Start(context.Context, proposal.Proposal, proposal.Analysis) (
 	return proposal.Decision{Effect: proposal.Allow}, nil
 }
 
+func (c *counter) DecideProgram(context.Context, proposal.Proposal, proposal.Analysis) (proposal.Decision, bool, error) {
+	return proposal.Decision{Effect: proposal.Allow}, false, nil
+}
+
 func (c *counter) Exec(context.Context, proposal.Exec) (proposal.ExecDecision, error) {
 	c.execs.Add(1)
 	return proposal.ExecDecision{Effect: proposal.Allow}, nil

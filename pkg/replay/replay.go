@@ -39,6 +39,8 @@ type Judge interface {
 	Exec(context.Context, proposal.Exec) (proposal.ExecDecision, error)
 	// Start decides on an argv that a process of a text is about to start.
 	Start(context.Context, proposal.Proposal, proposal.Analysis) (proposal.Decision, error)
+	// DecideProgram decides on a program that starts under another name, by the added layers.
+	DecideProgram(context.Context, proposal.Proposal, proposal.Analysis) (d proposal.Decision, decided bool, err error)
 	Egress(context.Context, proposal.Egress) (proposal.EgressDecision, error)
 }
 
@@ -162,7 +164,7 @@ func (j job) again(ctx context.Context, judge Judge, parse func(proposal.Proposa
 		o.Moot += len(j.act.Execs) + len(j.act.Flows)
 		return o
 	}
-	gate := &lineage.Gate{Exec: judge.Exec, Analyze: parse, Start: judge.Start, Confine: policy.Confine}
+	gate := &lineage.Gate{Exec: judge.Exec, Analyze: parse, Start: judge.Start, DecideProgram: judge.DecideProgram, Confine: policy.Confine}
 	gate.Begin(j.record(d))
 	for _, x := range j.act.Execs {
 		o.exec(ctx, j, x, *d.Grant, gate)

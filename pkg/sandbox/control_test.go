@@ -23,7 +23,7 @@ var controlWrites = []string{
 	"rm .git/config", "rm -r .git", "rmdir gl/empty", "truncate -s 0 gl/config", "chmod 777 gl/config", "install a gl/new", "cp a gl/new", "cp -r sub gl/new", "tee gl/new < a >/dev/null",
 	"sed -n 'w gl/new' a", "awk '{ print > \"gl/new\" }' a", "tar xf control.tar", "tar xf a.tar --transform 's,^,gl/,'", "sort -o gl/new a", "split a gl/new", "touch gl/new", "cd sub; echo x > ../.git/new",
 	"rm -rf /tmp/w; ln -s /workspace /tmp/w; echo x > /tmp/w/.git/new", "touch -c -d 2001-01-01 gl/config", "git log -1 --output=gl/new", "git archive -o hub/new HEAD",
-	"/opt/bin/tricks control .git/config >&2",
+	"/opt/bin/tricks control .git/config >&2", "/opt/bin/tricks bind gl/new >&2", "/opt/bin/tricks bind /workspace/hub/workflows/new >&2", "cd sub; /opt/bin/tricks bind ../.git/new >&2",
 	"mkdir -p /tmp/m; unshare -rm sh -c 'mount --bind .git /tmp/m; echo x > /tmp/m/new'", "mkdir -p /tmp/m; unshare -rm sh -c 'mount --bind . /tmp/m; rm /tmp/m/.git/config'",
 	"mkdir -p /tmp/m; unshare -rm sh -c 'mount --bind . /tmp/m; cd /tmp/m; echo x > .git/new'",
 }
@@ -56,7 +56,7 @@ func TestControlPlaces(t *testing.T) {
 		t.Errorf("recorded %+v, %+v", written, renamed)
 	}
 	for _, text := range []string{
-		"cat gl/config .github/workflows/ci.yml; ls -R .git hub; cp -r .git /tmp/copy; echo x > /tmp/copy/config; mkdir -p sub/.github; echo x > sub/.github/x; echo x > .gitignore; echo x > gitx",
+		"/opt/bin/tricks bind socket; /opt/bin/tricks bind /tmp/socket; cat gl/config .github/workflows/ci.yml; ls -R .git hub; cp -r .git /tmp/copy; echo x > /tmp/copy/config; mkdir -p sub/.github; echo x > sub/.github/x; echo x > .gitignore; echo x > gitx",
 		"git -c user.name=a -c user.email=a@example.com commit -qam y --allow-empty; git checkout -qb other; git status; git tag v1; git stash -q; git rm -q --cached a; git reset -q --hard; git rev-parse v1 && test -f .github/workflows/ci.yml",
 	} {
 		if out, result := play(t, r, text); !result.Succeeded() || strings.Contains(out, "denied") {

@@ -105,7 +105,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// Memory without a file, and the files of the read-only root, are not asked about.
+// Memory without a file, the libraries of the read-only root, and a process's own program are not
+// asked about.
 func TestLoadOfMemory(t *testing.T) {
 	t.Parallel()
 	r, rec := gated(t)
@@ -115,9 +116,9 @@ func TestLoadOfMemory(t *testing.T) {
 		text += "/opt/bin/tricks load '" + name + "' none; "
 	}
 	for _, name := range []string{"exec", "protect", "write and protect", "move and protect"} {
-		text += "/opt/bin/tricks load '" + name + "' /opt/bin/canary; "
+		text += "/opt/bin/tricks load '" + name + "' " + tricks + "; "
 	}
-	out, _ := play(t, r, text)
+	out, _ := play(t, r, text+"id")
 	if strings.Count(out, "CANARY") != 8 {
 		t.Errorf("output %q", out)
 	}
@@ -125,6 +126,42 @@ func TestLoadOfMemory(t *testing.T) {
 		if x.Loaded {
 			t.Errorf("asked about %s", x.Path)
 		}
+	}
+}
+
+// A process that maps another program of the read-only root, or a copy of one, starts it: that is
+// decided each time, with the name that the program has there.
+func TestLoadOfPrograms(t *testing.T) {
+	t.Parallel()
+	r, rec := gated(t)
+	for _, name := range []string{"exec", "protect", "protect a part", "move and protect", "by root", "copied", "linked"} {
+		t.Run(name, func(t *testing.T) {
+			way, file, prepare := name, "/opt/bin/canary", ""
+			switch name {
+			case "copied":
+				way, file, prepare = "exec", "/tmp/copy", "cp /opt/bin/canary /tmp/copy; "
+			case "linked":
+				way, file, prepare = "exec", "/tmp/link", "ln -sf /opt/bin/canary /tmp/link; "
+			}
+			text := prepare + "/opt/bin/tricks load '" + way + "' " + file
+			rec.reset(func(x proposal.Exec) proposal.ExecDecision {
+				d := allow(x)
+				if x.Loaded {
+					d.Effect, d.Reason = proposal.Deny, &proposal.Reason{Message: x.Path}
+				}
+				return d
+			})
+			out, _ := play(t, r, text, proposal.ExecBuilt)
+			refused := rec.loads(proposal.EventRefused)
+			if strings.Contains(out, "CANARY") || len(refused) == 0 || !refused[0].ELF.IsProgram() ||
+				refused[0].Path != "/opt/bin/canary" && !slices.Equal(refused[0].Same, []string{"/opt/bin/canary"}) {
+				t.Errorf("refused %+v; output %q", refused, out)
+			}
+			rec.reset(allow)
+			if out, _ := play(t, r, text+"; /opt/bin/tricks load '"+way+"' "+file, proposal.ExecBuilt); strings.Count(out, "CANARY") != 2 {
+				t.Errorf("allowed: %q", out)
+			}
+		})
 	}
 }
 

@@ -32,6 +32,12 @@ type Facts struct {
 	Loader bool
 }
 
+// IsProgram reports whether the file is made to be started. A library that can be started, too, as a
+// C library, has a soname.
+func (f Facts) IsProgram() bool {
+	return f.Type == Exec || f.Type == Dyn && f.Soname == "" && !f.Loader
+}
+
 // A Type is the type of an ELF file.
 type Type uint8
 

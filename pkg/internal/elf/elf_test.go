@@ -33,7 +33,7 @@ func loaderOf(t testing.TB) []byte {
 func TestLoader(t *testing.T) {
 	data := loaderOf(t)
 	got := Read(bytes.NewReader(data))
-	if got.Type != Dyn || !got.Loader || got.Interpreter != "" || !strings.Contains(got.Soname, ".so") {
+	if got.Type != Dyn || !got.Loader || got.IsProgram() || got.Interpreter != "" || !strings.Contains(got.Soname, ".so") {
 		t.Errorf("the host's loader: %+v", got)
 	}
 	longer := Read(bytes.NewReader(append(bytes.Clone(data), "changed"...)))
@@ -86,6 +86,9 @@ func compare(t *testing.T, path string, f *debug.File) {
 	}
 	if got != want {
 		t.Errorf("%s: %+v, want %+v", path, got, want)
+	}
+	if !got.IsProgram() {
+		t.Errorf("%s: %+v is not a program", path, got)
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"gvisor.dev/gvisor/pkg/fspath"
 	"gvisor.dev/gvisor/pkg/sentry/arch"
 	"gvisor.dev/gvisor/pkg/sentry/kernel"
+	"gvisor.dev/gvisor/pkg/sentry/socket"
+	syscalls "gvisor.dev/gvisor/pkg/sentry/syscalls/linux"
 	"gvisor.dev/gvisor/pkg/sentry/vfs"
 
 	"github.com/fumehood/fumehood/pkg/monitor/calls"
@@ -24,7 +26,8 @@ import (
 // The control places are the directories of the workspace that control git and the code host.
 // A command that may not run the repository's code changes nothing in them, whatever option,
 // archive, script, link or mount names them: only git itself does, when it adds, commits or checks
-// out, and it names them without a link. The files are compared, not names, so that it does not
+// out, and it names them without a link. A .git elsewhere (of a copy, or a nested repository) is not
+// one of them: what it names starts only where the repository's code may. The files are compared, not names, so that it does not
 // matter where a process has mounted them.
 //
 // The path of each change is followed before the call, and no other name changes meanwhile. An
@@ -106,6 +109,58 @@ func (c change) decide(g *gate, t *kernel.Task, args arch.SyscallArguments, own 
 		return 0, err
 	}
 	return 0, c.refuse(g, t, place)
+}
+
+// bind gives a socket its address, as gVisor's own bind does: that of a Unix socket is a name of a file,
+// which is made.
+func (g *gate) bind(t *kernel.Task, args arch.SyscallArguments, own call) (uintptr, error) {
+	file := t.GetFile(args[0].Int())
+	if file == nil {
+		return 0, linuxerr.EBADF
+	}
+	defer file.DecRef(t)
+	s, ok := file.Impl().(socket.Socket)
+	if !ok {
+		return 0, linuxerr.ENOTSOCK
+	}
+	family, _, _ := s.Type()
+	if family != linux.AF_UNIX || g.pod != nil || g.lineages.counting(t.ThreadGroup()).control {
+		result, _, err := own()
+		return result, err
+	}
+	address, err := syscalls.CaptureAddress(t, args[1].Pointer(), args[2].Uint())
+	if err != nil {
+		return 0, err
+	}
+	g.changes.Lock()
+	defer g.changes.Unlock()
+	if name := socketPath(address); name != "" {
+		made := change{calls.Call{Name: "bind", Class: calls.Make, Dir: calls.None}}
+		n := callName{root: t.FSContext().RootDirectory(), start: t.FSContext().WorkingDirectory(), path: name}
+		if path.IsAbs(name) {
+			n.start.DecRef(t)
+			n.start = t.FSContext().RootDirectory()
+		}
+		place, err := g.findControlPlace(t, &n, false, false)
+		n.release(t)
+		if err != nil {
+			return 0, err
+		}
+		if place != "" {
+			return 0, made.refuse(g, t, place)
+		}
+	}
+	return 0, s.Bind(t, address).ToError()
+}
+
+// socketPath returns the path in the address of a Unix socket, "" if there is none or it is abstract.
+func socketPath(address []byte) string {
+	const family = 2
+	if len(address) <= family {
+		return ""
+	}
+	name, _, _ := strings.Cut(string(address[family:]), "\x00")
+	return name
 }
 
 // refuse reports the attempt to change place, once for each command, and returns the call's error.

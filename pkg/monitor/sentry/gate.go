@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 	"gvisor.dev/gvisor/pkg/fd"
 	"gvisor.dev/gvisor/pkg/sentry/seccheck"
+	"gvisor.dev/gvisor/pkg/sentry/vfs"
 
 	"github.com/fumehood/fumehood/pkg/internal/frame"
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
@@ -76,7 +77,7 @@ func newGate(config map[string]any, endpoint *fd.FD) (seccheck.Sink, error) {
 	if err := errors.Join(checkLayout(), checkCalls(), checkMappings()); err != nil {
 		return nil, err
 	}
-	g := &gate{socket: endpoint, kept: map[string]kept{}, contents: map[fileKey]read{}, shared: map[inode]bool{}, seen: map[uint64]struct{}{}, lineages: newLineages()}
+	g := &gate{socket: endpoint, kept: map[string]kept{}, contents: map[fileKey]read{}, shared: map[inode]bool{}, seen: map[uint64]struct{}{}, programs: map[*vfs.Dentry]bool{}, lineages: newLineages()}
 	if pod, _ := config["pod"].(bool); pod {
 		g.pod = &pods{homes: map[string]home{}}
 	}
@@ -125,6 +126,7 @@ type gate struct {
 	contents map[fileKey]read
 	shared   map[inode]bool // those that can change without a new time of change
 	stable   map[string]bool
+	programs map[*vfs.Dentry]bool // of the read-only root: whether it is a program, and not a library
 }
 
 // A kept is a reusable Verdict and the message that it answered.

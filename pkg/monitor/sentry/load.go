@@ -20,6 +20,7 @@ import (
 	syscalls "gvisor.dev/gvisor/pkg/sentry/syscalls/linux"
 	"gvisor.dev/gvisor/pkg/sentry/vfs"
 
+	"github.com/fumehood/fumehood/pkg/internal/elf"
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
 )
 
@@ -34,13 +35,15 @@ import (
 //     through mremap and fork.
 //   - mprotect asks about the files of the mappings that this limit stops, and raises it.
 //
-// Nothing is asked about a file of the read-only root, or about memory without a file.
+// Nothing is asked about a library of the read-only root, or about memory without a file. A program of
+// the root is asked about: what maps another program than its own (valgrind, a loader) starts it
+// without an execve. The kernel's own loader maps without these calls.
 // remap_file_pages, pkey_mprotect, uselib and READ_IMPLIES_EXEC are not in gVisor. A test
 // compares the calls of its tables that map memory with those that are known here.
 
 // gated are the calls of a system call table that are replaced, by name.
 var gated = map[string]func(*gate, *kernel.Task, arch.SyscallArguments, call) (uintptr, error){
-	"mmap": (*gate).mmap, "mprotect": (*gate).mprotect, "shmat": (*gate).shmat,
+	"mmap": (*gate).mmap, "mprotect": (*gate).mprotect, "shmat": (*gate).shmat, "bind": (*gate).bind,
 }
 
 // A call is gVisor's own implementation of a system call, with its arguments.
@@ -164,7 +167,7 @@ func accessOf(prot int32) hostarch.AccessType {
 func (g *gate) admitMapping(t *kernel.Task, opts *memmap.MMapOpts, file *vfs.FileDescription) error {
 	switch {
 	case opts.Mappable == nil, opts.MappingIdentity != file && isZero(t, file): // memory without a file
-	case g.fixed(t, file.Mount()):
+	case g.fixed(t, file.Mount()) && !g.isOtherProgram(t, file):
 	case opts.Perms.Execute:
 		if !g.mayLoad(t, file) {
 			return linuxerr.EACCES
@@ -177,6 +180,31 @@ func (g *gate) admitMapping(t *kernel.Task, opts *memmap.MMapOpts, file *vfs.Fil
 		}
 	}
 	return nil
+}
+
+// isOtherProgram reports whether file, of the read-only root, is a program, and not the one that t runs.
+func (g *gate) isOtherProgram(t *kernel.Task, file *vfs.FileDescription) bool {
+	g.files.Lock()
+	program, known := g.programs[file.Dentry()]
+	g.files.Unlock()
+	if !known {
+		program = elf.Read(readerAt{t, file}).IsProgram()
+		g.files.Lock()
+		if len(g.programs) >= maxDigests {
+			clear(g.programs)
+		}
+		g.programs[file.Dentry()] = program
+		g.files.Unlock()
+	}
+	if !program {
+		return false
+	}
+	own := running(t)
+	if own == nil {
+		return true
+	}
+	defer own.DecRef(t)
+	return own.Dentry() != file.Dentry()
 }
 
 // isZero reports whether file is /dev/zero.

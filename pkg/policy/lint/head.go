@@ -179,12 +179,12 @@ func (x *linter) hearStart(s *said, m *ast.Module, r *ast.Rule, about *ast.Annot
 // textOnly reports whether a rule's METADATA, or that of the package fumehood.command, says that what is
 // denied in a text may be started by other programs.
 func (x *linter) textOnly(about *ast.Annotations) bool {
-	if about != nil && about.Custom["text_only"] == true {
+	if about != nil && about.Custom[module.KeyTextOnly] == true {
 		return true
 	}
 	for _, m := range x.Modules {
 		for _, a := range m.Annotations {
-			if a.Scope == "package" && module.PackageOf(m) == module.PointCommand && a.Custom["text_only"] == true {
+			if a.Scope == "package" && module.PackageOf(m) == module.PointCommand && a.Custom[module.KeyTextOnly] == true {
 				return true
 			}
 		}

@@ -12,8 +12,9 @@ import (
 
 // The keys of METADATA's custom that classify the denials and questions of a rule.
 const (
-	KeySeverity = "severity" // one of proposal.Severities
-	KeyCategory = "category" // a proposal.ValidCategory
+	KeySeverity = "severity"  // one of proposal.Severities
+	KeyTextOnly = "text_only" // true if the rule is about texts, and not about what other programs start
+	KeyCategory = "category"  // a proposal.ValidCategory
 )
 
 // programNames are the fields with the name of a command's program.

@@ -36,7 +36,7 @@ var tricks = map[string]func([]string) error{
 	"many": many, "swaplink": swapLink, "swapfile": swapFile, "swapscript": swapScript, "userns": userNamespace, "overlay": ownOverlay,
 	"threads": threads, "privileges": privileges, "network": network, "files": files, "flood": flood, "vfork": vfork, "spawn": spawn, "refused": refused,
 	"daemons": daemons, "daemon": daemon, "load": load, "inside": inside, "overwrite": overwrite,
-	"control": control,
+	"control": control, "bind": bind,
 }
 
 func execveat(fd int, path string, flags int) error {
@@ -362,6 +362,15 @@ func daemon([]string) error {
 
 // control changes a file of the workspace through descriptors that were opened for reading, empties
 // it by a path below a root of openat2, and removes it from a directory with a very long path.
+// bind makes a Unix socket with a name.
+func bind(args []string) error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return err
+	}
+	return unix.Bind(fd, &unix.SockaddrUnix{Name: args[0]})
+}
+
 func control(args []string) error {
 	file, err := unix.Open(args[0], unix.O_RDONLY, 0)
 	if err != nil {
