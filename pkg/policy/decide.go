@@ -56,7 +56,7 @@ func (e *Engine) askCommands(ctx context.Context, m *merger, shared *ast.Term, p
 
 // eachCommand describes the commands of p in order, until do fails.
 func (e *Engine) eachCommand(p proposal.Proposal, a proposal.Analysis, do func(proposal.Command, commandInput) error) error {
-	cwds, env := facts.CwdTracker{Cwds: []string{placeStart(p.Cwd, e.workspace)}}, facts.EnvironmentOf(p)
+	cwds, env := facts.CwdTracker{Cwds: []string{placeStart(p.Cwd, e.workspace)}}, facts.TrackEnvironment(p, a.Commands)
 	known := facts.NewExpander(a.Commands)
 	for _, written := range a.Commands {
 		in := cwds.Of(written)

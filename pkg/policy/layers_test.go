@@ -184,6 +184,22 @@ limits contains {"rule": "mine.limits", "wall_ms": 1000, "memory_bytes": 9999999
 	}
 }
 
+// A variable before a launcher is one of the commands that it runs, and of no others.
+func TestVariablesOfLaunchers(t *testing.T) {
+	e := with(t, folder(t, "a.rego", denyHead+`{ input.command.tool == "go"; some o in input.command.options; o.name == "-tags"; "network" in o.values }`+"\n"))
+	for text, want := range map[string]proposal.Effect{
+		"GOFLAGS=-tags=network timeout 9 go test ./...": proposal.Deny, "GOFLAGS=-tags=network sh -c 'ls && timeout 9 go test ./...'": proposal.Deny,
+		"f() { go test ./...; }; GOFLAGS=-tags=network f": proposal.Deny, "env GOFLAGS=-tags=network go test ./...": proposal.Deny,
+		"while ls x; do go test ./...; export GOFLAGS=-tags=network; done": proposal.Deny, "GOFLAGS=-tags=network timeout 9 go vet ./...; go test ./...": proposal.Deny,
+		"GOFLAGS=-tags=network timeout 9 ls; go test ./...": proposal.Allow, "env GOFLAGS=-tags=network ls; timeout 9 go test ./...": proposal.Allow,
+		"go test ./...; GOFLAGS=-tags=network": proposal.Allow,
+	} {
+		if d := decide(t, e, text); d.Effect != want {
+			t.Errorf("%q: %v %v, want %v", text, d.Effect, d.Rules, want)
+		}
+	}
+}
+
 // DecideProgram applies what the added layers deny and ask, except for rules that are text_only.
 func TestDecideProgram(t *testing.T) {
 	ask := func(e *policy.Engine, argv ...string) (proposal.Effect, bool) {

@@ -297,8 +297,15 @@ library_denied if {
 # description: Files under another HOME configure npm, python and go, and an archive or an earlier command can put them there.
 # custom:
 #   rule: env.home
-#   match: ["HOME=/tmp npm test", "export HOME=/tmp; python3 -c 'print(1)'", "env HOME=/tmp go test ./...", "HOME=/tmp gdb --version"]
-#   not_match: ["HOME=/tmp git status", "env -i HOME=/tmp PATH=/usr/bin:/bin go version", "npm test"]
+#   match: [
+#     "HOME=/tmp npm test", "export HOME=/tmp; python3 -c 'print(1)'", "env HOME=/tmp go test ./...", "HOME=/tmp gdb --version",
+#     "HOME=/tmp timeout 9 npm test", "HOME=/tmp sh -c 'npm test'", "HOME=/tmp bash x.sh", "HOME=/tmp command npm test", "f() { npm test; }; HOME=/tmp f",
+#     "for i in 1 2; do npm test; export HOME=/tmp; done", "trap 'npm test' EXIT; HOME=/tmp"
+#   ]
+#   not_match: [
+#     "HOME=/tmp git status", "HOME=/tmp timeout 9 git status; npm test", "npm test; export HOME=/tmp", "HOME=/tmp sh -c 'git status' && npm test",
+#     "env -i HOME=/tmp PATH=/usr/bin:/bin go version", "npm test"
+#   ]
 deny contains lib.denial(
 	"env.home",
 	sprintf("%s reads settings that name programs from files in HOME", [input.command.program]),
@@ -307,8 +314,21 @@ deny contains lib.denial(
 	input.command.home_set
 	reads_home
 	input.command.place in {"lookup", "system", "workspace", "tmp"}
-	not input.command.program in lib.wrappers
+	not launches
 	not input.command.program in lib.builtins
+}
+
+# launches is true for the commands that only run those of their words, which are judged themselves.
+launches if {
+	input.command.program in lib.wrappers
+	not shell_script
+	input.command.program != "perf"
+}
+
+shell_script if {
+	input.command.program in {"bash", "sh", "dash"}
+	not "-c" in input.command.argv
+	count(input.command.operands) > 0
 }
 
 reads_home if input.command.starts == "any"

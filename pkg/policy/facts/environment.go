@@ -15,40 +15,82 @@ import (
 // proposal and its text give them.
 type Environment map[string][]proposal.Word
 
-// EnvironmentOf is the environment that p itself sets.
-func EnvironmentOf(p proposal.Proposal) Environment {
-	env := Environment{}
+// An EnvironmentTracker finds the variables of the commands of a text, in their order.
+type EnvironmentTracker struct {
+	now Environment // of what comes next
+	all Environment // of what may run again, or is defined before it runs
+	// launched are the assignments before the commands that run those which come next.
+	launched []launched
+}
+
+type launched struct {
+	depth   int // of the command, in launchers
+	assigns []proposal.Assign
+}
+
+// TrackEnvironment begins before the first of the commands of p.
+func TrackEnvironment(p proposal.Proposal, commands []proposal.Command) *EnvironmentTracker {
+	e := &EnvironmentTracker{now: Environment{}, all: Environment{}}
 	for name, value := range p.Env {
-		env[name] = []proposal.Word{{Value: value, Static: true}}
+		e.now[name] = []proposal.Word{{Value: value, Static: true}}
 	}
+	e.all = maps.Clone(e.now)
+	for _, c := range commands {
+		if leaving[c.Program] || c.Function {
+			e.all.add(c.Assigns)
+		}
+	}
+	return e
+}
+
+// add adds assigns, and leaves the lists of other Environments as they are.
+func (env Environment) add(assigns []proposal.Assign) {
+	for _, a := range assigns {
+		env[a.Name] = append(slices.Clip(env[a.Name]), a.Value)
+	}
+}
+
+// leaving are the commands whose assignments later commands have, or may have.
+var leaving = map[string]bool{"": true, "export": true, "declare": true, "typeset": true, "local": true, "readonly": true, "read": true}
+
+// After adds the variables that c leaves for later commands, and those that it gives to the commands
+// that it runs: timeout, env, an inner shell. Exports are not tracked: a variable that the text sets
+// counts.
+func (e *EnvironmentTracker) After(c proposal.Command) {
+	switch {
+	case leaving[c.Program]:
+		e.now.add(c.Assigns)
+	case c.Launches:
+		e.launched = append(e.launched, launched{len(c.Via), c.Assigns})
+	}
+}
+
+// During is the environment that c may have.
+func (e *EnvironmentTracker) During(c proposal.Command) Environment {
+	for len(e.launched) > 0 && e.launched[len(e.launched)-1].depth >= len(c.Via) {
+		e.launched = e.launched[:len(e.launched)-1]
+	}
+	env := e.now
+	if runsLater(c) {
+		env = e.all
+	}
+	if len(e.launched) == 0 && len(c.Assigns) == 0 {
+		return env
+	}
+	env = maps.Clone(env)
+	for _, l := range e.launched {
+		env.add(l.assigns)
+	}
+	env.add(c.Assigns)
 	return env
 }
 
-// leaving are the commands whose assignments later commands have, or may have: the command
-// that env starts comes after it.
-var leaving = map[string]bool{"": true, "env": true, "export": true, "declare": true, "typeset": true, "local": true, "readonly": true, "read": true}
-
-// After adds the variables that c leaves for later commands. Exports are not tracked: a
-// variable that the text sets counts.
-func (env Environment) After(c proposal.Command) {
-	if !leaving[c.Program] {
-		return // they apply only to c
-	}
-	for _, a := range c.Assigns {
-		env[a.Name] = append(env[a.Name], a.Value)
-	}
-}
-
-// During is env with the variables that only c has.
-func (env Environment) During(c proposal.Command) Environment {
-	if len(c.Assigns) == 0 {
-		return env
-	}
-	own := maps.Clone(env)
-	for _, a := range c.Assigns {
-		own[a.Name] = append(own[a.Name][:len(own[a.Name]):len(own[a.Name])], a.Value)
-	}
-	return own
+// runsLater reports whether c may run after commands that come later in the text.
+func runsLater(c proposal.Command) bool {
+	return slices.Contains(c.Via, "trap") || slices.ContainsFunc(c.Inside, func(construct string) bool {
+		name, _, _ := strings.Cut(construct, " ")
+		return slices.Contains([]string{"function", "for", "while", "until", "select"}, name)
+	})
 }
 
 // SetsHome reports whether HOME is not the sandbox's own.
