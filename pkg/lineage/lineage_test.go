@@ -496,6 +496,18 @@ func TestOtherNames(t *testing.T) {
 	}
 }
 
+// A link to a tool that the sandbox's PATH has is decided under the tool's own name, as the interpreter of a
+// virtual environment.
+func TestNamesOfLinks(t *testing.T) {
+	g := gated(t)
+	for file, want := range map[string]string{"/usr/local/bin/python3": "python3", "/usr/lib/python3": "/usr/lib/python3"} {
+		x := with(started(".venv/bin/python", "-m", "unittest"), func(x *proposal.Exec) { x.Path = file })
+		if got := g.names(x); !slices.Equal(got, []string{".venv/bin/python", want}) {
+			t.Errorf("%s: %q", file, got)
+		}
+	}
+}
+
 // The first program of an argv has the lineage that Begin said before it started.
 func TestFirstTool(t *testing.T) {
 	for _, tt := range []struct {

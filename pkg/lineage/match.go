@@ -199,7 +199,11 @@ func (g *Gate) names(x proposal.Exec) []string {
 		return []string{x.Whole[0]}
 	}
 	names := []string{x.Named}
-	if x.Layer == proposal.LayerRootfs && x.Path != x.Named {
+	switch base := path.Base(x.Path); {
+	case x.Layer != proposal.LayerRootfs || x.Path == x.Named:
+	case g.looksUp(base, x.Path) && g.isSearched(path.Dir(x.Path)):
+		names = append(names, base)
+	default:
 		names = append(names, x.Path)
 	}
 	for _, same := range x.Same {

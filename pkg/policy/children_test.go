@@ -52,7 +52,7 @@ func TestHarmlessVariables(t *testing.T) {
 	lanetest.SkipShort(t)
 	e := shipped(t)
 	for _, text := range []string{
-		"CC=clang make", "CXX=g++ cmake -S . -B build", "CC=gcc-12 CXX=g++-12 make test", "LD_LIBRARY_PATH=build/lib ./t",
+		"CC=clang make", "CXX=g++ cmake -S . -B build", "CC=gcc-12 CXX=g++-12 make test", "LD_LIBRARY_PATH=build/lib ./t", "LD_LIBRARY_PATH=build/lib pytest",
 		`CC='gcc -O2' make`, `CXX="g++ -O2 -std=c++20" make`, "LD_LIBRARY_PATH=$PWD/build/lib ./t", "export LD_LIBRARY_PATH=$PWD/build/lib; ./t && echo ok",
 		"LD_LIBRARY_PATH=$PWD/lib:$LD_LIBRARY_PATH ./t", `LD_LIBRARY_PATH="$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" ./t`, "env LD_LIBRARY_PATH=build/lib ./t",
 		"PATH=./node_modules/.bin:$PATH npm test", "export PATH=$PWD/bin:$PATH; npm test", `export PATH="${PWD}/a:$(pwd)/b:${PATH}" && npm test`,
@@ -70,7 +70,7 @@ func TestHarmlessVariables(t *testing.T) {
 	for _, text := range []string{
 		"GREP='id x;:' zgrep x a.gz", "ZIP='r -T -TT id' zip a b", "PYTHONPATH=dir yq . a.yaml", "CLASSPATH=lib javac A.java", "PERL5LIB=lib shasum a",
 		"HOME=/tmp npm test", "HOME=/tmp python3 -c 'print(1)'", "export HOME=/tmp; go test ./...", "env HOME=/tmp npm test",
-		"LD_LIBRARY_PATH=build/lib npm test", "LD_LIBRARY_PATH=/tmp/x ./t", "PATH=$PWD/bin:$PATH sort a", "export PATH=$PWD/bin:$PATH; npm test; ls", "cd /tmp && PATH=./bin:$PATH npm test", "PATH=$PWD:$PATH npm test", "PATH=.:$PATH npm test", "PATH=:$PATH npm test",
+		"LD_LIBRARY_PATH=build/lib timeout 9 npm test", "f() { ls; }; LD_LIBRARY_PATH=lib f", "LD_LIBRARY_PATH=/tmp/x ./t", "PATH=$PWD/bin:$PATH sort a", "export PATH=$PWD/bin:$PATH; npm test; ls", "cd /tmp && PATH=./bin:$PATH npm test", "PATH=$PWD:$PATH npm test", "PATH=.:$PATH npm test", "PATH=:$PATH npm test",
 		"PATH=$PWD/../bin:$PATH npm test", "PATH=/tmp/bin:$PATH npm test", "PATH=$HOME/bin:$PATH npm test", "PATH=/opt/x:$PATH npm test", `PATH="$PWD/a b:$PATH" npm test`,
 		"PATH=$PWD/bin:$PATH; PATH=$X npm test", "PATH=$PWD/bin${X}:$PATH npm test", "PATH=~/bin:$PATH npm test",
 		"LD_LIBRARY_PATH=$PWD/lib ls", "export LD_LIBRARY_PATH=lib; ./t; ls", "export LD_LIBRARY_PATH=/tmp/x; ./t", "LD_LIBRARY_PATH=: ./t",

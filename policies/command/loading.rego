@@ -15,7 +15,7 @@ import data.fumehood.lib
 #   ]
 #   not_match: [
 #     "pytest --basetemp=/tmp/x", "go test -coverprofile=/tmp/c.out ./...", "cmake -B /tmp/build -S .", "mypy --cache-dir /tmp/m src",
-#     "python3 /tmp/repro.py", "sphinx-build -d /tmp/x docs /tmp/out"
+#     "python3 /tmp/repro.py", "jar -cf /tmp/x.jar -C out .", "sphinx-build -d /tmp/x docs /tmp/out"
 #   ]
 deny contains lib.denial("code.elsewhere", sprintf("%s takes %q, which is not a file in the workspace", [p.name, p.value]), "use a file in the workspace") if {
 	some p in input.command.paths
@@ -35,7 +35,7 @@ written(p) if {
 
 tooling if {
 	input.command.program in lib.runners
-	not input.command.program in {"go", "python3"}
+	not input.command.program in {"go", "python3", "jar"} # jar loads none
 }
 
 tooling if {

@@ -12,7 +12,8 @@ import data.fumehood.lib
 #     "LOCPATH=/tmp/x ls", "TMPDIR=/etc mktemp", "XDG_CONFIG_HOME=/tmp/x git log", "TAR_OPTIONS=--x tar cf a b", "ERL_FLAGS='-eval x' erl",
 #     "PYTHONPATH=/tmp/x pytest",
 #     "PATH=/tmp/bin:$PATH npm test", "PATH=$PWD/../bin:$PATH npm test",
-#     "LD_LIBRARY_PATH=build/lib go test ./...", "LD_LIBRARY_PATH=/tmp/lib ./t", "VITE_BINARY=x npm test",
+#     "LD_LIBRARY_PATH=build/lib go vet ./...", "LD_LIBRARY_PATH=build/lib timeout 9 pytest", "LD_LIBRARY_PATH=/tmp/lib ./t",
+#     "LD_LIBRARY_PATH=/tmp/lib pytest", "LD_LIBRARY_PATH=. pytest", "VITE_BINARY=x npm test",
 #     "RUSTFLAGS='-Clinker=./x' cargo build", "CFLAGS=-fplugin=./x.so make",
 #     "NODE_OPTIONS='--max-old-space-size=1 --require=./x' node a", "SOME_TOOL_RC=x ls", "THING=/etc/x go test", "FC=./x go build",
 #     "GOWORK=/tmp/x/go.work go build", "LEX=./x make", "LD_PRELOAD=./x.so ls", "PATH=.:$PATH ls", "export GIT_PAGER=x",
@@ -20,6 +21,7 @@ import data.fumehood.lib
 #     "RM=prog make clean", "export YACC='prog %s'; make", "BATS_FORMATTER=./x bats t"
 #   ]
 #   not_match: [
+#     "LD_LIBRARY_PATH=build/lib pytest", "LD_LIBRARY_PATH=$PWD/build/lib go test ./...",
 #     "CC=clang make", "CXX=g++-12 cmake -B build", "LD_LIBRARY_PATH=build/lib ./t", "export LD_LIBRARY_PATH=$PWD/build/lib; ./t",
 #     "PATH=$PWD/node_modules/.bin:$PATH npm test", "PATH=./node_modules/.bin:$PATH npm test", "export PATH=$PWD/bin:$PATH; npm test", "CC='gcc -O2' make",
 #     "GIT_TRACE=1 git status", "DATABASE_URL=sqlite:///t.db npm test", "VITE_API_MODE=mock npm test",
@@ -119,25 +121,40 @@ allowed_assign(a) if {
 	every part in split(a.value, ":") { library_searched(part) }
 }
 
-takes_libraries if input.command.place in {"workspace", "tmp"}
+takes_libraries if own_libraries
 
-takes_libraries if input.command.program in {"export", "env", ""}
+takes_libraries if library_runner
+
+# A runner runs the repository's code anyway. It gets the directories that it is started with.
+library_runner if {
+	input.command.starts == "any"
+	not launches
+	not input.command.program in lib.builtins
+}
+
+own_libraries if input.command.place in {"workspace", "tmp"}
+
+own_libraries if input.command.program in {"export", "env", ""}
 
 library_part(part) if workspace_directory(part)
 
 # The working directory of a program of the repository, and the workspace.
 library_part(part) if {
 	part in {".", "./"}
+	own_libraries
 	input.proposal.cwd.place == "workspace"
 }
 
-library_part("/workspace")
+library_part("/workspace") if own_libraries
 
 library_searched(part) if searched(part, "$LD_LIBRARY_PATH")
 
 library_searched(part) if library_part(part)
 
-library_searched("$PWD") if input.proposal.cwd.place == "workspace"
+library_searched("$PWD") if {
+	own_libraries
+	input.proposal.cwd.place == "workspace"
+}
 
 # An empty list at the end is what $LD_LIBRARY_PATH was, and means the working directory.
 library_part("") if input.proposal.form == "argv"
@@ -258,12 +275,18 @@ path_denied if {
 installed_tools(dir) if regex.match(`^(\$PWD/|/workspace/|\./)?([\w-][\w.-]*/)*(node_modules/\.bin|\.?venv/bin|vendor/bin)$`, dir)
 
 # METADATA
-# title: Only the repository's own programs get LD_LIBRARY_PATH
+# title: Only runners and the repository's own programs get LD_LIBRARY_PATH
 # description: Every program that starts with it may load code of the repository, and an installed program was allowed for what it does itself.
 # custom:
 #   rule: env.library
-#   match: ["export LD_LIBRARY_PATH=build/lib; ls", "env LD_LIBRARY_PATH=build/lib go test ./...", "export LD_LIBRARY_PATH=$PWD/lib; timeout 5 ./t"]
-#   not_match: ["export LD_LIBRARY_PATH=build/lib; ./t && echo ok", "env LD_LIBRARY_PATH=build/lib ./t", "LD_LIBRARY_PATH=$PWD/build/lib ./t; ls"]
+#   match: [
+#     "export LD_LIBRARY_PATH=build/lib; ls", "env LD_LIBRARY_PATH=build/lib go vet ./...", "export LD_LIBRARY_PATH=lib; pytest",
+#     "export LD_LIBRARY_PATH=$PWD/lib; timeout 5 ./t"
+#   ]
+#   not_match: [
+#     "LD_LIBRARY_PATH=build/lib pytest", "export LD_LIBRARY_PATH=build/lib; ./t && echo ok", "env LD_LIBRARY_PATH=build/lib ./t",
+#     "LD_LIBRARY_PATH=$PWD/build/lib ./t; ls"
+#   ]
 deny contains lib.denial(
 	"env.library",
 	sprintf("%s would load libraries from the directories of LD_LIBRARY_PATH", [input.command.program]),
@@ -271,10 +294,18 @@ deny contains lib.denial(
 ) if {
 	input.command.libraries
 	input.command.place in {"lookup", "system"}
-	not takes_libraries
+	not own_libraries
+	not runner_with_libraries
 	not input.command.program in lib.builtins
 	not shell_reads
 	not library_denied
+}
+
+# runner_with_libraries is true for a runner whose own variable env.steering judges.
+runner_with_libraries if {
+	library_runner
+	some a in input.command.assigns
+	a.name == "LD_LIBRARY_PATH"
 }
 
 # shell_reads is true for the commands of a text that its shell runs itself, without a program.

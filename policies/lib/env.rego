@@ -248,7 +248,7 @@ env_fix(name) := sprintf("remove the variable, or give it only a plain value, as
 	name == "LD_LIBRARY_PATH"
 } else := "remove the variable"
 
-library_fix := "set it before a program of the repository alone, to directories of the workspace: `LD_LIBRARY_PATH=build/lib ./program`"
+library_fix := "set it before a runner or a program of the repository alone, to directories of the workspace: `LD_LIBRARY_PATH=build/lib ./program`"
 
 plain_example := {
 	"PATH": "PATH=$PWD/node_modules/.bin:$PATH npm test", "CC": "CC='gcc -O2' make", "CXX": "CXX='g++ -O2' make", "CFLAGS": "CFLAGS='-O1 -g' make",

@@ -11,7 +11,7 @@ import (
 // controlFiles control tools or the code host by being in the workspace.
 var controlFiles = []string{
 	".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnp.cjs", ".pypirc", ".netrc", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile",
-	".zshrc", ".zshenv", ".zprofile", ".envrc", ".inputrc", ".curlrc", ".wgetrc", ".vimrc", ".exrc", ".gdbinit", ".lldbinit", ".pythonrc", ".pdbrc", ".rprofile",
+	".zshrc", ".zshenv", ".zprofile", ".envrc", ".inputrc", ".curlrc", ".wgetrc", ".vimrc", ".exrc", ".gdbinit", ".gdbearlyinit", ".lldbinit", ".ltrace.conf", ".proverc", ".valgrindrc", ".perldb", ".byebugrc", ".rdebugrc", ".ackrc", ".pythonrc", ".pdbrc", ".rprofile",
 	".renviron", ".ghci", ".irbrc", ".pryrc", ".gemrc", ".rspec", ".sqliterc", ".psqlrc", ".screenrc", ".tmux.conf", ".htaccess", ".user.ini", ".hgrc",
 	".gitattributes", ".gitmodules", ".gitconfig", "sitecustomize.py", "usercustomize.py", "conftest.py", ".pre-commit-config.yaml", ".pre-commit-hooks.yaml",
 	"lefthook.yml", "lefthook.yaml", ".lefthook.yml", ".huskyrc", ".lintstagedrc", ".lintstagedrc.json", "pip.conf", "pip.ini", "pydistutils.cfg", ".pydistutils.cfg",
