@@ -216,6 +216,9 @@ func (g *Gate) Judge(ctx context.Context, x proposal.Exec) (proposal.ExecDecisio
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	d, err := g.file(ctx, x)
+	if c := g.texts[x.Command]; err == nil && c != nil && x.Script != "" { // its interpreter, which judge does not see
+		d, err = g.judgeTargetOf(ctx, c, x, d)
+	}
 	if d.Cacheable = false; err != nil || d.Effect != proposal.Allow {
 		return d, err
 	}
