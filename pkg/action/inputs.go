@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sethvargo/go-githubactions"
+
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -58,7 +60,6 @@ type Inputs struct {
 	OTLP             string          // URL of an OpenTelemetry collector; "" for none
 	OTLPHeaders      []string        // NAME=VARIABLE each, never a value
 	Mask             []Masked        // values to redact from everything that leaves the job; secret
-	Deprecated       []string        // warnings about inputs given by a former name, one line each
 	LayersCache      string          // directory of restored layers of set-up, relative to Runner.Temp; "" for none
 	ResultsCache     string          // the same for kept results
 	Parts            int             // of the plan, with PhaseSplit: at most MaxSplit
@@ -140,9 +141,8 @@ type Problem struct {
 // ReadInputs reads every input and returns all problems. If there are any, the Inputs
 // must not be used.
 func ReadInputs(getenv func(string) string) (Inputs, []Problem) {
-	r := inputReader{getenv: getenv}
+	r := inputReader{getenv: getenv, action: githubactions.New(githubactions.WithGetenv(getenv))}
 	in := Inputs{
-		Deprecated:       r.acceptFormer(),
 		Plan:             r.document("plan", "plan.json"),
 		Findings:         r.document("findings", "findings.json"),
 		Provider:         r.provider("provider"),

@@ -266,54 +266,11 @@ func TestPlanIsAPathOrADocument(t *testing.T) {
 	}
 }
 
-// A renamed input is accepted by its former name, with a warning.
-func TestFormerNames(t *testing.T) {
-	bundle := "oci://registry.example/acme/policy@sha256:" + strings.Repeat("0a", 32)
-	tests := map[string]struct {
-		env     []string
-		want    func(*Inputs)
-		refused string
-	}{
-		"staged": {[]string{"INPUT_STAGED", "true"}, func(in *Inputs) {
-			in.DryRun, in.Deprecated = true, []string{"input staged is deprecated: use dry-run"}
-		}, ""},
-		"both, with the same value": {[]string{"INPUT_STAGED", " true ", "INPUT_DRY_RUN", "true"}, func(in *Inputs) {
-			in.DryRun, in.Deprecated = true, []string{"input staged is deprecated: use dry-run"}
-		}, ""},
-		"both, with different values": {[]string{"INPUT_STAGED", "false", "INPUT_DRY_RUN", "true"}, nil,
-			"dry-run and the deprecated input staged have different values"},
-		"only the new name": {[]string{"INPUT_STAGED", " ", "INPUT_DRY_RUN", "true"}, func(in *Inputs) { in.DryRun = true }, ""},
-		"not true or false": {[]string{"INPUT_STAGED", "1"}, nil, `dry-run "1" is not true or false`},
-		"organisation": {[]string{"INPUT_ORGANISATION", bundle}, func(in *Inputs) {
-			in.Organization, in.Deprecated = bundle, []string{"input organisation is deprecated: use organization"}
-		}, ""},
-		"two organizations": {[]string{"INPUT_ORGANISATION", bundle, "INPUT_ORGANIZATION", bundle[:len(bundle)-2] + "0b"}, nil,
-			"organization and the deprecated input organisation have different values"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, problems := ReadInputs(environment(tt.env...))
-			if tt.refused != "" {
-				if len(problems) != 1 || problems[0].Input+" "+problems[0].Message != tt.refused {
-					t.Fatalf("problems %v", problems)
-				}
-				checkHint(t, problems[0])
-				return
-			}
-			want := defaults()
-			tt.want(&want)
-			if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
-				t.Errorf("problems %v, inputs (-want +got):\n%s", problems, diff)
-			}
-		})
-	}
-}
-
 // inputNames are all inputs that ReadInputs reads.
 var inputNames = []string{
 	"plan", "policy", "mode", "phase", "rootfs", "network", "setup", "layers-cache", "results-cache", "parts", "durations", "timeout", "limits", "working-directory", "fail-on", "comment", "comment-detail", "comment-length", "compare-base", "check-run",
-	"dry-run", "unsupported-event", "upload", "retention-days", "staged", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "reviewer", "reviewer-result", "checkout",
-	"policy-branches", "organization", "findings", "organisation", "policy-key", "minimum-revision",
+	"dry-run", "unsupported-event", "upload", "retention-days", "github-token", "artifact", "allowed-bots", "max-runs-per-pr", "max-runs-per-day", "name", "request", "reviewer", "reviewer-result", "checkout",
+	"policy-branches", "organization", "findings", "policy-key", "minimum-revision",
 	"otlp", "otlp-headers", "mask", "provider", "model", "max-usd", "max-tokens", "max-rounds", "audit-key",
 }
 

@@ -36,7 +36,6 @@ func tree(c *Invocation, got *called) *cobra.Command {
 	Group(show, "Policy flags", func(f *pflag.FlagSet) {
 		f.StringVar(&got.policy, "policy", "", "`DIR` policy")
 		f.Var(&got.list, "hosts", "`DIR` hosts")
-		Renamed(f, "organisation", "policy")
 	})
 	got.format.Define(show, Text, JSON, Markdown)
 	policy := &cobra.Command{Use: "policy", Short: "Policy"}
@@ -68,34 +67,12 @@ func TestMixed(t *testing.T) {
 	}
 }
 
-// Long flags with one dash and old names still work, with a warning each; values that look
-// like them, short flags and arguments after -- stay as they are.
-func TestDeprecated(t *testing.T) {
-	for _, c := range []struct {
-		args   []string
-		policy string
-		warns  string
-	}{
-		{[]string{"show", "a", "-all"}, "", "fumehood: warning: -all is deprecated: use --all\n"},
-		{[]string{"show", "-policy", "x", "a"}, "x", "fumehood: warning: -policy is deprecated: use --policy\n"},
-		{[]string{"show", "-policy=x", "a"}, "x", "fumehood: warning: -policy is deprecated: use --policy\n"},
-		{[]string{"show", "--organisation", "x", "a"}, "x", "fumehood: warning: --organisation is deprecated: use --policy\n"},
-		{[]string{"show", "--policy", "-all", "a"}, "-all", ""},
-		{[]string{"show", "-o", "json", "a"}, "", ""},
-		{[]string{"show", "--", "-all"}, "", ""},
-	} {
-		got, code, _, diagnostics := execute(c.args...)
-		if code != OK || got.policy != c.policy || diagnostics != c.warns {
-			t.Errorf("%q: %d, %q, %q", c.args, code, got.policy, diagnostics)
-		}
-	}
-}
-
 // Every misuse is exit code 2, names the mistake and the help, and what was probably meant.
 func TestMisuse(t *testing.T) {
 	for want, args := range map[string][]string{
 		"unknown flag --polcy\nfumehood: hint: did you mean --policy? See fumehood show --help":                    {"show", "--polcy", "x"},
 		"unknown flag --xyzzy\nfumehood: hint: see fumehood show --help":                                           {"show", "a", "--xyzzy"},
+		"unknown flag -policy\nfumehood: hint: did you mean --policy? See fumehood show --help":                    {"show", "-policy", "x"},
 		"unknown flag -x\nfumehood: hint: see fumehood show --help":                                                {"show", "a", "-x"},
 		"unknown command \"shwo\"\nfumehood: hint: did you mean show? See fumehood --help":                         {"shwo", "--policy", "x"},
 		"unknown command \"policy evla\"\nfumehood: hint: did you mean eval? See fumehood policy --help":           {"policy", "evla"},

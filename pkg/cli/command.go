@@ -27,9 +27,6 @@ const (
 // Execute runs the command that args name below root and returns its exit code.
 func (c *Invocation) Execute(root *cobra.Command, args []string) int {
 	c.prepare(root)
-	if !slices.Contains([]string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, first(args)) {
-		args = c.modernize(root, args)
-	}
 	c.args = args
 	root.SetArgs(args)
 	return c.Watch(func() int {
@@ -218,10 +215,17 @@ func describe(err error) string {
 	return err.Error()
 }
 
-// Knows reports whether arg is a flag of cmd.
-func (c *Invocation) Knows(cmd *cobra.Command, arg string) bool {
-	flag, _ := modern(cmd.Flags(), arg)
-	return flag != nil
+// TextFirst makes cmd read no flags after its first argument: they belong to a command
+// line that it is about.
+func TextFirst(cmd *cobra.Command) { cmd.Flags().SetInterspersed(false) }
+
+// IsFlag reports whether arg is a flag of cmd: --name, --name=value, -n or -n=value.
+func IsFlag(cmd *cobra.Command, arg string) bool {
+	name, _, _ := strings.Cut(arg, "=")
+	if long, ok := strings.CutPrefix(name, "--"); ok {
+		return long != "" && cmd.Flags().Lookup(long) != nil
+	}
+	return len(name) == 2 && name[0] == '-' && cmd.Flags().ShorthandLookup(name[1:]) != nil
 }
 
 // ParseMore parses flags that follow a first argument. If it returns false, the command ends
@@ -229,7 +233,7 @@ func (c *Invocation) Knows(cmd *cobra.Command, arg string) bool {
 func (c *Invocation) ParseMore(cmd *cobra.Command, args []string) ([]string, int, bool) {
 	f := cmd.Flags()
 	f.SetInterspersed(true)
-	if err := f.Parse(c.Modernize(f, args, true)); err != nil {
+	if err := f.Parse(args); err != nil {
 		return nil, c.misused(cmd, err), false
 	}
 	if f.Changed("help") {

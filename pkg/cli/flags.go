@@ -51,10 +51,8 @@ func Hide(f *pflag.FlagSet, names ...string) {
 
 // A Format is the form of a command's answer.
 type Format struct {
-	value   string
-	names   []string
-	file    *string // see TakesFile
-	misused bool
+	value string
+	names []string
 }
 
 // The formats. Text is for people and may change in any release.
@@ -83,19 +81,8 @@ func (o *Format) String() string { return o.value }
 // Type implements pflag.Value.
 func (o *Format) Type() string { return "string" }
 
-// TakesFile accepts a file as the value of --output for one release. It was the flag for
-// that, and the name is written to file.
-func (o *Format) TakesFile(file *string) { o.file = file }
-
-// Misused reports whether --output named a file.
-func (o *Format) Misused() bool { return o.misused }
-
 // Set implements pflag.Value.
 func (o *Format) Set(value string) error {
-	if o.file != nil && !slices.Contains(o.names, value) {
-		*o.file, o.misused = value, true
-		return nil
-	}
 	if !slices.Contains(o.names, value) {
 		return fmt.Errorf("use %s", orList(o.names))
 	}

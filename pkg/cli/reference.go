@@ -17,7 +17,7 @@ import (
 // Reference returns the help of root and all commands below it as one page of Markdown.
 func Reference(root *cobra.Command) string {
 	var b strings.Builder
-	b.WriteString("# Commands\n\nThe help of every command. Flags with one dash, such as `-plan`, are deprecated.\n")
+	b.WriteString("# Commands\n\nThe help of every command.\n")
 	visible(root, func(cmd *cobra.Command) {
 		fmt.Fprintf(&b, "\n## %s\n\n%s", cmd.CommandPath(), fenced(Help(cmd)))
 	})

@@ -176,27 +176,12 @@ func (e *inputsError) Unwrap() error { return e.error }
 
 func (j *Job) readInputs() error {
 	in, problems := action.ReadInputs(j.options.Getenv)
-	if err := j.warnDeprecated(in.Deprecated); err != nil {
-		return err
-	}
 	if len(problems) > 0 {
 		j.console.Problems(problems)
 		return &inputsError{problems: problems, error: &proposal.StopError{Code: "input.invalid",
 			Message: fmt.Sprintf("%d invalid inputs", len(problems)), Hint: "fix each input as shown for it"}}
 	}
 	j.in = in
-	return nil
-}
-
-// warnDeprecated shows warnings about deprecated inputs in the job's log and in the step
-// summary.
-func (j *Job) warnDeprecated(warnings []string) error {
-	for _, warning := range warnings {
-		j.console.Warning(warning)
-		if err := j.summary.Write("⚠️ " + warning + "\n"); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 

@@ -111,17 +111,15 @@ func TestActionReporterIsGreen(t *testing.T) {
 	}
 }
 
-// The working directory of commands can be a directory of the repository. A plan with a
-// deprecated field runs, and the job's log has a warning.
+// The working directory of commands can be a directory of the repository.
 func TestActionWorkingDirectory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false, nil, nil)
-	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: here, run: cat new.txt, fresh: true}\n"
+	plan := "schema: fumehood.plan/v1\nproposals:\n  - {id: here, run: cat new.txt}\n"
 	s := w.Act("pull_request", w.Event("pull_request.opened", nil), "INPUT_PLAN="+plan, "INPUT_WORKING_DIRECTORY=notes")
 	if s.Outputs["conclusion"] != "success" {
 		t.Errorf("outputs %q\n%s", s.Outputs, s.Log)
 	}
-	jobtest.CheckContains(t, "log", s.Log, `::warning::plan:3:34: proposals[0].fresh: field "fresh" is deprecated: use "new-sandbox"`)
 }
 
 // git works in the sandbox, on both commits, without a remote and without a credential. A missing
@@ -156,23 +154,6 @@ func TestActionDryRun(t *testing.T) {
 		t.Errorf("outputs %q, %d comments\n%s", s.Outputs, len(w.GH.Comments(jobtest.PrNumber)), s.Log)
 	}
 	jobtest.CheckContains(t, "summary", s.Summary, "curl", "nothing was posted")
-}
-
-// A former name of an input works, with a warning in the log and in the summary.
-func TestActionDeprecatedInput(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, false, nil, nil)
-	s := w.Act("issue_comment", w.Event("issue_comment.created", nil), "INPUT_STAGED=true")
-	if s.Code != 0 || s.Outputs["conclusion"] != "skipped" {
-		t.Errorf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
-	}
-	jobtest.CheckContains(t, "log", s.Log, "::warning::input staged is deprecated: use dry-run")
-	jobtest.CheckContains(t, "summary", s.Summary, "input staged is deprecated: use dry-run")
-	s = w.Act("issue_comment", w.Event("issue_comment.created", nil), "INPUT_STAGED=true", "INPUT_DRY_RUN=false")
-	if s.Code != cli.Stopped {
-		t.Errorf("exit %d\n%s", s.Code, s.Log)
-	}
-	jobtest.CheckContains(t, "log", s.Log, "dry-run and the deprecated input staged have different values")
 }
 
 // observe: the repository's own policy refuses nothing. The comment says what it

@@ -48,6 +48,6 @@ func proposalOf(n *node) proposal.Proposal {
 		Needs:    n.Texts("needs"),
 		Expect:   n.Text("expect"),
 		Cache:    n.Text("cache") == "true",
-		Fresh:    n.Text(fieldSandbox) == "true" || n.Text(fieldFresh) == "true",
+		Fresh:    n.Text(fieldSandbox) == "true",
 	}
 }

@@ -214,7 +214,6 @@ func checkSubject(c *node, path string, ps *problems) {
 	}
 	if len(forms) > 0 {
 		checkForm(c, path, ps)
-		checkSandbox(c, path, ps)
 		return
 	}
 	for _, f := range proposedFields() {

@@ -11,7 +11,7 @@ import (
 
 // Checked returns p as it would be read from a plan. The error says where it is not valid.
 func Checked(p proposal.Proposal) (proposal.Proposal, error) {
-	document, err := json.Marshal(map[string]any{"schema": "fumehood.plan/v1", "proposals": []proposal.Proposal{p}})
+	document, err := json.Marshal(writtenPlan{Schema: proposal.PlanSchema, Proposals: writeProposals([]proposal.Proposal{p})})
 	if err != nil {
 		return p, err
 	}
@@ -20,4 +20,27 @@ func Checked(p proposal.Proposal) (proposal.Proposal, error) {
 		return p, errors.New(problems[0].Path + ": " + problems[0].Message)
 	}
 	return decoded.Proposals[0], nil
+}
+
+// A writtenPlan is a plan as a document has it.
+type writtenPlan struct {
+	Schema    string            `json:"schema"`
+	Proposer  string            `json:"proposer,omitempty"`
+	Proposals []writtenProposal `json:"proposals"`
+}
+
+// A writtenProposal is a proposal as a plan has it: new-sandbox is called fresh in reports,
+// logs and policy input.
+type writtenProposal struct {
+	proposal.Proposal
+	Fresh   bool `json:"fresh,omitempty"` // always false: it hides the field of Proposal
+	Sandbox bool `json:"new-sandbox,omitempty"`
+}
+
+func writeProposals(list []proposal.Proposal) []writtenProposal {
+	out := []writtenProposal{}
+	for _, p := range list {
+		out = append(out, writtenProposal{Proposal: p, Sandbox: p.Fresh})
+	}
+	return out
 }

@@ -62,7 +62,6 @@ var proposalShape = shape{Kind: object, Want: "a proposal: an object with an id 
 	blank("expect", &shape{Kind: text, Max: maxProse, Lines: true, Doc: "The expected outcome, shown next to the actual one."}),
 	blank(fieldSandbox, &shape{Kind: boolean, Doc: "Request a new sandbox."}),
 	blank("cache", &shape{Kind: boolean, Doc: "Request the result of an earlier run with the same inputs, if policy calls the command deterministic and results are kept."}),
-	document.Deprecated(fieldFresh, fieldSandbox, &shape{Kind: boolean, Doc: "Deprecated: use new-sandbox."}),
 }}
 
 func neededID() *shape {
@@ -102,11 +101,8 @@ func blankLimits() *shape {
 	return s
 }
 
-// The field that requests a new sandbox, and its old name.
-const (
-	fieldSandbox = "new-sandbox"
-	fieldFresh   = "fresh"
-)
+// fieldSandbox requests a new sandbox. Reports, logs and policy input call it fresh.
+const fieldSandbox = "new-sandbox"
 
 // oneForm adds to the schema that exactly one of run, argv and code is given.
 func oneForm(schema map[string]any) {

@@ -59,7 +59,7 @@ var reproducerShape = shape{Kind: object, Want: "a command: an object with one o
 func reproducerFields() (fields []field) {
 	for _, f := range proposedFields() {
 		switch f.Name {
-		case "phase", "outputs", "cache", fieldSandbox, fieldFresh:
+		case "phase", "outputs", "cache", fieldSandbox:
 		default:
 			fields = append(fields, f)
 		}

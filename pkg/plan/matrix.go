@@ -64,21 +64,7 @@ func encoded(part proposal.Plan, document []byte, parts int) (string, error) {
 	if parts == 1 {
 		return strings.TrimRight(string(document), "\n") + "\n", nil
 	}
-	// A proposal's own field for a new sandbox has the deprecated name.
-	type one struct {
-		proposal.Proposal
-		Fresh   bool `json:"fresh,omitempty"`
-		Sandbox bool `json:"new-sandbox,omitempty"`
-	}
-	list := []one{}
-	for _, p := range part.Proposals {
-		list = append(list, one{Proposal: p, Sandbox: p.Fresh})
-	}
-	text, err := json.Marshal(struct {
-		Schema    string `json:"schema"`
-		Proposer  string `json:"proposer,omitempty"`
-		Proposals []one  `json:"proposals"`
-	}{part.Schema, part.Proposer, list})
+	text, err := json.Marshal(writtenPlan{Schema: part.Schema, Proposer: part.Proposer, Proposals: writeProposals(part.Proposals)})
 	return string(text), err
 }
 

@@ -77,13 +77,11 @@ func Decode(data []byte, name string) (proposal.Plan, []proposal.Problem) {
 	return accepted, nil
 }
 
-// Warnings returns, about a document that Decode accepts, the first use of each deprecated
-// field, and each set-up proposal that runs before proposals that precede it. They do not
-// change what the plan means.
+// Warnings returns, about a document that Decode accepts, each set-up proposal that runs
+// before proposals that precede it.
 func Warnings(data []byte, name string) []proposal.Problem {
 	var ps, found problems
 	if root := readPlan(data, name, &ps); len(ps.List) == 0 {
-		warnDeprecated(root, &found)
 		warnMoved(root.Get("proposals").Items, &found)
 	}
 	return found.Sorted()

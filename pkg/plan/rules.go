@@ -103,7 +103,6 @@ func (c *checker) check(i int) *problems {
 		}
 		c.checkID(i, path, "proposals", ps)
 		c.checkNeeds(i, path, ps)
-		checkSandbox(p, path, ps)
 	}
 	return ps
 }
@@ -130,30 +129,6 @@ func checkForm(p *node, path string, ps *problems) {
 		ps.Add(p.At, path, `the field "language" is missing: code needs one of "python", "javascript", "bash" and "sh"`)
 	case code == nil && language != nil:
 		ps.Add(language.At, document.JoinName(path, "language"), "is allowed only with code: leave it out")
-	}
-}
-
-// checkSandbox allows both names of a field only with the same value.
-func checkSandbox(p *node, path string, ps *problems) {
-	current, old := p.Get(fieldSandbox), p.Get(fieldFresh)
-	if current != nil && old != nil && current.Kind == boolean && old.Kind == boolean && current.Value != old.Value {
-		ps.Add(old.At, document.JoinName(path, fieldFresh), "contradicts %q in line %d: leave it out", fieldSandbox, current.At.Line)
-	}
-}
-
-// warnDeprecated adds the first use of each deprecated field of a proposal.
-func warnDeprecated(root *node, ps *problems) {
-	replaced := map[string]string{}
-	for _, f := range proposalShape.Fields {
-		replaced[f.Name] = f.Replaced
-	}
-	for i, p := range root.Get("proposals").Items {
-		for _, m := range p.Members {
-			if to := replaced[m.Name]; to != "" {
-				replaced[m.Name] = ""
-				ps.Add(m.At, document.JoinName(document.JoinIndex("proposals", i), m.Name), "field %q is deprecated: use %q", m.Name, to)
-			}
-		}
 	}
 }
 

@@ -62,7 +62,6 @@ also be git:REV:DIR, for a bundle of what was committed.`,
 	f.StringVar(&s.revision, "revision", "", "`REVISION` revision of the bundle: an integer or an RFC 3339 time, so that --minimum-revision can refuse older ones")
 	f.Var(&s.roots, "root", "`PATH` the only path of packages and data in the bundle, such as fumehood/command; may be repeated (default: all)")
 	f.BoolVar(&s.tests, "tests", false, "include _test.rego files and cases")
-	cli.Renamed(f, "output", "out")
 	defineSigning(cmd, &s.signature)
 	cli.NoFiles(cmd, "revision", "root")
 	return cmd

@@ -32,7 +32,6 @@ replaces an earlier one. It changes the bundle's digest, which is printed.`,
 		RunE:              c.Run(func(args []string) int { return signBundle(c, args, out, signature) }),
 	}
 	cmd.Flags().StringVar(&out, "out", "", "`FILE` write the signed bundle to this file (default: the bundle itself)")
-	cli.Renamed(cmd.Flags(), "output", "out")
 	defineSigning(cmd, &signature)
 	return cmd
 }

@@ -45,15 +45,11 @@ rule.`,
 	}
 	cmd.Flags().StringVar(&s.out, "out", "", "`FILE` write the page to this file")
 	s.format.Define(cmd, cli.Markdown, cli.JSON)
-	s.format.TakesFile(&s.out)
 	s.policies.Define(cmd)
 	return cmd
 }
 
 func documentPolicy(c *cli.Invocation, s *docsFlags, ids []string) int {
-	if s.format.Misused() {
-		c.Warn("--output FILE is deprecated: use --out FILE")
-	}
 	if s.format.Is(cli.JSON) && s.out != "" {
 		return c.Misuse("policy docs prints JSON to standard output, without --out")
 	}

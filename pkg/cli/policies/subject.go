@@ -97,7 +97,7 @@ func (s *subject) read(c *cli.Invocation, cmd *cobra.Command, args []string) (in
 // rest returns the arguments without flags. Flags may also follow a quoted command. An
 // unknown flag belongs to the command, whose quotes are missing.
 func (s *subject) rest(c *cli.Invocation, cmd *cobra.Command, args []string) ([]string, int, bool) {
-	if s.IsArgv || len(args) < 2 || !c.Knows(cmd, args[1]) {
+	if s.IsArgv || len(args) < 2 || !cli.IsFlag(cmd, args[1]) {
 		return args, cli.OK, true
 	}
 	more, code, ok := c.ParseMore(cmd, args[1:])

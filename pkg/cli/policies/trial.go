@@ -93,7 +93,6 @@ func (o *testFlags) define(cmd *cobra.Command) {
 	f.StringVar(&o.junit, "junit", "", "`FILE` also write the results to this file, as JUnit XML")
 	o.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	o.policies.Define(cmd)
-	cli.Renamed(f, "v", "verbose")
 	cli.NoFiles(cmd, "run", "threshold", "timeout")
 }
 

@@ -33,7 +33,6 @@ func (p *Policies) Define(cmd *cobra.Command) {
 		f.Var((*cli.List)(&p.Keys), "policy-key", "`FILE` public key that must have signed every bundle, PEM, or hs256:FILE with a shared secret; of several, in one file or repeated, any one")
 		f.StringVar(&p.Scope, "policy-scope", "", "`SCOPE` scope that the signatures of bundles must have")
 		f.StringVar(&p.MinimumRevision, "minimum-revision", "", "`REVISION` oldest revision that a bundle may have: an integer or an RFC 3339 time")
-		cli.Renamed(f, "organisation", "organization")
 	})
 	cli.NoFiles(cmd, "policy-scope", "minimum-revision")
 }

@@ -101,11 +101,7 @@ func objectSchema(out schema, s *Shape) {
 	}
 	properties, required := schema{}, []string{}
 	for _, f := range s.Fields {
-		property := schemaOf(f.Shape)
-		if f.Replaced != "" {
-			property["deprecated"] = true
-		}
-		properties[f.Name] = property
+		properties[f.Name] = schemaOf(f.Shape)
 		if f.Required {
 			required = append(required, f.Name)
 		}

@@ -68,7 +68,6 @@ type Field struct {
 	Name     string
 	Required bool
 	*Shape
-	Replaced string // the new name of a deprecated field, which is accepted for one release
 }
 
 // Required returns a field that must be given.
@@ -76,11 +75,6 @@ func Required(name string, s *Shape) Field { return Field{Name: name, Required: 
 
 // Optional returns a field that may be left out.
 func Optional(name string, s *Shape) Field { return Field{Name: name, Shape: s} }
-
-// Deprecated returns an optional field that is the old name of the field called replaced.
-func Deprecated(name, replaced string, s *Shape) Field {
-	return Field{Name: name, Shape: s, Replaced: replaced}
-}
 
 // Check reports everything in n that s does not allow.
 func Check(n *Node, s *Shape, path string, ps *Problems) {
@@ -344,9 +338,7 @@ func (s *Shape) checkMember(m Member, path string, ps *Problems) {
 func (s *Shape) meant(name string) string {
 	var known []string
 	for _, f := range s.Fields {
-		if f.Replaced == "" {
-			known = append(known, f.Name)
-		}
+		known = append(known, f.Name)
 	}
 	meant, listed := s.Synonyms[strings.ToLower(name)]
 	if !listed {
@@ -380,6 +372,6 @@ var synonyms = map[string]string{
 	"working_directory": "cwd", "working-directory": "cwd", "environment": "env", "input": "stdin",
 	"timeout_seconds": "timeout", "timeout-minutes": "timeout", "resources": "limits", "hosts": "network",
 	"domains": "network", "egress": "network", "registries": "network", "stage": "phase", "step": "phase", "artifacts": "outputs", "files": "outputs", "depends_on": "needs", "depends-on": "needs",
-	"after": "needs", "expected": "expect", "expects": "expect", "isolated": "new-sandbox", "new_sandbox": "new-sandbox",
+	"after": "needs", "expected": "expect", "expects": "expect", "isolated": "new-sandbox", "new_sandbox": "new-sandbox", "fresh": "new-sandbox",
 	"cpu": "cpus", "mem": "memory", "ram": "memory", "processes": "pids", "nofile": "files", "time": "wall",
 }
