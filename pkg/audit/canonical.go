@@ -15,14 +15,6 @@ import (
 // maxDepth bounds nesting, so that hostile text cannot exhaust the stack.
 const maxDepth = 100
 
-// Canonical returns the canonical form of one JSON value, as the package comment
-// defines it. Text without one (invalid JSON or UTF-8, repeated names, integers
-// that a double cannot hold, too deep) is an error with the byte offset.
-func Canonical(data []byte) ([]byte, error) {
-	c := canonicaler{in: data}
-	return c.all(make([]byte, 0, len(data)))
-}
-
 // encode returns v's canonical JSON as an entry's body, which is one level deep in the entry.
 func encode(v any) ([]byte, error) {
 	var buf bytes.Buffer
@@ -35,7 +27,9 @@ func encode(v any) ([]byte, error) {
 	return c.all(make([]byte, 0, buf.Len()))
 }
 
-// A canonicaler reads one JSON text and appends its canonical form.
+// A canonicaler reads one JSON text and appends its canonical form, as the package comment
+// defines it. Text without one (invalid JSON or UTF-8, repeated names, integers that a double
+// cannot hold, too deep) is an error with the byte offset.
 type canonicaler struct {
 	in    []byte
 	at    int

@@ -14,16 +14,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Reference returns the help of root and all commands below it as one page of Markdown.
-func Reference(root *cobra.Command) string {
-	var b strings.Builder
-	b.WriteString("# Commands\n\nThe help of every command.\n")
-	visible(root, func(cmd *cobra.Command) {
-		fmt.Fprintf(&b, "\n## %s\n\n%s", cmd.CommandPath(), fenced(Help(cmd)))
-	})
-	return b.String()
-}
-
 // visible calls do for root and all commands below it that help lists.
 func visible(root *cobra.Command, do func(*cobra.Command)) {
 	walk(root, func(cmd *cobra.Command) {

@@ -128,17 +128,6 @@ func (a Answered) beats(other Answered) bool {
 // Started counts the runs that were started for this pull request.
 func (s State) Started() int { return len(s.Starts) + s.Dropped.Count }
 
-// StartedOn counts the listed runs of one day.
-func (s State) StartedOn(day int) int {
-	n := 0
-	for _, start := range s.Starts {
-		if start.Day == day {
-			n++
-		}
-	}
-	return n
-}
-
 func (s State) reviewed() Stamp {
 	if s.Review == nil {
 		return Stamp{}

@@ -121,9 +121,6 @@ type Detector struct {
 	LookPath func(name string) (string, error)
 }
 
-// Detect detects the set-up of the repository at root, on this host. See Detector.Detect.
-func Detect(root fs.FS) Setup { return Detector{}.Detect(root) }
-
 // Detect detects the set-up of the repository at root. The root should refuse paths that
 // leave it, as os.Root's FS does, and should not change meanwhile.
 func (d Detector) Detect(root fs.FS) Setup {

@@ -48,7 +48,7 @@ func detected(t *testing.T, dir string, env []string) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	s := Detect(root.FS())
+	s := Detector{}.Detect(root.FS())
 	if len(s.Steps) == 0 || len(s.Notes) > 0 {
 		t.Fatalf("%d steps, notes %v", len(s.Steps), s.Notes)
 	}
