@@ -53,15 +53,16 @@ var policyLayers = map[string]int{
 // only lists the packages of this module that only certain packages may import. For
 // other modules, see CONTRIBUTING's table.
 var only = map[string][]string{
-	module + "pkg/monitor/sentry":              {"cmd/fumehood-runsc"},
-	module + "pkg/sandbox/guest":               {"pkg/sandbox", "pkg/pod", "cmd/fumehood-init"},
-	module + "pkg/sandbox/control":             {"pkg/sandbox", "pkg/pod"},
-	module + "pkg/internal/golden":             {}, // tests only
-	module + "internal/jobtest":                {}, // tests only
-	module + "pkg/internal/testprogram":        {}, // tests only
-	module + "pkg/attestation/attestationtest": {}, // tests only
-	module + "pkg/session/conformance":         {}, // tests only
-	module + "pkg/session/remote/certtest":     {}, // tests only
+	module + "pkg/monitor/sentry":               {"cmd/fumehood-runsc"},
+	module + "pkg/sandbox/guest":                {"pkg/sandbox", "pkg/pod", "cmd/fumehood-init"},
+	module + "pkg/sandbox/control":              {"pkg/sandbox", "pkg/pod"},
+	module + "pkg/internal/golden":              {}, // tests only
+	module + "pkg/internal/document/schematest": {}, // tests only
+	module + "internal/jobtest":                 {}, // tests only
+	module + "pkg/internal/testprogram":         {}, // tests only
+	module + "pkg/attestation/attestationtest":  {}, // tests only
+	module + "pkg/session/conformance":          {}, // tests only
+	module + "pkg/session/remote/certtest":      {}, // tests only
 }
 
 type goPackage struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/pkg/internal/document/schematest"
 	"github.com/fumehood/fumehood/pkg/internal/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -23,7 +24,7 @@ const (
 
 // printed is the JSON Schema of configuration files, generated from the table that Decode uses.
 func printed() []byte {
-	return document.Schema(&configShape, schemaID, Schema,
+	return schematest.Print(&configShape, schemaID, Schema,
 		"The file "+Path+". Decode is stricter where a schema cannot be: lengths count bytes, and the directories in tools are checked.")
 }
 

@@ -3,7 +3,7 @@
 package plan
 
 import (
-	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/pkg/internal/document/schematest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -17,20 +17,20 @@ const SchemaID = "https://github.com/fumehood/fumehood/raw/main/testdata/schema/
 // express: it counts bytes as characters, and does not check for repeated names,
 // repeated ids, the targets of needs, and fields that contradict each other.
 func Schema() []byte {
-	return document.Schema(&planShape, SchemaID, proposal.PlanSchema,
+	return schematest.Print(&planShape, SchemaID, proposal.PlanSchema,
 		"A plan: what an AI proposes to run. Decode checks more than a schema can: lengths are in bytes, ids are unique, needs name earlier ids.")
 }
 
 // CasesSchema returns the JSON Schema (2020-12) of cases, printed from the table that
 // DecodeCases uses. It is the file testdata/schema/fumehood.cases.v1.json.
 func CasesSchema() []byte {
-	return document.Schema(&casesShape, CasesSchemaID, proposal.CasesSchema,
+	return schematest.Print(&casesShape, CasesSchemaID, proposal.CasesSchema,
 		"Test cases of a policy. DecodeCases checks more than a schema can: names are unique, and each case has one thing to decide.")
 }
 
 // FindingsSchema returns the JSON Schema (2020-12) of findings, printed from the table that
 // DecodeFindings uses. It is the file testdata/schema/fumehood.findings.v1.json.
 func FindingsSchema() []byte {
-	return document.Schema(&findingsShape, FindingsSchemaID, proposal.FindingsSchema,
+	return schematest.Print(&findingsShape, FindingsSchemaID, proposal.FindingsSchema,
 		"What a reviewer claims about a pull request. DecodeFindings checks more than a schema can: ids are unique, and a reproducer has one form.")
 }

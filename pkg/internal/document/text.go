@@ -15,11 +15,11 @@ import (
 
 var plainName = pattern.New(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 
-// hidden are the characters that a document must not contain anywhere: controls other
+// Hidden are the characters that a document must not contain anywhere: controls other
 // than newline and tab, separators that some readers take for line breaks, and
 // characters that reorder or hide text. Joiners (U+200C, U+200D) and the selectors
 // U+FE00 to U+FE0F are allowed: scripts and emoji need them.
-var hidden = &unicode.RangeTable{
+var Hidden = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x0000, Hi: 0x0008, Stride: 1},
 		{Lo: 0x000b, Hi: 0x001f, Stride: 1},
@@ -50,7 +50,7 @@ func isHidden(r rune) bool {
 	if r >= ' ' && r <= '~' || r == '\n' {
 		return false // fast path for nearly all of a document
 	}
-	return unicode.Is(hidden, r)
+	return unicode.Is(Hidden, r)
 }
 
 // nameRune names the kind of hidden character that r is.

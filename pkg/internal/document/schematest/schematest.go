@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package document
+// Package schematest prints the JSON Schema of a document's shape. It is for tests only, which
+// compare it with the published one.
+package schematest
 
 import (
 	"bytes"
@@ -9,13 +11,15 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
+
+	"github.com/fumehood/fumehood/pkg/internal/document"
 )
 
-// Schema returns the JSON Schema (2020-12) of documents of shape s, with the address id.
-// It accepts every document that Check accepts. It also accepts what a schema cannot
+// Print returns the JSON Schema (2020-12) of documents of shape s, with the address id.
+// It accepts every document that document.Check accepts. It also accepts what a schema cannot
 // express: it counts bytes as characters, does not check for repeated names, and runs no
 // Valid.
-func Schema(s *Shape, id, title, doc string) []byte {
+func Print(s *document.Shape, id, title, doc string) []byte {
 	root := schemaOf(s)
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["$id"] = id
@@ -26,28 +30,28 @@ func Schema(s *Shape, id, title, doc string) []byte {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(root); err != nil {
-		panic("document: internal error: the schema cannot be written: " + err.Error())
+		panic("schematest: internal error: the schema cannot be written: " + err.Error())
 	}
 	return ascii(b.String())
 }
 
 type schema = map[string]any
 
-func schemaOf(s *Shape) schema {
+func schemaOf(s *document.Shape) schema {
 	out := schema{}
 	if s.Doc != "" {
 		out["description"] = s.Doc
 	}
 	switch s.Kind {
-	case Object:
+	case document.Object:
 		objectSchema(out, s)
-	case List:
+	case document.List:
 		listSchema(out, s)
-	case Text:
+	case document.Text:
 		textSchema(out, s)
-	case Number:
+	case document.Number:
 		numberSchema(out, s)
-	case Boolean:
+	case document.Boolean:
 		out["type"] = "boolean"
 	}
 	if s.Or != nil {
@@ -60,16 +64,16 @@ func schemaOf(s *Shape) schema {
 }
 
 // orBlank returns a schema that accepts one, null, and the empty value of a kind.
-func orBlank(one schema, kind Kind) schema {
+func orBlank(one schema, kind document.Kind) schema {
 	doc := one["description"]
 	delete(one, "description")
 	blank := []any{nil}
 	switch kind {
-	case Text:
+	case document.Text:
 		blank = append(blank, "")
-	case List:
+	case document.List:
 		blank = append(blank, []any{})
-	case Object:
+	case document.Object:
 		blank = append(blank, schema{})
 	}
 	anyOf, nested := one["anyOf"].([]schema)
@@ -84,13 +88,13 @@ func orBlank(one schema, kind Kind) schema {
 }
 
 // either returns a schema that accepts one, or a value of the shape or.
-func either(one schema, or *Shape) schema {
+func either(one schema, or *document.Shape) schema {
 	doc := one["description"]
 	delete(one, "description")
 	return schema{"description": doc, "anyOf": []schema{one, schemaOf(or)}}
 }
 
-func objectSchema(out schema, s *Shape) {
+func objectSchema(out schema, s *document.Shape) {
 	out["type"] = "object"
 	out["minProperties"] = 1
 	if s.Fields == nil {
@@ -116,7 +120,7 @@ func objectSchema(out schema, s *Shape) {
 	}
 }
 
-func listSchema(out schema, s *Shape) {
+func listSchema(out schema, s *document.Shape) {
 	out["type"] = "array"
 	out["minItems"] = 1
 	out["maxItems"] = s.Max
@@ -129,7 +133,7 @@ func listSchema(out schema, s *Shape) {
 	}
 }
 
-func textSchema(out schema, s *Shape) {
+func textSchema(out schema, s *document.Shape) {
 	out["type"] = "string"
 	if s.Scalar {
 		out["type"] = []string{"string", "number", "boolean"}
@@ -155,7 +159,7 @@ func textSchema(out schema, s *Shape) {
 	}
 }
 
-func numberSchema(out schema, s *Shape) {
+func numberSchema(out schema, s *document.Shape) {
 	out["type"] = "number"
 	if s.Integer {
 		out["type"] = "integer"
@@ -169,10 +173,10 @@ func numberSchema(out schema, s *Shape) {
 func visible(lines bool) string {
 	var b strings.Builder
 	b.WriteString("^[^")
-	for _, r := range hidden.R16 {
+	for _, r := range document.Hidden.R16 {
 		writeRange(&b, rune(r.Lo), rune(r.Hi))
 	}
-	for _, r := range hidden.R32 {
+	for _, r := range document.Hidden.R32 {
 		writeRange(&b, rune(r.Lo), rune(r.Hi))
 	}
 	if !lines {
