@@ -27,16 +27,11 @@ func (c *invocation) exportCommand() *cobra.Command {
 		Use: `export LOG|REPORT [flags]
 --attributes`,
 		GroupID: cli.GroupEvidence,
-		Short:   "Export a run as JSON lines, JUnit or SARIF, or to an OpenTelemetry collector",
+		Short:   "Export a run as JSON lines, or to an OpenTelemetry collector",
 		Long: `Export the decisions of a run. With --to decisions, each line is one decision in the form of
 OPA's decision log; its schema is testdata/schema/fumehood.decision.v1.json. The last line of
 a run is for the run: custom.sequence counts lines, so that a gap is seen. With --to otlp,
 the run is sent as a trace, and its decisions and findings as log records, by OTLP over HTTP.
-
-With --to junit, each command is a test case. With --to sarif, denied commands and findings
-are results. A log has only the lengths and digests of what commands printed: JUnit made from
-it has no output, and a command that could not run, or fails on the base, too, counts as failed.
-JUnit made from the report has both. SARIF with lines of files is made by fumehood report --sarif --workspace.
 
 The log is verified first; an altered log is not exported. A report contains proposals,
 commands and findings. The log, audit.jsonl, also contains programs and connections. Ids are
@@ -47,7 +42,6 @@ part is exported); 3 cannot be read, written or sent`,
 		Example: `  fumehood export audit.jsonl
   fumehood export audit.jsonl --report report.json --out decisions.jsonl
   fumehood export audit.jsonl | jq -r 'select(.result.effect == "deny") | [.decision_id, .path, .result.rules[0]] | @tsv'
-  fumehood export audit.jsonl --report report.json --to junit --out fumehood.xml
   fumehood export audit.jsonl --to otlp --endpoint http://127.0.0.1:4318
   fumehood export audit.jsonl --to otlp --endpoint https://otlp.example --otlp-header Authorization=OTLP_AUTHORIZATION
   fumehood export --attributes`,
@@ -68,7 +62,7 @@ type exportCommandFlags struct {
 
 func (x *exportCommandFlags) define(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&x.to, "to", "decisions", "`FORM` decisions, junit, sarif or otlp")
+	f.StringVar(&x.to, "to", "decisions", "`FORM` decisions or otlp")
 	f.StringVar(&x.out, "out", "", "`FILE` write to this file instead of standard output")
 	f.BoolVar(&x.all, "all", false, "export every started program, not only those that were or would have been refused")
 	f.BoolVar(&x.table, "attributes", false, "print the table of OpenTelemetry attributes and exit")
@@ -114,13 +108,11 @@ func (x *exportCommandFlags) misuse() string {
 	case x.table:
 		return "--attributes takes no other flag or argument"
 	case !slices.Contains(evidence.Forms(), x.to):
-		return fmt.Sprintf("invalid value %q for --to: use decisions, junit, sarif or otlp", terminal.Line(x.to))
+		return fmt.Sprintf("invalid value %q for --to: use decisions or otlp", terminal.Line(x.to))
 	case x.to == evidence.OTLP && x.otlp.Endpoint == "":
 		return "--to otlp needs --endpoint URL"
 	case x.to == evidence.OTLP && x.out != "":
 		return "--to otlp does not write --out"
-	case x.all && evidence.OfWhole(x.to):
-		return "--all needs --to decisions or otlp"
 	case x.to != evidence.OTLP && x.otlp.Given():
 		return "--endpoint and --otlp-… need --to otlp"
 	}

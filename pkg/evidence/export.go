@@ -3,7 +3,6 @@
 package evidence
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -21,22 +20,11 @@ import (
 // The forms of an Export.
 const (
 	Decisions = "decisions" // a line each, as OPA's decision log
-	JUnit     = "junit"
-	SARIF     = "sarif"
-	OTLP      = "otlp" // to an OpenTelemetry collector
+	OTLP      = "otlp"      // to an OpenTelemetry collector
 )
 
 // Forms are all forms of an Export.
-func Forms() []string { return []string{Decisions, JUnit, SARIF, OTLP} }
-
-// renders are the forms that are made from a run as a whole.
-var renders = map[string]func(io.Writer, proposal.Report) error{
-	JUnit: report.JUnit,
-	SARIF: func(w io.Writer, r proposal.Report) error { return report.SARIF(w, r, nil) },
-}
-
-// OfWhole reports whether a form is made from a run as a whole, so that Options.All has no effect.
-func OfWhole(form string) bool { return renders[form] != nil }
+func Forms() []string { return []string{Decisions, OTLP} }
 
 // An Export writes a run in another form.
 type Export struct {
@@ -68,7 +56,7 @@ func (x Export) File(ctx context.Context, path string) (whole bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if whole, err = x.write(out, file); err != nil {
+	if _, whole, err = x.read(file, out.Write); err != nil {
 		out.Abandon()
 		return false, err
 	}
@@ -91,32 +79,6 @@ func (x Export) send(ctx context.Context, file *os.File) (bool, error) {
 	ctx, cancel := otlp.Bounded(ctx)
 	defer cancel()
 	return whole, x.Exporter.Send(ctx, story, &b)
-}
-
-func (x Export) write(out *export.Writer, file *os.File) (bool, error) {
-	if !OfWhole(x.Form) {
-		_, whole, err := x.read(file, out.Write)
-		return whole, err
-	}
-	r, whole, err := x.readWhole(file)
-	if err != nil {
-		return false, err
-	}
-	var form bytes.Buffer
-	if err := renders[x.Form](&form, r); err != nil {
-		return false, err
-	}
-	return whole, out.WriteForm(form.Bytes())
-}
-
-// readWhole reads the report in file, or the log as a report.
-func (x Export) readWhole(file *os.File) (proposal.Report, bool, error) {
-	if report.Is(file) {
-		r, err := report.ReadFrom(file)
-		return r, true, err
-	}
-	story, whole, err := x.read(file, func(export.Decision) error { return nil })
-	return story.Report(), whole, err
 }
 
 // read calls each with every decision of file.

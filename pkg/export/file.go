@@ -12,8 +12,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Writer writes decisions, a line each, or another form of a run. A regular file gets its name only when it is
-// complete. Its errors are *proposal.StopErrors with the code decisions.not-writable.
+// A Writer writes decisions, a line each. A regular file gets its name only when it is complete. Its errors are *proposal.StopErrors with the code decisions.not-writable.
 type Writer struct {
 	w     *bufio.Writer
 	file  *os.File // nil for a writer of the caller's
@@ -57,12 +56,6 @@ func (w *Writer) Write(d Decision) error {
 		return err
 	}
 	_, err = w.w.Write(line)
-	return notWritable(err)
-}
-
-// WriteForm writes another form of a run, in place of decisions.
-func (w *Writer) WriteForm(data []byte) error {
-	_, err := w.w.Write(data)
 	return notWritable(err)
 }
 

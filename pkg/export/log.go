@@ -128,9 +128,6 @@ func (r *reader) entry(e audit.Entry) error {
 	switch e.Kind {
 	case "decision":
 		return r.decision(e, h, before)
-	case "base":
-		r.story.Base = h.Base
-		return nil
 	case "end":
 		r.story.Totals, r.story.Error = h.Totals, h.Error
 		return nil

@@ -16,7 +16,6 @@ type Story struct {
 	End    time.Time
 	Log    string // how the log ends; "" for a report
 	Steps  []Step // in the plan's order
-	Base   string // commit on which Steps with a proposal.BaseID ran; "" for none
 	Totals *proposal.Totals
 	Error  *proposal.Failure
 	// Estimated says that only the run's own times are known; its proposals are
