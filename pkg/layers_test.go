@@ -30,7 +30,7 @@ var layers = map[string]int{
 	"pkg/hood": 3, "pkg/key": 3, "pkg/ledger": 3, "pkg/attestation": 3,
 
 	"pkg/plan": 2, "pkg/config": 2, "pkg/setup": 2, "pkg/parse": 2, "pkg/policy": 2, "pkg/rootfs": 2, "pkg/sandbox": 2, "pkg/audit": 2,
-	"pkg/checkout": 2, "pkg/github": 2, "pkg/egress": 2, "pkg/snippet": 2, "pkg/redact": 2, "pkg/lineage": 2, "pkg/observe": 2, "pkg/baseline": 2, "pkg/process": 2, "pkg/demotools": 2, "pkg/health": 2, "pkg/results": 2,
+	"pkg/checkout": 2, "pkg/github": 2, "pkg/egress": 2, "pkg/snippet": 2, "pkg/redact": 2, "pkg/lineage": 2, "pkg/observe": 2, "pkg/baseline": 2, "pkg/process": 2, "pkg/health": 2, "pkg/results": 2,
 
 	"pkg/diagnose": 1, "pkg/monitor": 1, "pkg/failure": 1, "pkg/image": 1, "pkg/journal": 1, "pkg/interpreter": 1, "pkg/claims": 1,
 
@@ -39,7 +39,7 @@ var layers = map[string]int{
 
 // policyLayers is the order within pkg/policy.
 var policyLayers = map[string]int{
-	"pkg/policy/trial": 4, "pkg/policy/render": 4,
+	"pkg/policy/trial": 4,
 
 	"pkg/policy/explain": 3, "pkg/policy/manual": 3, "pkg/policy/source": 3, "pkg/policy/starter": 3,
 

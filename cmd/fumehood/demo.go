@@ -13,9 +13,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/cli/runs"
-	"github.com/fumehood/fumehood/pkg/demotools"
 	"github.com/fumehood/fumehood/pkg/plan"
-	"github.com/fumehood/fumehood/pkg/report/progress"
 	"github.com/fumehood/fumehood/pkg/rootfs"
 	"github.com/fumehood/fumehood/testdata/demo"
 )
@@ -66,9 +64,9 @@ func (c *invocation) runDemo(s *runs.Flags, asked bool) int {
 	if len(problems) > 0 {
 		panic("demo: internal error: " + plan.Describe("plan.yaml", problems[0]))
 	}
-	say := progress.New(c.Stderr).Notice
+	say := runs.NewProgress(c.Stderr).Notice
 	say(fmt.Sprintf("a reviewer proposes %d commands on a small pull request; running them usually takes 5 to 15 s", len(p.Proposals)))
-	p.Proposals = demotools.Keep(p.Proposals, say)
+	p.Proposals = keepInstalled(p.Proposals, say)
 	if code := s.Run(&c.Invocation, p); code == exitStopped {
 		return code
 	}

@@ -9,14 +9,13 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/report/progress"
 	"github.com/fumehood/fumehood/pkg/review"
 	"github.com/fumehood/fumehood/testdata/demo"
 )
 
 // demoReview reviews the sample pull request in dir with a recorded conversation.
 func (c *invocation) demoReview(s *runs.Flags, dir string) int {
-	progress.New(c.Stderr).Notice("a model reviews a small pull request: its part is recorded, so no key is needed and no model is asked; commands and reproducers really run, which takes 15 to 60 s")
+	runs.NewProgress(c.Stderr).Notice("a model reviews a small pull request: its part is recorded, so no key is needed and no model is asked; commands and reproducers really run, which takes 15 to 60 s")
 	clone := filepath.Join(dir, "clone")
 	if err := demo.WriteRepository(c.Ctx, clone); err != nil {
 		return c.Stop(err)

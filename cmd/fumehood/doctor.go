@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/gate/doctor"
-	"github.com/fumehood/fumehood/pkg/report/progress"
 )
 
 func (c *invocation) doctorCommand() *cobra.Command {
@@ -50,7 +50,7 @@ func (c *invocation) runDoctor(runsc string, node bool, format cli.Format) int {
 	case node:
 		checks = doctor.ExamineNode(c.Ctx)
 	default:
-		checks = doctor.Examine(c.Ctx, runsc, progress.New(c.Stderr).Notice)
+		checks = doctor.Examine(c.Ctx, runsc, runs.NewProgress(c.Stderr).Notice)
 	}
 	code := exitOK
 	if !doctor.Ready(checks) {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/fumehood/fumehood/pkg/internal/patch"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
@@ -64,7 +63,7 @@ func (u *Redactor) addDiff(ctx context.Context, id string, f proposal.FileDiff, 
 		return err
 	}
 	f = proposal.FileDiff{Path: shown.Path, Kind: f.Kind}
-	for _, s := range []*patch.Side{before, after} {
+	for _, s := range []*patchSide{before, after} {
 		if s != nil {
 			found = proposal.AddRedactions(found, s.Redacted)
 		}
@@ -76,8 +75,8 @@ func (u *Redactor) addDiff(ctx context.Context, id string, f proposal.FileDiff, 
 	if why != "" && whyNot != "" && why != whyNot {
 		hidden += ", " + whyNot
 	}
-	f.Old, f.New, f.Note = before.State(), after.State(), note(before, after, hidden, found)
-	if f.Text = patch.Text(f.Path, before, after); hidden != "" && f.Text != "" {
+	f.Old, f.New, f.Note = before.state(), after.state(), note(before, after, hidden, found)
+	if f.Text = patchOf(f.Path, before, after); hidden != "" && f.Text != "" {
 		f.Text += "# " + f.Note + "\n"
 	}
 	if why := tooLong(f.Text, c.bytes, bounds); why != "" {
@@ -101,7 +100,7 @@ func tooLong(difference string, before int64, bounds proposal.DiffBounds) string
 }
 
 // side redacts one side of a path. hidden is why its content is not shown.
-func (u *Redactor) side(ctx context.Context, id string, given, shown *proposal.FileState) (s *patch.Side, hidden string, err error) {
+func (u *Redactor) side(ctx context.Context, id string, given, shown *proposal.FileState) (s *patchSide, hidden string, err error) {
 	if given == nil {
 		return nil, "", nil
 	}
@@ -111,7 +110,7 @@ func (u *Redactor) side(ctx context.Context, id string, given, shown *proposal.F
 	}
 	content, hidden, err := u.content(state)
 	state.File = ""
-	return &patch.Side{FileState: &state, Content: content, Hidden: hidden != ""}, hidden, err
+	return &patchSide{FileState: &state, Content: content, Hidden: hidden != ""}, hidden, err
 }
 
 // content returns what is compared, or why nothing is.
@@ -134,18 +133,18 @@ func (u *Redactor) content(s proposal.FileState) (data []byte, hidden string, er
 }
 
 // same reports whether both sides are known to be the same.
-func same(a, b *patch.Side) bool {
+func same(a, b *patchSide) bool {
 	return a != nil && b != nil && a.Type == b.Type && a.Mode == b.Mode && a.Target == b.Target && a.SHA256 == b.SHA256 && a.Refused+b.Refused == ""
 }
 
 // note describes what the text of a difference lacks.
-func note(before, after *patch.Side, hidden string, found []proposal.Redaction) string {
+func note(before, after *patchSide, hidden string, found []proposal.Redaction) string {
 	var list []string
 	if hidden != "" {
 		list = append(list, terminal.Line(hidden))
 		for _, s := range []struct {
 			name string
-			side *patch.Side
+			side *patchSide
 		}{{"before", before}, {"after", after}} {
 			if s.side != nil && s.side.SHA256 != "" {
 				list = append(list, fmt.Sprintf("%s %d bytes, sha256 %s", s.name, s.side.Bytes, s.side.SHA256))

@@ -14,7 +14,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/lint"
-	"github.com/fumehood/fumehood/pkg/policy/render"
 )
 
 // policyCheckFlags are the flags of policy check.
@@ -72,5 +71,5 @@ func printReview(c *cli.Invocation, r policy.Review, format cli.Format) error {
 		encoder := json.NewEncoder(c.Stdout)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(r)
-	}, func(w io.Writer) error { return render.Review(w, r) })
+	}, func(w io.Writer) error { return writeReview(w, r) })
 }

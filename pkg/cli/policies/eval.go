@@ -14,7 +14,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/policy/explain"
-	"github.com/fumehood/fumehood/pkg/policy/render"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
@@ -103,6 +102,6 @@ func printExplanations(c *cli.Invocation, all []explain.Explanation, format cli.
 		}
 		return nil
 	}, func(w io.Writer) error {
-		return render.Explanations(w, all, render.Options{Deep: deep, Color: format.Is(cli.Text) && terminal.Colors(c.Stdout)})
+		return writeExplanations(w, all, explanationStyle{deep: deep, color: format.Is(cli.Text) && terminal.Colors(c.Stdout)})
 	})
 }

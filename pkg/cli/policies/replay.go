@@ -16,7 +16,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/replay"
-	"github.com/fumehood/fumehood/pkg/report/progress"
 )
 
 // replayFlags are the flags of policy replay.
@@ -102,7 +101,7 @@ func decideAgain(c *cli.Invocation, paths []string, s *replayFlags) (replay.Past
 	if err != nil {
 		return past, replay.Outcome{}, err
 	}
-	outcome, err := replay.Again(c.Ctx, past, engine, progress.New(c.Stderr).Proposals(past.Proposals()))
+	outcome, err := replay.Again(c.Ctx, past, engine, runs.NewProgress(c.Stderr).Proposals(past.Proposals()))
 	c.Warn(engine.Warnings()...)
 	return past, outcome, err
 }
@@ -111,7 +110,7 @@ func printOutcome(c *cli.Invocation, past replay.Past, o replay.Outcome, format 
 	if !format.Is(cli.JSON) {
 		c.Note(past.Notes()...)
 		if speed := o.Speed(); speed != "" {
-			progress.New(c.Stderr).Detail(speed)
+			runs.NewProgress(c.Stderr).Detail(speed)
 		}
 	}
 	return c.Answer(format, func() error { return c.Print(o.JSON(past)) }, o.Write)

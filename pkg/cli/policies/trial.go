@@ -20,7 +20,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy/trial"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/report/progress"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
@@ -126,7 +125,7 @@ func printTrial(c *cli.Invocation, r trial.Report, o *testFlags) error {
 
 // readTrial reads the policies. If it returns false, the command ends with this exit code.
 func readTrial(c *cli.Invocation, o *testFlags) (trial.Options, int, bool) {
-	options := trial.Options{Analyse: gate.Analyze, Cases: plan.DecodeCases, Deadline: o.deadline, Progress: progress.New(c.Stderr).Test}
+	options := trial.Options{Analyse: gate.Analyze, Cases: plan.DecodeCases, Deadline: o.deadline, Progress: runs.NewProgress(c.Stderr).Test}
 	if o.threshold < 0 || o.threshold > 100 || o.deadline <= 0 {
 		return options, c.Misuse("--threshold must be from 0 to 100, and --timeout greater than 0"), false
 	}

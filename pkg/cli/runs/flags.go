@@ -24,7 +24,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/redact"
-	"github.com/fumehood/fumehood/pkg/report/progress"
 	"github.com/fumehood/fumehood/pkg/results"
 	"github.com/fumehood/fumehood/pkg/rootfs"
 )
@@ -202,7 +201,7 @@ func (s *Flags) Open(c *cli.Invocation) (*gate.Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := progress.New(c.Stderr)
+	p := NewProgress(c.Stderr)
 	if show := p.Output(); show != nil {
 		c.Ctx = hood.WithOutput(c.Ctx, show)
 	}

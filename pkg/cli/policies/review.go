@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+//go:build linux
+
+package policies
 
 import (
 	"fmt"
@@ -12,9 +14,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-// Review writes the problems of r, the number of rules of each layer, and the totals. Its
+// writeReview writes the problems of r, the number of rules of each layer, and the totals. Its
 // error is w's.
-func Review(w io.Writer, r policy.Review) error {
+func writeReview(w io.Writer, r policy.Review) error {
 	for _, p := range r.Problems {
 		fmt.Fprintf(w, "%s: %s: %s [%s]\n", terminal.Line(p.Place()), p.Severity, terminal.Line(p.Message), p.Code)
 		if p.Hint != "" {

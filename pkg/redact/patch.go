@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package patch writes the difference of two files as git diff does, so that git apply reads it.
-package patch
+package redact
 
 import (
 	"bytes"
@@ -15,35 +14,35 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Side is a file or symlink before or after, with its content or its target.
-type Side struct {
+// A patchSide is a file or symlink before or after, with its content or its target.
+type patchSide struct {
 	*proposal.FileState
 	Content []byte
 	Hidden  bool // the content is not shown
 }
 
-// State returns what is known of a side; nil if there is none.
-func (s *Side) State() *proposal.FileState {
+// state returns what is known of a side; nil if there is none.
+func (s *patchSide) state() *proposal.FileState {
 	if s == nil {
 		return nil
 	}
 	return s.FileState
 }
 
-// Text returns the difference of two sides of path, of which one may be nil. Sides that are
+// patchOf returns the difference of two sides of path, of which one may be nil. Sides that are
 // neither a file nor a symlink are left out. It takes time O(n log n).
-func Text(path string, before, after *Side) string {
+func patchOf(path string, before, after *patchSide) string {
 	before, after = before.known(), after.known()
 	switch {
 	case before == nil && after == nil:
 		return ""
 	case before != nil && after != nil && before.Type != after.Type:
-		return section(path, before, nil) + section(path, nil, after)
+		return patchSection(path, before, nil) + patchSection(path, nil, after)
 	}
-	return section(path, before, after)
+	return patchSection(path, before, after)
 }
 
-func (s *Side) known() *Side {
+func (s *patchSide) known() *patchSide {
 	if s == nil || s.Type != "file" && s.Type != "symlink" {
 		return nil
 	}
@@ -51,7 +50,7 @@ func (s *Side) known() *Side {
 }
 
 // mode returns the mode of git's trees, which know only whether a file is executable.
-func (s *Side) mode() string {
+func (s *patchSide) mode() string {
 	switch {
 	case s.Type == "symlink":
 		return "120000"
@@ -61,17 +60,17 @@ func (s *Side) mode() string {
 	return "100644"
 }
 
-func section(path string, before, after *Side) string {
+func patchSection(path string, before, after *patchSide) string {
 	var b strings.Builder
-	from, to := Quote("a/"+path), Quote("b/"+path)
+	from, to := quoteName("a/"+path), quoteName("b/"+path)
 	fmt.Fprintf(&b, "diff --git %s %s\n", from, to)
 	switch {
 	case before == nil:
 		fmt.Fprintf(&b, "new file mode %s\n", after.mode())
-		from, before = "/dev/null", &Side{Hidden: after.Hidden}
+		from, before = "/dev/null", &patchSide{Hidden: after.Hidden}
 	case after == nil:
 		fmt.Fprintf(&b, "deleted file mode %s\n", before.mode())
-		to, after = "/dev/null", &Side{Hidden: before.Hidden}
+		to, after = "/dev/null", &patchSide{Hidden: before.Hidden}
 	case before.mode() != after.mode():
 		fmt.Fprintf(&b, "old mode %s\nnew mode %s\n", before.mode(), after.mode())
 	}
@@ -79,14 +78,14 @@ func section(path string, before, after *Side) string {
 		fmt.Fprintf(&b, "Binary files %s and %s differ\n", from, to)
 		return b.String()
 	}
-	if hunks := hunks(before.Content, after.Content); len(hunks) > 0 {
-		fmt.Fprintf(&b, "--- %s%s\n+++ %s%s\n%s", from, tab(from), to, tab(to), hunks)
+	if hunks := hunksOf(before.Content, after.Content); len(hunks) > 0 {
+		fmt.Fprintf(&b, "--- %s%s\n+++ %s%s\n%s", from, nameEnd(from), to, nameEnd(to), hunks)
 	}
 	return b.String()
 }
 
-// hunks returns the difference without its header of three lines.
-func hunks(before, after []byte) []byte {
+// hunksOf returns the difference without its header of three lines.
+func hunksOf(before, after []byte) []byte {
 	text := diff.Diff("a", before, "b", after)
 	for range 3 {
 		_, text, _ = bytes.Cut(text, []byte("\n"))
@@ -94,17 +93,17 @@ func hunks(before, after []byte) []byte {
 	return text
 }
 
-// tab ends a name with a space, as git does for programs that look for a date after it.
-func tab(name string) string {
+// nameEnd ends a name with a space, as git does for programs that look for a date after it.
+func nameEnd(name string) string {
 	if strings.Contains(name, " ") && name[0] != '"' {
 		return "\t"
 	}
 	return ""
 }
 
-// Quote returns name as git writes it: in double quotes with octal escapes if it has
+// quoteName returns name as git writes it: in double quotes with octal escapes if it has
 // characters that are not printable, a quote or a backslash.
-func Quote(name string) string {
+func quoteName(name string) string {
 	if utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) || r == '"' || r == '\\' }) {
 		return name
 	}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package render writes decisions of a policy, and problems of one, as text for people.
-package render
+//go:build linux
+
+package policies
 
 import (
 	"cmp"
@@ -17,26 +18,26 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-// Options select the format of an explanation.
-type Options struct {
-	Deep  bool // for a denial: rules that nearly matched, and literal ways to write the command
-	Color bool
+// An explanationStyle selects the format of an explanation.
+type explanationStyle struct {
+	deep  bool // for a denial: rules that nearly matched, and literal ways to write the command
+	color bool
 }
 
-// Explanation writes x like a compiler's diagnostics: the text, a caret under the relevant
+// renderExplanation writes x like a compiler's diagnostics: the text, a caret under the relevant
 // part, the reason, and what to do. Untrusted text is escaped.
-func Explanation(x explain.Explanation, o Options) string {
-	return pen{o.Color}.explanation(x, o.Deep)
+func renderExplanation(x explain.Explanation, o explanationStyle) string {
+	return pen{o.color}.explanation(x, o.deep)
 }
 
-// Explanations writes all to w, with an empty line between two.
-func Explanations(w io.Writer, all []explain.Explanation, o Options) error {
+// writeExplanations writes all to w, with an empty line between two.
+func writeExplanations(w io.Writer, all []explain.Explanation, o explanationStyle) error {
 	for i, x := range all {
 		between := ""
 		if i > 0 {
 			between = "\n"
 		}
-		if _, err := fmt.Fprint(w, between, Explanation(x, o)); err != nil {
+		if _, err := fmt.Fprint(w, between, renderExplanation(x, o)); err != nil {
 			return err
 		}
 	}

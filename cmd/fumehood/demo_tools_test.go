@@ -2,7 +2,7 @@
 
 //go:build linux
 
-package demotools
+package main
 
 import (
 	"os"
@@ -38,13 +38,13 @@ func TestDemoWithoutTools(t *testing.T) {
 		}
 		t.Setenv("PATH", bin)
 		var ids, said []string
-		for _, q := range Keep(slices.Clone(p.Proposals), func(line string) { said = append(said, line) }) {
+		for _, q := range keepInstalled(slices.Clone(p.Proposals), func(line string) { said = append(said, line) }) {
 			ids = append(ids, q.ID)
 		}
 		if got := strings.Join(ids, " "); got != c.want {
 			t.Errorf("with %q the demo has %q, want %q", c.installed, got, c.want)
 		}
-		if len(said) != len(tools)-len(c.installed) {
+		if len(said) != len(demoTools)-len(c.installed) {
 			t.Errorf("with %q it says %q", c.installed, said)
 		}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package patch
+package redact
 
 import (
 	"os"
@@ -13,19 +13,19 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-func file(mode uint32, content string) *Side {
-	return &Side{FileState: &proposal.FileState{Type: "file", Mode: mode}, Content: []byte(content)}
+func file(mode uint32, content string) *patchSide {
+	return &patchSide{FileState: &proposal.FileState{Type: "file", Mode: mode}, Content: []byte(content)}
 }
 
-func link(target string) *Side {
-	return &Side{FileState: &proposal.FileState{Type: "symlink", Mode: 0o777}, Content: []byte(target)}
+func link(target string) *patchSide {
+	return &patchSide{FileState: &proposal.FileState{Type: "symlink", Mode: 0o777}, Content: []byte(target)}
 }
 
 // git applies the text to the tree before, and gets the tree after.
 func TestGitApplies(t *testing.T) {
 	lanetest.SkipShort(t)
 	long := strings.Repeat("line\n", 40)
-	for path, c := range map[string]struct{ before, after *Side }{
+	for path, c := range map[string]struct{ before, after *patchSide }{
 		"added":                    {nil, file(0o644, "a\nb\n")},
 		"dir/deep/added":           {nil, file(0o600, "x\n")},
 		"empty":                    {nil, file(0o644, "")},
@@ -56,7 +56,7 @@ func TestGitApplies(t *testing.T) {
 		t.Run(strings.ToValidUTF8(path, "?"), func(t *testing.T) {
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, path), c.before)
-			text := Text(path, c.before, c.after)
+			text := patchOf(path, c.before, c.after)
 			apply := exec.Command("git", "apply", "--verbose", "-")
 			apply.Dir, apply.Stdin = dir, strings.NewReader(text)
 			if out, err := apply.CombinedOutput(); err != nil {
@@ -67,7 +67,7 @@ func TestGitApplies(t *testing.T) {
 	}
 }
 
-func write(t *testing.T, name string, s *Side) {
+func write(t *testing.T, name string, s *patchSide) {
 	t.Helper()
 	var err error
 	switch {
@@ -83,7 +83,7 @@ func write(t *testing.T, name string, s *Side) {
 	}
 }
 
-func check(t *testing.T, name string, s *Side) {
+func check(t *testing.T, name string, s *patchSide) {
 	t.Helper()
 	info, err := os.Lstat(name)
 	switch {
@@ -110,10 +110,10 @@ func TestHidden(t *testing.T) {
 	secret := file(0o644, "secret\n")
 	secret.Hidden = true
 	for want, got := range map[string]string{
-		"diff --git a/x b/x\nnew file mode 100644\nBinary files /dev/null and b/x differ\n":     Text("x", nil, secret),
-		"diff --git a/x b/x\ndeleted file mode 100644\nBinary files a/x and /dev/null differ\n": Text("x", secret, nil),
-		"diff --git a/x b/x\nBinary files a/x and b/x differ\n":                                 Text("x", secret, file(0o644, "y\n")),
-		"": Text("x", nil, &Side{FileState: &proposal.FileState{Type: "other"}}),
+		"diff --git a/x b/x\nnew file mode 100644\nBinary files /dev/null and b/x differ\n":     patchOf("x", nil, secret),
+		"diff --git a/x b/x\ndeleted file mode 100644\nBinary files a/x and /dev/null differ\n": patchOf("x", secret, nil),
+		"diff --git a/x b/x\nBinary files a/x and b/x differ\n":                                 patchOf("x", secret, file(0o644, "y\n")),
+		"": patchOf("x", nil, &patchSide{FileState: &proposal.FileState{Type: "other"}}),
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -125,7 +125,7 @@ func TestHidden(t *testing.T) {
 func FuzzText(f *testing.F) {
 	f.Add("x\n+++ b/y", "a\n", "b\n")
 	f.Fuzz(func(t *testing.T, path, before, after string) {
-		text := Text(path, file(0o644, before), file(0o755, after))
+		text := patchOf(path, file(0o644, before), file(0o755, after))
 		header, _, _ := strings.Cut(text, "\n@@")
 		if n := strings.Count(header, "\n"); n > 4 {
 			t.Errorf("the header has %d lines:\n%s", n, header)

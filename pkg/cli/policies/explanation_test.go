@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+//go:build linux
+
+package policies
 
 import (
 	"strings"
@@ -26,18 +28,18 @@ deny[go.option]: no go test -exec ./x
 `
 
 func TestExplanation(t *testing.T) {
-	got := Explanation(refused("go test -exec ./x"), Options{})
+	got := renderExplanation(refused("go test -exec ./x"), explanationStyle{})
 	if !strings.HasPrefix(strings.ReplaceAll(got, "\n\n", "\n"), explained) {
 		t.Errorf("got\n%s\nwant\n%s", got, explained)
 	}
-	if colored := Explanation(refused("go test"), Options{Color: true}); !strings.Contains(colored, "\x1b[31;1mdeny\x1b[0m") {
+	if colored := renderExplanation(refused("go test"), explanationStyle{color: true}); !strings.Contains(colored, "\x1b[31;1mdeny\x1b[0m") {
 		t.Errorf("no color in %q", colored)
 	}
 }
 
 // Whatever a command says, nothing of it is hidden or obeyed.
 func TestExplanationIsHarmless(t *testing.T) {
-	if got := Explanation(refused("go \x1b[2J\u202e\r::warning::x"), Options{Deep: true}); strings.ContainsAny(got, "\x1b\u202e\r") {
+	if got := renderExplanation(refused("go \x1b[2J\u202e\r::warning::x"), explanationStyle{deep: true}); strings.ContainsAny(got, "\x1b\u202e\r") {
 		t.Errorf("%q", got)
 	}
 }
@@ -45,12 +47,12 @@ func TestExplanationIsHarmless(t *testing.T) {
 func TestReview(t *testing.T) {
 	var b strings.Builder
 	r := policy.Review{Rules: []policy.RuleCount{{Layer: "a", Point: "command", Set: "deny", Rules: 2}, {Layer: "b"}}}
-	if err := Review(&b, r); err != nil || !strings.Contains(b.String(), "no problems") || strings.Contains(b.String(), "\nb") {
+	if err := writeReview(&b, r); err != nil || !strings.Contains(b.String(), "no problems") || strings.Contains(b.String(), "\nb") {
 		t.Errorf("%v: %s", err, b.String())
 	}
 	b.Reset()
 	r.Problems = []lint.Problem{{Severity: lint.Wrong, Code: "x.y", Message: "wrong\x1b", Hint: "fix it"}}
-	if err := Review(&b, r); err != nil || !strings.Contains(b.String(), `wrong\u001b [x.y]`) || !strings.Contains(b.String(), "0 refused, 1 error, 0 warnings") {
+	if err := writeReview(&b, r); err != nil || !strings.Contains(b.String(), `wrong\u001b [x.y]`) || !strings.Contains(b.String(), "0 refused, 1 error, 0 warnings") {
 		t.Errorf("%v: %s", err, b.String())
 	}
 }

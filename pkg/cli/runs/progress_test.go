@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package progress
+//go:build linux
+
+package runs
 
 import (
 	"strings"
@@ -19,12 +21,12 @@ func TestProgress(t *testing.T) {
 	begin := end
 	begin.Result = nil
 	for name, c := range map[string]struct {
-		p    Printer
+		p    Progress
 		want string
 	}{
-		"pipe":                    {Printer{}, "fumehood: [2/3] unit\\u001b: exit code 1 in 1.5s\n"},
-		"terminal":                {Printer{on: true, color: true}, "\x1b[2m…  [2/3] unit\\u001b\x1b[0m\x1b[K\r\x1b[K\x1b[31m✗\x1b[0m  [2/3] unit\\u001b: exit code 1 in 1.5s\n"},
-		"terminal without colors": {Printer{on: true}, "…  [2/3] unit\\u001b\x1b[K\r\x1b[K✗  [2/3] unit\\u001b: exit code 1 in 1.5s\n"},
+		"pipe":                    {Progress{}, "fumehood: [2/3] unit\\u001b: exit code 1 in 1.5s\n"},
+		"terminal":                {Progress{on: true, color: true}, "\x1b[2m…  [2/3] unit\\u001b\x1b[0m\x1b[K\r\x1b[K\x1b[31m✗\x1b[0m  [2/3] unit\\u001b: exit code 1 in 1.5s\n"},
+		"terminal without colors": {Progress{on: true}, "…  [2/3] unit\\u001b\x1b[K\r\x1b[K✗  [2/3] unit\\u001b: exit code 1 in 1.5s\n"},
 	} {
 		if got := printed(c.p, begin, end); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -44,7 +46,7 @@ func TestOutcomes(t *testing.T) {
 		"✋ [1/2] a: needs approval by org.review\n": {Refused: true, Decision: asked},
 	} {
 		s.Proposal, s.Number, s.Of = "a", 1, 2
-		if got := printed(Printer{on: true}, s); got != "\x1b[K"+want {
+		if got := printed(Progress{on: true}, s); got != "\x1b[K"+want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -54,7 +56,7 @@ func TestOutcomes(t *testing.T) {
 func TestShownWhileItRuns(t *testing.T) {
 	var out strings.Builder
 	clock := time.Unix(0, 0)
-	p := Printer{w: &out, on: true, now: func() time.Time { return clock }, run: &running{}}
+	p := Progress{w: &out, on: true, now: func() time.Time { return clock }, run: &runningStep{}}
 	p.Step(hood.Step{Proposal: "unit", Number: 1, Of: 2, Decision: proposal.Decision{Grant: &proposal.Grant{Limits: proposal.Limits{Wall: proposal.Duration(2 * time.Minute)}}}})
 	p.end() // the ticker, which reads the clock
 	p.run.name, p.run.stop = "[1/2] unit", make(chan struct{})
@@ -74,7 +76,7 @@ func TestShownWhileItRuns(t *testing.T) {
 	p.end()
 	out.Reset()
 	p.show()
-	if out.Len() > 0 || (Printer{}).Output() != nil {
+	if out.Len() > 0 || (Progress{}).Output() != nil {
 		t.Errorf("shown after it ended: %q", out.String())
 	}
 }
@@ -95,16 +97,16 @@ func TestLayersAreMentioned(t *testing.T) {
 		"private layer": {[]hood.Step{setup(30000, &proposal.Layer{Kept: true, Private: true}), command}, 1},
 		"command":       {[]hood.Step{{Proposal: "c", Number: 1, Of: 1, Result: &proposal.Result{Status: proposal.Exited, WallMS: 90000}}}, 0},
 	} {
-		got := printed(Printer{}, c.steps...)
+		got := printed(Progress{}, c.steps...)
 		if n := strings.Count(got, "--layers write"); n != c.want {
 			t.Errorf("%s: mentioned %d times, want %d:\n%s", name, n, c.want, got)
 		}
 	}
 }
 
-func printed(p Printer, steps ...hood.Step) string {
+func printed(p Progress, steps ...hood.Step) string {
 	var out strings.Builder
-	p.w, p.run, p.now = &out, &running{}, func() time.Time { return time.Time{} }
+	p.w, p.run, p.now = &out, &runningStep{}, func() time.Time { return time.Time{} }
 	for _, s := range steps {
 		p.Step(s)
 	}

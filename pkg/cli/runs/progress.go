@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress prints what is running while it runs.
-package progress
+//go:build linux
+
+package runs
 
 import (
 	"fmt"
@@ -15,18 +16,18 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-// A Printer prints progress: on a terminal what runs, with its time and the last line that it
-// printed, and elsewhere one line as each step ends. The zero Printer is not usable.
-type Printer struct {
+// A Progress prints progress: on a terminal what runs, with its time and the last line that it
+// printed, and elsewhere one line as each step ends. The zero Progress is not usable.
+type Progress struct {
 	w     io.Writer
 	on    bool // w is a terminal
 	color bool
 	now   func() time.Time
-	run   *running
+	run   *runningStep
 }
 
-// running is the step that runs, and what is known of set-up.
-type running struct {
+// A runningStep is the step that runs, and what is known of set-up.
+type runningStep struct {
 	mu      sync.Mutex
 	name    string // "" if no step runs
 	begun   time.Time
@@ -37,18 +38,18 @@ type running struct {
 	layered bool          // a layer has, or keeps, what set-up leaves; or it was mentioned
 }
 
-// New returns a Printer to w.
-func New(w io.Writer) Printer {
-	return Printer{w: w, on: terminal.Is(w), color: terminal.Colors(w), now: time.Now, run: &running{}}
+// NewProgress returns a Progress to w.
+func NewProgress(w io.Writer) Progress {
+	return Progress{w: w, on: terminal.Is(w), color: terminal.Colors(w), now: time.Now, run: &runningStep{}}
 }
 
 // Notice prints a line about work that takes a minute, in CI as well.
-func (p Printer) Notice(text string) {
+func (p Progress) Notice(text string) {
 	fmt.Fprintf(p.w, "fumehood: %s\n", terminal.Line(text))
 }
 
 // Detail is Notice on a terminal only.
-func (p Printer) Detail(text string) {
+func (p Progress) Detail(text string) {
 	if p.on {
 		p.Notice(text)
 	}
@@ -56,7 +57,7 @@ func (p Printer) Detail(text string) {
 
 // Step prints how a step ended, or that it does not begin. On a terminal it also shows the step
 // while it runs. After long set-up it mentions layers, which keep what set-up leaves.
-func (p Printer) Step(s hood.Step) {
+func (p Progress) Step(s hood.Step) {
 	name := fmt.Sprintf("[%d/%d] %s", s.Number, s.Of, terminal.Line(s.Proposal))
 	p.mentionLayers(s)
 	begins := s.Result == nil && !s.Refused
@@ -72,7 +73,7 @@ func (p Printer) Step(s hood.Step) {
 }
 
 // begin shows a step until end is called.
-func (p Printer) begin(name string, d proposal.Decision) {
+func (p Progress) begin(name string, d proposal.Decision) {
 	p.end()
 	r := p.run
 	r.mu.Lock()
@@ -98,7 +99,7 @@ func (p Printer) begin(name string, d proposal.Decision) {
 }
 
 // end stops showing the step that runs, if any.
-func (p Printer) end() {
+func (p Progress) end() {
 	p.run.mu.Lock()
 	defer p.run.mu.Unlock()
 	if p.run.name != "" {
@@ -110,7 +111,7 @@ func (p Printer) end() {
 const maxShown = 76 // characters, which nearly every terminal has in a line
 
 // show prints the step that runs, in a line that the next one replaces.
-func (p Printer) show() {
+func (p Progress) show() {
 	r := p.run
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,7 +133,7 @@ func (p Printer) show() {
 
 // Output returns the function that takes what a step prints while it runs, or nil where that
 // is not shown.
-func (p Printer) Output() func(proposal.Chunk) {
+func (p Progress) Output() func(proposal.Chunk) {
 	if !p.on {
 		return nil
 	}
@@ -150,7 +151,7 @@ func (p Printer) Output() func(proposal.Chunk) {
 const longSetup = 20 * time.Second
 
 // mentionLayers says once, after long set-up without a layer, how later runs avoid it.
-func (p Printer) mentionLayers(s hood.Step) {
+func (p Progress) mentionLayers(s hood.Step) {
 	r := p.run
 	if s.Result != nil && s.Setup {
 		r.setup += time.Duration(s.Result.WallMS) * time.Millisecond
@@ -165,7 +166,7 @@ func (p Printer) mentionLayers(s hood.Step) {
 }
 
 // paint colors text, if the terminal's user wants colors.
-func (p Printer) paint(color, text string) string {
+func (p Progress) paint(color, text string) string {
 	if !p.color {
 		return text
 	}
@@ -173,7 +174,7 @@ func (p Printer) paint(color, text string) string {
 }
 
 // Test prints which test of a policy runs.
-func (p Printer) Test(number, of int, name string) {
+func (p Progress) Test(number, of int, name string) {
 	if !p.on {
 		return
 	}
@@ -188,7 +189,7 @@ func (p Printer) Test(number, of int, name string) {
 
 // Proposals returns a function that prints how many of the proposals are decided. It is
 // safe for concurrent use. Without a terminal it is nil.
-func (p Printer) Proposals(of int) func(done int) {
+func (p Progress) Proposals(of int) func(done int) {
 	if !p.on {
 		return nil
 	}
@@ -262,7 +263,7 @@ func refusals(r *proposal.Result) string {
 }
 
 // mark returns the mark of a step, two columns wide as terminals show it.
-func (p Printer) mark(s hood.Step) string {
+func (p Progress) mark(s hood.Step) string {
 	switch {
 	case s.Refused && s.Decision.Effect == proposal.Ask:
 		return p.paint("33", "✋")
