@@ -41,7 +41,7 @@ var layers = map[string]int{
 var policyLayers = map[string]int{
 	"pkg/policy/trial": 4,
 
-	"pkg/policy/explain": 3, "pkg/policy/manual": 3, "pkg/policy/source": 3, "pkg/policy/starter": 3,
+	"pkg/policy/explain": 3, "pkg/policy/manual": 3, "pkg/policy/source": 3,
 
 	"pkg/policy": 2,
 

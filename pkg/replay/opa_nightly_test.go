@@ -13,8 +13,8 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/policy/module"
 	"github.com/fumehood/fumehood/pkg/policy/opatest"
-	"github.com/fumehood/fumehood/pkg/policy/starter"
 	"github.com/fumehood/fumehood/pkg/replay"
+	"github.com/fumehood/fumehood/pkg/starter"
 	"github.com/fumehood/fumehood/policies"
 )
 
@@ -26,7 +26,7 @@ func TestNightlyRealOPA(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	initial, err := starter.Write(t.TempDir(), starter.Kinds())
+	initial, err := starter.WritePolicy(t.TempDir(), starter.PolicyKinds())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestNightlyRealOPA(t *testing.T) {
 		dir   string
 		tests int // at least so many
 	}{
-		"shipped": {writeFiles(t, shippedFiles(t)), 0}, "init": {initial.Dir, 2 * len(starter.Kinds())}, "suggest": {writeFiles(t, suggestion.Files()), 0},
+		"shipped": {writeFiles(t, shippedFiles(t)), 0}, "init": {initial.Dir, 2 * len(starter.PolicyKinds())}, "suggest": {writeFiles(t, suggestion.Files()), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list := filepath.Join(t.TempDir(), "capabilities.json")

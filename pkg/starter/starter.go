@@ -2,15 +2,19 @@
 
 // Package starter writes the files with which a repository begins to use fumehood: a
 // configuration file with comments, and the workflow or workflows that run a plan on each
-// pull request. The plan has the repository's own tests.
+// pull request. The plan has the repository's own tests. It also writes a first policy, by the
+// kind of repository: a few stricter rules in Rego, their tests, cases for people who do not
+// write Rego, and a README with the next steps.
 //
 // # What it promises
 //
 // The configuration file passes config.Decode and changes no default: what was detected is
-// in its comments. The plan passes plan.Decode. Repositories are untrusted: their files are
-// read with bounds, no symbolic link is followed out of the directory or written through,
-// and no name from the repository that has a character with a meaning in YAML or in
-// expressions of GitHub Actions gets into a workflow.
+// in its comments. The plan passes plan.Decode. The policy passes fumehood policy check and
+// fumehood policy test unchanged. The kind of a repository follows from names of files, at most
+// two directories deep; it selects examples, and is never a reason to allow anything.
+// Repositories are untrusted: their files are read with bounds, no symbolic link is followed
+// out of the directory or written through, and no name from the repository that has a
+// character with a meaning in YAML or in expressions of GitHub Actions gets into a workflow.
 package starter
 
 import (

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fumehood/fumehood/pkg/cli"
-	"github.com/fumehood/fumehood/pkg/policy/starter"
+	"github.com/fumehood/fumehood/pkg/starter"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
@@ -28,7 +28,7 @@ func initCommand(c *cli.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [REPOSITORY] [flags]",
 		Short: "Write a first policy for a repository, with its tests",
-		Long: `Write a first policy for a repository, with its tests, to ` + starter.Dir + ` in it, which must not
+		Long: `Write a first policy for a repository, with its tests, to ` + starter.PolicyDir + ` in it, which must not
 exist. The kind of repository follows from the names of its files (go.mod, package.json and
 others), two directories deep.`,
 		Example: `  fumehood policy init
@@ -41,9 +41,9 @@ others), two directories deep.`,
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 	}
-	cmd.Flags().StringVar(&s.kind, "kind", "", "`KINDS` kinds of the repository, separated by commas, instead of looking at its files: "+strings.Join(starter.Kinds(), ", "))
+	cmd.Flags().StringVar(&s.kind, "kind", "", "`KINDS` kinds of the repository, separated by commas, instead of looking at its files: "+strings.Join(starter.PolicyKinds(), ", "))
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
-	cli.Values(cmd, "kind", starter.Kinds()...)
+	cli.Values(cmd, "kind", starter.PolicyKinds()...)
 	return cmd
 }
 
@@ -55,7 +55,7 @@ func initPolicy(c *cli.Invocation, s *initFlags, args []string) int {
 	if err != nil {
 		return c.Misuse(terminal.Line(err.Error()))
 	}
-	wrote, err := starter.Write(append(args, ".")[0], kinds)
+	wrote, err := starter.WritePolicy(append(args, ".")[0], kinds)
 	if err != nil {
 		return c.Stop(err)
 	}

@@ -16,21 +16,21 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-// Dir is the directory that Write creates, relative to the repository.
-const Dir = ".fumehood/policy"
+// PolicyDir is the directory that WritePolicy creates, relative to the repository.
+const PolicyDir = ".fumehood/policy"
 
-// Capabilities is the file that Write adds for `opa --capabilities` and editors.
-const Capabilities = "capabilities.json"
+// PolicyCapabilities is the file that WritePolicy adds for `opa --capabilities` and editors.
+const PolicyCapabilities = "capabilities.json"
 
-// A Written is the result of Write.
-type Written struct {
+// A WrittenPolicy is the result of WritePolicy.
+type WrittenPolicy struct {
 	Dir   string   `json:"folder"`
 	Kinds []string `json:"kinds"`
 	Files []string `json:"files"`
 }
 
 // String reports what was written and what to do next.
-func (w Written) String() string {
+func (w WrittenPolicy) String() string {
 	what := "no known kind of repository, so the part for all"
 	if len(w.Kinds) > 0 {
 		what = strings.Join(w.Kinds, ", ")
@@ -58,38 +58,38 @@ func ParseKinds(text string) (list []string, err error) {
 	for kind := range strings.SplitSeq(text, ",") {
 		list = append(list, strings.ToLower(strings.TrimSpace(kind)))
 	}
-	_, err = Files(list)
+	_, err = PolicyFiles(list)
 	return list, err
 }
 
-// Write writes the policy of the kinds, or of those that Detect finds if there are none, to
-// a new Dir below repository. It follows no link out of the repository. If it fails, it
-// removes the files. Its error is a *proposal.StopError.
-func Write(repository string, kinds []string) (Written, error) {
+// WritePolicy writes the policy of the kinds, or of those that DetectKinds finds if there are
+// none, to a new PolicyDir below repository. It follows no link out of the repository. If it
+// fails, it removes the files. Its error is a *proposal.StopError.
+func WritePolicy(repository string, kinds []string) (WrittenPolicy, error) {
 	root, err := os.OpenRoot(repository)
 	if err != nil {
-		return Written{}, initError(fmt.Sprintf("cannot open the directory %q", repository), "name the repository's directory", err)
+		return WrittenPolicy{}, initError(fmt.Sprintf("cannot open the directory %q", repository), "name the repository's directory", err)
 	}
 	defer root.Close()
 	if kinds == nil {
-		kinds = Detect(root.FS())
+		kinds = DetectKinds(root.FS())
 	}
-	files, err := Files(kinds)
+	files, err := PolicyFiles(kinds)
 	if err != nil {
-		return Written{}, err
+		return WrittenPolicy{}, err
 	}
 	capabilities, err := module.EditorCapabilities()
 	if err != nil {
-		return Written{}, err
+		return WrittenPolicy{}, err
 	}
-	files = append(files, File{Capabilities, capabilities})
-	wrote := Written{Dir: filepath.Join(repository, Dir), Kinds: append([]string{}, kinds...)}
+	files = append(files, PolicyFile{PolicyCapabilities, capabilities})
+	wrote := WrittenPolicy{Dir: filepath.Join(repository, PolicyDir), Kinds: append([]string{}, kinds...)}
 	if err := makeNew(root, wrote.Dir); err != nil {
-		return Written{}, err
+		return WrittenPolicy{}, err
 	}
 	for _, file := range files {
-		if err := root.WriteFile(path.Join(Dir, file.Name), file.Content, 0o644); err != nil {
-			return Written{}, errors.Join(unwritable(filepath.Join(wrote.Dir, file.Name), err), root.RemoveAll(Dir))
+		if err := root.WriteFile(path.Join(PolicyDir, file.Name), file.Content, 0o644); err != nil {
+			return WrittenPolicy{}, errors.Join(unwritable(filepath.Join(wrote.Dir, file.Name), err), root.RemoveAll(PolicyDir))
 		}
 		wrote.Files = append(wrote.Files, file.Name)
 	}
@@ -99,10 +99,10 @@ func Write(repository string, kinds []string) (Written, error) {
 // makeNew creates the directory, which must be new: an existing policy is never
 // overwritten.
 func makeNew(root *os.Root, shown string) error {
-	if err := root.MkdirAll(path.Dir(Dir), 0o755); err != nil {
+	if err := root.MkdirAll(path.Dir(PolicyDir), 0o755); err != nil {
 		return unwritable(shown, err)
 	}
-	err := root.Mkdir(Dir, 0o755)
+	err := root.Mkdir(PolicyDir, 0o755)
 	if errors.Is(err, fs.ErrExist) {
 		return initError(fmt.Sprintf("a policy already exists at %q", shown),
 			"edit it, or move it away first; to check it, run fumehood policy check --policy "+terminal.Word(shown), nil)

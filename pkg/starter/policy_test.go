@@ -17,10 +17,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/opatest"
-	"github.com/fumehood/fumehood/pkg/policy/starter"
+	"github.com/fumehood/fumehood/pkg/starter"
 )
 
-func TestDetect(t *testing.T) {
+func TestDetectKinds(t *testing.T) {
 	deep := fstest.MapFS{}
 	for i := range 20_000 {
 		deep[fmt.Sprintf("a/%05d", i)] = &fstest.MapFile{}
@@ -41,7 +41,7 @@ func TestDetect(t *testing.T) {
 		"too many to look":   {deep, ""},
 		"java of two makers": {fstest.MapFS{"pom.xml": {}, "build.gradle.kts": {}}, "java"},
 	} {
-		if got := strings.Join(starter.Detect(c.fsys), " "); got != c.want {
+		if got := strings.Join(starter.DetectKinds(c.fsys), " "); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -51,7 +51,7 @@ func TestDetect(t *testing.T) {
 // and run its tests.
 func TestOPATools(t *testing.T) {
 	repository := t.TempDir()
-	wrote, err := starter.Write(repository, starter.Kinds())
+	wrote, err := starter.WritePolicy(repository, starter.PolicyKinds())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,9 +61,9 @@ func TestOPATools(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	opatest.Clean(t, files[starter.Capabilities], files)
+	opatest.Clean(t, files[starter.PolicyCapabilities], files)
 	results, err := tester.Run(t.Context(), wrote.Dir)
-	if err != nil || len(results) < 2*len(starter.Kinds()) {
+	if err != nil || len(results) < 2*len(starter.PolicyKinds()) {
 		t.Fatalf("%d tests, %v", len(results), err)
 	}
 	for _, r := range results {
@@ -75,13 +75,13 @@ func TestOPATools(t *testing.T) {
 
 // What is written compiles beside the default policy, its cases decode, and no kind
 // conflicts with another.
-func TestFilesAreAPolicy(t *testing.T) {
-	all := [][]string{nil, starter.Kinds()}
-	for _, kind := range starter.Kinds() {
+func TestPolicyFilesAreAPolicy(t *testing.T) {
+	all := [][]string{nil, starter.PolicyKinds()}
+	for _, kind := range starter.PolicyKinds() {
 		all = append(all, []string{kind})
 	}
 	for _, kinds := range all {
-		files, err := starter.Files(kinds)
+		files, err := starter.PolicyFiles(kinds)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,14 +105,14 @@ func TestFilesAreAPolicy(t *testing.T) {
 	}
 }
 
-func TestFilesOfNoKind(t *testing.T) {
+func TestPolicyFilesOfNoKind(t *testing.T) {
 	for _, kinds := range [][]string{{"cobol"}, {"every"}, {"../go"}, {""}, {"go", "Go"}} {
-		if _, err := starter.Files(kinds); err == nil || !strings.Contains(err.Error(), "rust") {
+		if _, err := starter.PolicyFiles(kinds); err == nil || !strings.Contains(err.Error(), "rust") {
 			t.Errorf("%v: %v", kinds, err)
 		}
 	}
-	twice, err := starter.Files([]string{"go", "go"})
-	if err != nil || slices.ContainsFunc(twice[1:], func(f starter.File) bool { return f.Name == twice[0].Name }) {
+	twice, err := starter.PolicyFiles([]string{"go", "go"})
+	if err != nil || slices.ContainsFunc(twice[1:], func(f starter.PolicyFile) bool { return f.Name == twice[0].Name }) {
 		t.Errorf("a kind named twice: %v, %v", twice, err)
 	}
 }

@@ -1,13 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package starter writes a first policy for a repository, depending on its kind: a few
-// stricter rules in Rego, their tests, cases for people who do not write Rego, and a
-// README with the next steps.
-//
-// It promises that the policy passes `fumehood policy check` and `fumehood policy test`
-// unchanged. It reads only names of files, at most two directories deep, and follows no
-// link. The kind of a repository only selects the examples; it is never a reason to allow
-// anything.
 package starter
 
 import (
@@ -33,8 +25,8 @@ var marks = map[string]string{
 	"Makefile": "make", "makefile": "make", "GNUmakefile": "make",
 }
 
-// Kinds lists the known kinds, sorted.
-func Kinds() []string {
+// PolicyKinds lists the known kinds, sorted.
+func PolicyKinds() []string {
 	var names []string
 	for _, kind := range marks {
 		if !slices.Contains(names, kind) {
@@ -51,9 +43,9 @@ const (
 	maxNames = 10_000
 )
 
-// Detect lists the kinds of the repository in fsys, sorted; there may be none. It reads
+// DetectKinds lists the kinds of the repository in fsys, sorted; there may be none. It reads
 // directories two deep and no file, and stops after ten thousand names.
-func Detect(fsys fs.FS) []string {
+func DetectKinds(fsys fs.FS) []string {
 	found, names := map[string]bool{}, 0
 	_ = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if names++; names > maxNames {
@@ -82,22 +74,22 @@ func skipped(name string) bool {
 	return strings.HasPrefix(name, ".") || slices.Contains([]string{"node_modules", "vendor", "third_party", "target", "testdata", "dist", "build"}, name)
 }
 
-// A File is one file of the policy, by its name in the policy directory.
-type File struct {
+// A PolicyFile is one file of the policy, by its name in the policy directory.
+type PolicyFile struct {
 	Name    string
 	Content []byte
 }
 
-// Files are the policy for a repository of these kinds. An unknown kind is an error;
+// PolicyFiles are the policy for a repository of these kinds. An unknown kind is an error;
 // without any kind it is the part for every repository.
-func Files(of []string) ([]File, error) {
+func PolicyFiles(of []string) ([]PolicyFile, error) {
 	of = slices.Compact(slices.Sorted(slices.Values(of)))
 	for _, kind := range of {
-		if !slices.Contains(Kinds(), kind) {
-			return nil, fmt.Errorf("unknown kind %q: use one of %s", kind, strings.Join(Kinds(), ", "))
+		if !slices.Contains(PolicyKinds(), kind) {
+			return nil, fmt.Errorf("unknown kind %q: use one of %s", kind, strings.Join(PolicyKinds(), ", "))
 		}
 	}
-	var files []File
+	var files []PolicyFile
 	cases := []byte(nil)
 	for _, kind := range append([]string{"every"}, of...) {
 		entries, err := fs.ReadDir(kinds, path.Join("kinds", kind))
@@ -113,8 +105,8 @@ func Files(of []string) ([]File, error) {
 				cases = append(cases, content...)
 				continue
 			}
-			files = append(files, File{e.Name(), content})
+			files = append(files, PolicyFile{e.Name(), content})
 		}
 	}
-	return append(files, File{"cases.yaml", cases}), nil
+	return append(files, PolicyFile{"cases.yaml", cases}), nil
 }
