@@ -14,7 +14,6 @@ import (
 
 const (
 	superOffset   = 1024
-	superSize     = 128
 	superMagic    = 0xe0f5e1e2
 	featureSum    = 1 // the superblock has a checksum
 	featureMtime  = 2 // inodes have the time of the last modification

@@ -19,9 +19,6 @@ import (
 // MaxCases is how many cases one document may hold.
 const MaxCases = 2000
 
-// CasesSchemaID names the published schema of cases.
-const CasesSchemaID = "https://github.com/fumehood/fumehood/raw/main/testdata/schema/fumehood.cases.v1.json"
-
 // DecodeCases reads the policy test cases that a policy author writes, as strictly as
 // Decode reads plans: a document of the format fumehood.cases/v1.
 //

@@ -16,9 +16,6 @@ const MaxFindings = 100
 // maxTests is how many tests a document of findings may name.
 const maxTests = 10
 
-// FindingsSchemaID names the published schema of findings.
-const FindingsSchemaID = "https://github.com/fumehood/fumehood/raw/main/testdata/schema/fumehood.findings.v1.json"
-
 // DecodeFindings reads what a reviewer claims about a pull request, as strictly as Decode
 // reads plans: a document of the format fumehood.findings/v1.
 //

@@ -7,8 +7,12 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// SchemaID names the published schema.
-const SchemaID = "https://github.com/fumehood/fumehood/raw/main/testdata/schema/fumehood.plan.v1.json"
+// The ids of the published schemas.
+const (
+	SchemaID         = "https://github.com/fumehood/fumehood/raw/main/testdata/schema/fumehood.plan.v1.json"
+	CasesSchemaID    = "https://github.com/fumehood/fumehood/raw/main/testdata/schema/fumehood.cases.v1.json"
+	FindingsSchemaID = "https://github.com/fumehood/fumehood/raw/main/testdata/schema/fumehood.findings.v1.json"
+)
 
 // Schema returns the JSON Schema (2020-12) of plans, generated from the table
 // that Decode uses. It is the file testdata/schema/fumehood.plan.v1.json.
