@@ -5,8 +5,6 @@
 package monitor
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
@@ -42,7 +40,9 @@ var shellsOwn = map[string]bool{"PWD": true, "OLDPWD": true, "SHLVL": true, "_":
 
 // changed lists the differences from the environment that the command was started
 // with. A variable that occurs twice is listed with each value, because programs
-// disagree about which one they use.
+// disagree about which one they use. Without PATH, a program may look for others elsewhere: it is
+// listed as empty. A program may do without any other variable that the sandbox sets: its home
+// directory is then that of the user.
 func (c *Command) changed(vars []string) []proposal.Assign {
 	var list []proposal.Assign
 	differs := func(name, value string) {
@@ -56,10 +56,8 @@ func (c *Command) changed(vars []string) []proposal.Assign {
 		}
 		seen[name] = true
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.base)) {
-		if !seen[name] && !shellsOwn[name] {
-			differs(name, "")
-		}
+	if _, known := c.base["PATH"]; known && !seen["PATH"] {
+		differs("PATH", "")
 	}
 	return list
 }

@@ -502,7 +502,7 @@ func TestTextsProcess(t *testing.T) {
 		asked = append(asked, x)
 		return proposal.ExecDecision{Effect: proposal.Allow, Rules: []string{}, Cacheable: true, Lineage: 9}
 	}})
-	k.greet(m, &Command{ID: "x", Env: []string{"KEPT=1", "CHANGED=1", "GONE=1", "PWD=/"}})
+	k.greet(m, &Command{ID: "x", Env: []string{"KEPT=1", "CHANGED=1", "GONE=1", "PWD=/", "PATH=/bin"}})
 	long := strings.Repeat("x", wire.MaxWord+1)
 	e := program("/usr/bin/wc")
 	e.Lineage, e.Named, e.Argv = wire.LineageFirst, "/usr/bin/wc", []string{"wc", long}
@@ -526,10 +526,10 @@ func TestTextsProcess(t *testing.T) {
 	for _, c := range x.Changed {
 		changed = append(changed, c.Name+"="+c.Value.Value)
 	}
-	if d := cmp.Diff([]string{"CHANGED=2", "NEW=", "KEPT=2", "GONE="}, changed); d != "" {
+	if d := cmp.Diff([]string{"CHANGED=2", "NEW=", "KEPT=2", "PATH="}, changed); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"CHANGED", "NEW", "KEPT", "GONE"}, x.Variables); d != "" {
+	if d := cmp.Diff([]string{"CHANGED", "NEW", "KEPT", "PATH"}, x.Variables); d != "" {
 		t.Error(d)
 	}
 }
