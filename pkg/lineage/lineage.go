@@ -60,6 +60,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -252,7 +253,7 @@ func (g *Gate) judgeChild(ctx context.Context, x proposal.Exec) (proposal.ExecDe
 // judgeMapped decides a program that a process maps as code: that starts it, with words that are not
 // known.
 func (g *Gate) judgeMapped(ctx context.Context, x proposal.Exec) (d proposal.ExecDecision, err error) {
-	x.Argv = []string{x.Path}
+	x.Argv = []string{""}
 	if x.Lineage >= proposal.LineageTool {
 		return g.judgeChild(ctx, x)
 	}
@@ -289,7 +290,13 @@ func (g *Gate) judgeTargetOf(ctx context.Context, c *running, x proposal.Exec, d
 	if d.Effect != proposal.Allow {
 		return d, nil
 	}
-	for _, name := range otherNames(x) {
+	names := otherNames(x)
+	if len(names) > 0 && !x.Loaded { // the selected tool of a program that is many
+		if name, _ := g.Confine(asStart(x), nil); name != path.Base(names[0]) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
 		x.Whole = x.Argv
 		p, a := g.proposed(c.proposal, &text{}, name, x)
 		if len(a.Unknowns) > 0 { // then only the program is known

@@ -461,6 +461,9 @@ func TestOtherNames(t *testing.T) {
 	mapped := func(of *proposal.ELF) func(*proposal.Exec) {
 		return func(x *proposal.Exec) { x.Loaded, x.ELF, x.Argv, x.Whole = true, of, []string{}, nil }
 	}
+	busybox := func(x *proposal.Exec) {
+		x.Path, x.Asked, x.Argv = "/usr/bin/busybox", "/workspace/t", []string{"t", "curl"}
+	}
 	link := func(asked string) func(*proposal.Exec) { return func(x *proposal.Exec) { x.Asked = asked } }
 	copied := func(x *proposal.Exec) {
 		x.Path, x.Layer, x.Same = "/tmp/x", proposal.LayerWritten, []string{"/usr/bin/curl"}
@@ -476,6 +479,7 @@ func TestOtherNames(t *testing.T) {
 		{"a link of the root", proposal.LineageProgram, link("/bin/curl"), false, false},
 		{"a link of the workspace", proposal.LineageProgram, link("/workspace/t"), true, false},
 		{"a link in /tmp of a tool's child", tar.Lineage, link("/tmp/t"), true, false},
+		{"a tool of a link to a program that is many", proposal.LineageProgram, busybox, true, false},
 		{"a copy", proposal.LineageProgram, copied, true, false},
 		{"a mapping", proposal.LineageProgram, mapped(program), true, false},
 		{"a mapping of a tool's process", tar.Lineage, mapped(program), true, false},

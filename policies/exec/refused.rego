@@ -97,7 +97,7 @@ deny contains lib.denial(
 #     {path: /tmp/x, layer: written, grants: [built], elf: {type: exec, interpreter: /usr/bin/gh}},
 #     {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: /tmp/ld.so}},
 #     {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: /usr/../tmp/ld.so}},
-#     {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: ld.so}}
+#     {path: /tmp/x, layer: written, grants: [built], elf: {type: dyn, interpreter: ld.so}}, {path: /usr/bin/busybox, argv: [""]}
 #   ]
 #   not_match: [
 #     {path: /usr/bin/ld}, {path: /usr/bin/x86_64-linux-gnu-ld.gold}, {path: /usr/bin/soelim},
@@ -145,6 +145,16 @@ deny contains lib.denial(
 	input.layer != "rootfs"
 	input.elf.interpreter != ""
 	not loader_path(input.elf.interpreter)
+}
+
+# Without a name it may become any of its tools. A program that another one maps has none.
+deny contains lib.denial(
+	"exec.loader",
+	sprintf("which tool %q would run is not known", [input.path]),
+	"start the tool by its name",
+) if {
+	input.many == true
+	input.argv[0] == ""
 }
 
 # loader_path is true for the path of a loader in a read-only directory.
