@@ -42,7 +42,7 @@ func checkCompletion(t *testing.T, shell, program string) {
 		"fumehood run --pol":              {"--policy", "--policy-key", "--policy-scope"},
 		"fumehood run --life":             nil, // hidden
 		"fumehood check -o ":              {"text", "json", "markdown"},
-		"fumehood export x.jsonl --to ":   {"decisions", "junit", "sarif", "otlp"},
+		"fumehood export x.jsonl --to ":   {"decisions", "otlp"},
 		"fumehood policy eval --phase se": {"setup"},
 		"fumehood completion ":            {"bash", "zsh", "fish"},
 		"fumehood policy docs dx":         nil,
