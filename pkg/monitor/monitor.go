@@ -139,6 +139,9 @@ type Command struct {
 	events     int
 	untold     int
 	kept       map[uint64]remembered
+
+	killing sync.Mutex // held by Signal, and by Kill, which sets killed
+	killed  *wire.Mark // the kernel's message that none of its processes is left
 }
 
 type remembered struct {

@@ -367,8 +367,19 @@ func TestOverlap(t *testing.T) {
 	}
 	k.alive = 3
 	found, mark, err := m.Kill(first, k.obey, time.Minute)
-	if _, err := m.Over(first, mark, err); err != nil || found != 3 || k.order.Act != wire.ActEnd {
+	if err != nil || found != 3 || k.order.Act != wire.ActEnd {
 		t.Errorf("%d found, %v", found, err)
+	}
+	// The kernel forgets a command without processes when another one begins.
+	if err := m.Begin(&Command{ID: "c"}, k.obey); err != nil {
+		t.Fatal(err)
+	}
+	again, same, err := m.Kill(first, k.obey, time.Minute)
+	if signal := m.Signal(first, 2, k.obey); err != nil || signal != nil || again != 0 || same != mark || k.order.Act != wire.ActBegin {
+		t.Errorf("%d found, %+v, %v, %v, order %+v", again, same, err, signal, k.order)
+	}
+	if _, err := m.Over(first, mark, err); err != nil {
+		t.Error(err)
 	}
 	assign := func(v string) string {
 		return fmt.Sprint([]proposal.Assign{{Name: "V", Value: proposal.Word{Value: v, Static: true}, Exported: true}})
@@ -537,13 +548,13 @@ func TestTextsProcess(t *testing.T) {
 // The kernel is sent the lineage of a command's first process.
 func TestFirstLineage(t *testing.T) {
 	for _, test := range []struct {
-		command Command
+		command *Command
 		want    uint32
-	}{{Command{}, wire.LineageFirst}, {Command{Program: true}, wire.LineageTool}, {Command{Program: true, Free: true}, wire.LineageProgram}} {
+	}{{&Command{}, wire.LineageFirst}, {&Command{Program: true}, wire.LineageTool}, {&Command{Program: true, Free: true}, wire.LineageProgram}} {
 		m, k := dialed(t, Options{Events: 1})
-		k.greet(m, &test.command)
+		k.greet(m, test.command)
 		if k.order.First != test.want {
-			t.Errorf("%+v: the order says %+v", test.command, k.order)
+			t.Errorf("%d: the order says %+v", test.want, k.order)
 		}
 	}
 }

@@ -174,8 +174,14 @@ func (m *Monitor) Detach(c *Command, pid int32, nudge func() error) error {
 	return err
 }
 
-// Signal sends a signal to all processes of c, which was detached.
+// Signal sends a signal to all processes of c, which was detached. It does nothing if Kill has
+// found that none is left.
 func (m *Monitor) Signal(c *Command, signal int32, nudge func() error) error {
+	c.killing.Lock()
+	defer c.killing.Unlock()
+	if c.killed != nil {
+		return nil
+	}
 	o := c.order(wire.ActSignal)
 	o.Signal = signal
 	_, err := m.order(o, nudge)
@@ -184,16 +190,23 @@ func (m *Monitor) Signal(c *Command, signal int32, nudge func() error) error {
 
 // Kill kills all processes of c, which was detached, and returns how many it found when none
 // is left, and what was counted of them. It does not return while one is alive, except with
-// an error or when c's sandbox has ended.
+// an error or when c's sandbox has ended. Another call finds none, and does not ask the kernel,
+// which forgets c when the next command begins.
 func (m *Monitor) Kill(c *Command, nudge func() error, grace time.Duration) (found int, mark wire.Mark, err error) {
-	for end := time.Now().Add(grace); ; time.Sleep(time.Millisecond) {
-		if mark, err = m.order(c.order(wire.ActEnd), nudge); err != nil || mark.Alive == 0 {
+	c.killing.Lock()
+	defer c.killing.Unlock()
+	for end := time.Now().Add(grace); c.killed == nil; time.Sleep(time.Millisecond) {
+		if mark, err = m.order(c.order(wire.ActEnd), nudge); err != nil {
 			return found, mark, err
 		}
-		if found = max(found, int(mark.Alive)); time.Now().After(end) {
+		if mark.Alive == 0 {
+			c.killed = &mark
+		}
+		if found = max(found, int(mark.Alive)); c.killed == nil && time.Now().After(end) {
 			return found, mark, errors.New("processes are left after SIGKILL")
 		}
 	}
+	return found, *c.killed, nil
 }
 
 // End returns the kernel's last message about c, which was not detached. All the command's
