@@ -244,7 +244,7 @@ func (c *Command) text(x *proposal.Exec, e *wire.Exec) {
 		c.base = byName(e.Vars)
 	}
 	x.Lineage, x.Whole, x.Partial, x.EnvCut = e.Lineage, e.Argv, e.ArgvCut, e.VarsCut
-	x.Changed, x.Renamed = c.changed(e.Vars), programOf(e) > 0
+	x.Changed, x.Renamed = c.changed(e.Vars, x.Path), programOf(e) > 0
 }
 
 // ELFOf converts the facts of an ELF file to proposal's type.

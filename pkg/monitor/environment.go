@@ -5,6 +5,9 @@
 package monitor
 
 import (
+	"maps"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/monitor/wire"
@@ -40,10 +43,11 @@ var shellsOwn = map[string]bool{"PWD": true, "OLDPWD": true, "SHLVL": true, "_":
 
 // changed lists the differences from the environment that the command was started
 // with. A variable that occurs twice is listed with each value, because programs
-// disagree about which one they use. Without PATH, a program may look for others elsewhere: it is
-// listed as empty. A program may do without any other variable that the sandbox sets: its home
-// directory is then that of the user.
-func (c *Command) changed(vars []string) []proposal.Assign {
+// disagree about which one they use. One that is missing is listed as empty if the program, at path,
+// needs it: without PATH, a program may look for others elsewhere, and git reads the configuration
+// that guards it from GIT_CONFIG_COUNT and the like. A program may do without any other variable that
+// the sandbox sets: its home directory is then that of the user.
+func (c *Command) changed(vars []string, program string) []proposal.Assign {
 	var list []proposal.Assign
 	differs := func(name, value string) {
 		list = append(list, proposal.Assign{Name: plain(name), Value: proposal.Word{Value: proposal.EscapeBytes(value), Static: true}, Exported: true})
@@ -56,8 +60,11 @@ func (c *Command) changed(vars []string) []proposal.Assign {
 		}
 		seen[name] = true
 	}
-	if _, known := c.base["PATH"]; known && !seen["PATH"] {
-		differs("PATH", "")
+	isGit := path.Base(program) == "git" || path.Base(path.Dir(program)) == "git-core"
+	for _, name := range slices.Sorted(maps.Keys(c.base)) {
+		if !seen[name] && (name == "PATH" || isGit && strings.HasPrefix(name, "GIT_CONFIG_")) {
+			differs(name, "")
+		}
 	}
 	return list
 }

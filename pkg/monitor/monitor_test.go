@@ -545,6 +545,16 @@ func TestTextsProcess(t *testing.T) {
 	}
 }
 
+// Git is not started without the configuration that guards it, and other programs may be.
+func TestMissingVariables(t *testing.T) {
+	c := &Command{base: map[string]string{"GIT_CONFIG_COUNT": "1", "CARGO_NET_OFFLINE": "true", "PATH": "/bin"}}
+	for program, want := range map[string]int{"/usr/bin/git": 1, "/usr/lib/git-core/git-diff": 1, "/usr/bin/wc": 0, "/usr/bin/git-lfs": 0} {
+		if got := c.changed([]string{"PATH=/bin"}, program); len(got) != want || want > 0 && got[0].Name != "GIT_CONFIG_COUNT" {
+			t.Errorf("%s: %+v", program, got)
+		}
+	}
+}
+
 // The kernel is sent the lineage of a command's first process.
 func TestFirstLineage(t *testing.T) {
 	for _, test := range []struct {

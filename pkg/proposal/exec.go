@@ -68,8 +68,9 @@ type Exec struct {
 	Renamed bool `json:"-"`
 	Partial bool `json:"-"`
 	// Changed are the variables that differ from those with which the command was
-	// started, by name. PATH has an empty value if it was removed; other variables that are
-	// missing are not in it. EnvCut reports that some of the environment is unknown.
+	// started, by name. A removed PATH has an empty value, and so have, for git, removed
+	// variables with its configuration; others that are missing are not in it. EnvCut reports
+	// that some of the environment is unknown.
 	Changed []Assign `json:"-"`
 	EnvCut  bool     `json:"-"`
 }
