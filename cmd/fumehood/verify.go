@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/fumehood/fumehood/pkg/attestation"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/evidence"
@@ -29,7 +28,6 @@ type verifyFlags struct {
 	any    bool // accept the key in the log's header
 	proof  string
 	signed string // file with a cosigned checkpoint
-	attest attestation.Options
 	format cli.Format
 }
 
@@ -38,7 +36,6 @@ func (c *invocation) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: `verify LOG [flags]
 LOG --cosigned FILE --key KEY [flags]
-LOG --attestation BUNDLE --trusted-root FILE --certificate-identity ID [flags]
 --proof FILE --key KEY [flags]`,
 		GroupID: cli.GroupEvidence,
 		Short:   "Check that an audit log is complete and unaltered",
@@ -50,34 +47,22 @@ one. Name the key or the checkpoint that you know from elsewhere: from the repor
 comment on the pull request. With --cosigned, name the key that the job which reported the run
 has as its input audit-key.
 
-With --attestation, the log's SHA-256 must be a subject of a Sigstore attestation, signed by this
-identity. Nothing is fetched: name the trusted root, for example from gh attestation trusted-root.
-The answer says as what the log is attested (the predicate's type); the rest of the predicate is
-not read.
+Use --untrusted-key for a log that was in your hands all the time, or that gh attestation verify
+or cosign has verified; docs/OPERATIONS.md has the commands.
 
 Exit codes: 0 complete and sealed, or a valid proof; 1 altered, cut off or not sealed, signed by
-a key that is not vouched for, not attested, or an invalid proof; 3 cannot be read`,
+a key that is not vouched for, or an invalid proof; 3 cannot be read`,
 		Example: `  fumehood verify audit.jsonl --report report.json
   fumehood verify audit.jsonl --cosigned audit.cosigned --key "$(cat audit.pub)"
-  fumehood verify audit.jsonl --attestation bundle.jsonl --trusted-root trusted_root.jsonl \
-    --certificate-identity https://github.com/OWNER/NAME/.github/workflows/evidence.yml@refs/heads/main
   fumehood verify --proof unit.tlog-proof --report report.json`,
 		ValidArgsFunction: cli.Once,
 		RunE:              c.Run(func(args []string) int { return c.verify(&s, args) }),
 	}
 	cmd.Flags().StringVar(&s.proof, "proof", "", "`FILE` check the proof in this file instead of a log")
 	cmd.Flags().StringVar(&s.signed, "cosigned", "", "`FILE` checkpoint that --key has cosigned and the log must end with")
-	cmd.Flags().BoolVar(&s.any, "untrusted-key", false, "accept the key in the log, for a log that was in your hands all the time")
+	cmd.Flags().BoolVar(&s.any, "untrusted-key", false, "accept the key in the log, for a log that was in your hands all the time or is attested")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	defineTrust(cmd, &s.trust, true)
-	cli.Group(cmd, "Attestation flags", func(f *pflag.FlagSet) {
-		f.StringVar(&s.attest.Bundle, "attestation", "", "`FILE` Sigstore bundles, of which one must be about the log")
-		f.StringVar(&s.attest.Root, "trusted-root", "", "`FILE` trusted roots of Sigstore, of which one must have signed the certificate")
-		f.StringVar(&s.attest.Identity, "certificate-identity", "", "`ID` identity of the signer, exactly: the URL of the workflow, with its ref")
-		f.StringVar(&s.attest.Issuer, "certificate-oidc-issuer", attestation.GitHubIssuer, "`URL` issuer of the identity")
-	})
-	cli.NoFiles(cmd, "certificate-identity")
-	cli.NoFiles(cmd, "certificate-oidc-issuer")
 	return cmd
 }
 
@@ -118,8 +103,6 @@ func (t *reportFlag) Set(name string) error {
 
 func (c *invocation) verify(s *verifyFlags, args []string) int {
 	switch {
-	case s.attested() && !s.onlyAttested():
-		return c.Misuse("verify --attestation needs a log, --trusted-root, --certificate-identity and an issuer, and nothing else to trust")
 	case s.signed != "" && (s.trust.Key == "" || s.trust.Checkpoint != "" || s.proof != "" || s.any):
 		return c.Misuse("verify --cosigned needs a log and --key, and nothing else to trust")
 	case s.proof != "" && (len(args) > 0 || s.trust.Key == ""):
@@ -132,27 +115,11 @@ func (c *invocation) verify(s *verifyFlags, args []string) int {
 	return c.verifyLog(s, args[0])
 }
 
-// attested reports whether a flag about an attestation is used.
-func (s *verifyFlags) attested() bool {
-	return s.attest != attestation.Options{Issuer: attestation.GitHubIssuer}
-}
-
-// onlyAttested reports whether all flags about an attestation have a value, and no other says
-// what to trust.
-func (s *verifyFlags) onlyAttested() bool {
-	a := s.attest
-	all := a.Bundle != "" && a.Root != "" && a.Identity != "" && a.Issuer != ""
-	return all && s.trust == audit.Trust{} && s.signed == "" && s.proof == "" && !s.any
-}
-
 func (c *invocation) verifyLog(s *verifyFlags, name string) int {
 	if err := s.trust.Check(); err != nil {
 		return c.MisuseOf(err)
 	}
 	check := evidence.Check{Trust: s.trust, Cosigned: s.signed, AnyKey: s.any}
-	if s.attested() {
-		check.Attestation = s.attest
-	}
 	process.SaveMemory()
 	found, err := check.Log(name)
 	if err != nil {

@@ -81,7 +81,7 @@ type Summary struct {
 	State       State  `json:"state"`
 	Origin      string `json:"origin"`
 	Key         string `json:"key"`         // the key in the header, with which the log verifies
-	KeyTrusted  bool   `json:"key_trusted"` // it is the one in Trust, has signed the checkpoint in Trust, or the log is attested
+	KeyTrusted  bool   `json:"key_trusted"` // it is the one in Trust, or has signed the checkpoint in Trust
 	Entries     int64  `json:"entries"`     // covered by Checkpoint
 	Checkpoint  string `json:"checkpoint"`  // the last one, a signed note; "" if the log has no checkpoint
 	SignedBytes int64  `json:"signed_bytes"`
@@ -92,32 +92,17 @@ type Summary struct {
 	Unsigned  int64 `json:"unsigned_entries"`
 	// Cosigned is set if the seal is the one in Trust.Cosigned.
 	Cosigned Cosignature `json:"cosigned,omitzero"`
-	// Attested is set if an attestation is about the log. Verify leaves it empty: see package
-	// attestation.
-	Attested Attestation `json:"attestation,omitzero"`
-}
-
-// An Attestation says who has attested the SHA-256 of a log's file, as what, and when.
-type Attestation struct {
-	PredicateType string    `json:"predicate_type"` // what the attestation says of the log
-	Identity      string    `json:"identity"`       // of the signer's certificate
-	Issuer        string    `json:"issuer"`         // of that identity
-	Time          time.Time `json:"time"`           // proven by a transparency log or a timestamp authority
 }
 
 // Complete reports whether the log is whole and the run's: it verifies with a key that is
 // trusted, and is sealed. Who can replace a log can sign another one with a key of their own.
 func (s Summary) Complete() bool { return s.State == Sealed && s.KeyTrusted }
 
-// String returns one sentence for people. It quotes nothing from entries, and from an
-// attestation only what its signer wrote.
+// String returns one sentence for people. It quotes nothing from entries.
 func (s Summary) String() string {
 	switch {
 	case s.Complete() && s.Cosigned.Key != "":
 		return fmt.Sprintf("sealed and complete: %d entries, cosigned with %s at %s", s.Entries, s.Cosigned.Key, s.Cosigned.Time.Format(time.RFC3339))
-	case s.Complete() && s.Attested != (Attestation{}):
-		return fmt.Sprintf("sealed and complete: %d entries, attested as %s by %s at %s", s.Entries, s.Attested.PredicateType, s.Attested.Identity,
-			s.Attested.Time.Format(time.RFC3339))
 	case s.Complete():
 		return fmt.Sprintf("sealed and complete: %d entries", s.Entries)
 	case s.State == Sealed:

@@ -3,9 +3,6 @@
 package evidence
 
 import (
-	"io"
-
-	"github.com/fumehood/fumehood/pkg/attestation"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -18,10 +15,8 @@ type Check struct {
 	Trust audit.Trust
 	// Cosigned is the path of the log's seal, cosigned with Trust.Key, or "".
 	Cosigned string
-	// Attestation says by whom the log must be attested. The zero value asks for nothing.
-	Attestation attestation.Options
 	// AnyKey accepts the key in the log's own header, which vouches for nothing: it is for a log
-	// that was never in other hands.
+	// that was never in other hands, or for whose file something else vouches.
 	AnyKey bool
 }
 
@@ -38,10 +33,9 @@ func (v Verdict) Replaceable() bool { return v.Sealed() && !v.Whole }
 
 // Log verifies the log at path. What is wrong with the log is in the Verdict; the error is a
 // *proposal.StopError and means that it was not looked at: audit.not-readable, those of
-// audit.Trust.Check, audit.ReadCosigned and attestation.Read, or verify.trust for a Check that
-// contradicts itself.
+// audit.Trust.Check and audit.ReadCosigned, or verify.trust for a Check that contradicts itself.
 func (c Check) Log(path string) (Verdict, error) {
-	inspect, err := c.inspector()
+	trust, err := c.readTrust()
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -50,32 +44,24 @@ func (c Check) Log(path string) (Verdict, error) {
 		return Verdict{}, err
 	}
 	defer log.Close()
-	found := inspect(log)
+	found := audit.Inspect(log, trust)
 	return Verdict{found, found.Complete() || c.AnyKey && found.Sealed()}, nil
 }
 
-// inspector returns the function that looks at the log.
-func (c Check) inspector() (func(io.Reader) audit.Finding, error) {
-	attested := c.Attestation != attestation.Options{}
-	if others := c.Trust != (audit.Trust{}) || c.AnyKey; attested && (others || c.Cosigned != "") || c.Cosigned != "" && c.AnyKey {
-		return nil, &proposal.StopError{Code: "verify.trust", Message: "more than one thing is said to vouch for the log", Hint: "name only one of them"}
-	}
-	if attested {
-		check, err := attestation.Read(c.Attestation)
-		if err != nil {
-			return nil, err
-		}
-		return check.Inspect, nil
-	}
+// readTrust returns what the log must agree with, with the cosigned seal.
+func (c Check) readTrust() (audit.Trust, error) {
 	trust := c.Trust
+	if c.Cosigned != "" && c.AnyKey {
+		return trust, &proposal.StopError{Code: "verify.trust", Message: "more than one thing is said to vouch for the log",
+			Hint: "name only one of them"}
+	}
 	if err := trust.Check(); err != nil {
-		return nil, err
+		return trust, err
 	}
-	if c.Cosigned != "" {
-		var err error
-		if trust.Cosigned, err = audit.ReadCosigned(c.Cosigned); err != nil {
-			return nil, err
-		}
+	if c.Cosigned == "" {
+		return trust, nil
 	}
-	return func(log io.Reader) audit.Finding { return audit.Inspect(log, trust) }, nil
+	var err error
+	trust.Cosigned, err = audit.ReadCosigned(c.Cosigned)
+	return trust, err
 }
