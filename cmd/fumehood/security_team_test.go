@@ -15,23 +15,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const securityTeam = "../../testdata/script/e2e/engineer_path.txtar"
-
-// The script engineer_path.txtar, which TestE2EScripts runs, is docs/SECURITY-TEAM.md: its
-// commands, what it says they print, and its files. -update writes the script.
-func TestSecurityTeam(t *testing.T) {
-	page := string(jobtest.ReadFile(t, "../../docs/SECURITY-TEAM.md"))
-	if n := strings.Count(page, "\n"); n > 150 {
-		t.Errorf("the page has %d lines", n)
-	}
-	want := scriptOf(page)
-	if *update {
-		if err := os.WriteFile(securityTeam, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
+// The scripts engineer_path.txtar and checkpoints.txtar, which TestE2EScripts runs, are two pages: their
+// commands, what the pages say they print, and their files. -update writes the scripts.
+func TestPagesAreScripts(t *testing.T) {
+	for name, script := range map[string]string{"SECURITY-TEAM.md": "engineer_path.txtar", "CHECKPOINTS.md": "checkpoints.txtar"} {
+		page, file := string(jobtest.ReadFile(t, "../../docs/"+name)), "../../testdata/script/e2e/"+script
+		if n := strings.Count(page, "\n"); n > 150 {
+			t.Errorf("%s has %d lines", name, n)
 		}
-	}
-	if diff := cmp.Diff(string(jobtest.ReadFile(t, securityTeam)), want); diff != "" {
-		t.Errorf("the script is not the page; -update writes it (-script +page):\n%s", diff)
+		want := "# What docs/" + name + " says is so.\n" + scriptOf(page)
+		if *update {
+			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(string(jobtest.ReadFile(t, file)), want); diff != "" {
+			t.Errorf("%s is not %s; -update writes it (-script +page):\n%s", script, name, diff)
+		}
 	}
 }
 
@@ -40,7 +40,7 @@ var pageBlock = regexp.MustCompile("(?ms)^## (.*?)$|^```(\\w+)\n(.*?)^```$")
 
 // scriptOf is a page as a script: its commands in order, and then the files that it says to save.
 func scriptOf(page string) string {
-	script, files, last := "# A security team's first day and second year: what docs/SECURITY-TEAM.md says is so.\n", "", 0
+	script, files, last := "", "", 0
 	for _, at := range pageBlock.FindAllStringSubmatchIndex(page, -1) {
 		before := page[last:at[0]]
 		last = at[1]
@@ -66,7 +66,7 @@ func scriptSteps(block string) (steps string) {
 	for line := range strings.Lines(block) {
 		line = strings.TrimSuffix(line, "\n")
 		stream := "stdout"
-		if strings.HasPrefix(line, "fumehood: ") {
+		if strings.HasPrefix(line, "fumehood: ") || strings.HasPrefix(line, "checkpoints.sh: ") {
 			stream = "stderr"
 		}
 		if command, ok := strings.CutPrefix(line, "$ "); ok {

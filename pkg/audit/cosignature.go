@@ -26,32 +26,16 @@ const algorithmCosign = 4
 // than 600.
 const maxCosigned = 64 << 10
 
-// A Cosigner verifies cosignatures by one key. It implements note.Verifier.
-type Cosigner struct {
+// A cosigner verifies cosignatures by one key. It implements note.Verifier.
+type cosigner struct {
 	name string
 	hash uint32
 	key  ed25519.PublicKey
-	at   time.Time
-}
-
-// NewCosigner reads the key of a cosigner, NAME+HASH+DATA, as C2SP tlog-cosignature writes it:
-// DATA begins with the byte 4.
-func NewCosigner(text string) (*Cosigner, error) {
-	name, rest, _ := strings.Cut(strings.TrimSpace(text), "+")
-	_, data, _ := strings.Cut(rest, "+")
-	key, err := base64.StdEncoding.DecodeString(data)
-	if err != nil || len(key) != 1+ed25519.PublicKeySize || key[0] != algorithmCosign {
-		return nil, fmt.Errorf("%q is not the key of a cosigner", text)
-	}
-	c := newCosigner(name, key[1:])
-	if rest != fmt.Sprintf("%08x+%s", c.hash, data) {
-		return nil, fmt.Errorf("%q is not the key of a cosigner", text)
-	}
-	return c, nil
+	at   time.Time // in the last cosignature that Verify accepted, by the cosigner's clock
 }
 
 // cosignerOf returns the cosigner with the key that key, a log's verifier key, is of.
-func cosignerOf(key string) (*Cosigner, error) {
+func cosignerOf(key string) (*cosigner, error) {
 	v, err := parseKey(strings.TrimSpace(key))
 	if err != nil {
 		return nil, err
@@ -64,22 +48,19 @@ func cosignerOf(key string) (*Cosigner, error) {
 	return newCosigner(v.Name(), raw[1:]), nil
 }
 
-func newCosigner(name string, key ed25519.PublicKey) *Cosigner {
+func newCosigner(name string, key ed25519.PublicKey) *cosigner {
 	sum := sha256.Sum256(append([]byte(name+"\n"), append([]byte{algorithmCosign}, key...)...))
-	return &Cosigner{name: name, hash: binary.BigEndian.Uint32(sum[:]), key: key}
+	return &cosigner{name: name, hash: binary.BigEndian.Uint32(sum[:]), key: key}
 }
 
 // Name returns the cosigner's name.
-func (c *Cosigner) Name() string { return c.name }
+func (c *cosigner) Name() string { return c.name }
 
 // KeyHash returns the hash that its signatures begin with.
-func (c *Cosigner) KeyHash() uint32 { return c.hash }
-
-// At is the time in the last cosignature that Verify accepted. The cosigner's clock made it.
-func (c *Cosigner) At() time.Time { return c.at }
+func (c *cosigner) KeyHash() uint32 { return c.hash }
 
 // Verify checks eight bytes of a POSIX time, big-endian, and a signature of it and text.
-func (c *Cosigner) Verify(text, signature []byte) bool {
+func (c *cosigner) Verify(text, signature []byte) bool {
 	if len(signature) != 8+ed25519.SignatureSize {
 		return false
 	}
@@ -92,7 +73,7 @@ func (c *Cosigner) Verify(text, signature []byte) bool {
 }
 
 // cosignedText is what a cosignature signs. Its first lines keep it apart from what signs a
-// log or a ledger: a checkpoint's second line is a number.
+// log: a checkpoint's second line is a number.
 func cosignedText(seconds uint64, text string) []byte {
 	return fmt.Appendf(nil, "cosignature/v1\ntime %d\n%s", seconds, text)
 }

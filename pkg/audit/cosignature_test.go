@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/mod/sumdb/note"
 )
 
 // cosignedLog returns a sealed log, and its seal, cosigned with the key of "acme".
@@ -114,7 +116,7 @@ func TestCosignedRefuses(t *testing.T) {
 	}
 	text, signatures, _ := strings.Cut(cosigned, "\n\n")
 	own, line, _ := strings.Cut(signatures, "\n")
-	logSigned, err := acme.Sign(text + "\n")
+	logSigned, err := note.Sign(&note.Note{Text: text + "\n"}, acme.signer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,11 +25,6 @@ type Signer struct {
 // Key returns the verifier key, as sumdb/note writes it.
 func (s *Signer) Key() string { return s.key }
 
-// Sign returns text, which ends in a newline, as a note that is signed.
-func (s *Signer) Sign(text string) ([]byte, error) {
-	return note.Sign(&note.Note{Text: text}, s.signer)
-}
-
 // String returns the verifier key.
 func (s *Signer) String() string { return s.key }
 

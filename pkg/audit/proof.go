@@ -72,7 +72,7 @@ func Prove(r io.Reader, trust Trust, n int64) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot prove entry %d: %v", n, err)
 	}
-	return Inclusion{leaf, n, path, sum.Checkpoint}.Bytes(), nil
+	return inclusion{leaf, n, path, sum.Checkpoint}.bytes(), nil
 }
 
 // Hashes are those of a Merkle tree, in tlog's order: 64 bytes for each leaf.
@@ -97,23 +97,23 @@ func (s Hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return out, nil
 }
 
-// An Inclusion is a C2SP tlog-proof: Leaf is entry Index of the log that Checkpoint, a signed
+// An inclusion is a C2SP tlog-proof: leaf is entry index of the log that checkpoint, a signed
 // note, is of. Whether that is so, its user checks.
-type Inclusion struct {
-	Leaf       []byte
-	Index      int64
-	Path       tlog.RecordProof
-	Checkpoint string
+type inclusion struct {
+	leaf       []byte
+	index      int64
+	path       tlog.RecordProof
+	checkpoint string
 }
 
-// Bytes returns the text of p.
-func (p Inclusion) Bytes() []byte {
+// bytes returns the text of p.
+func (p inclusion) bytes() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s\nextra %s\nindex %d\n", proofFirstLine, base64.StdEncoding.EncodeToString(p.Leaf), p.Index)
-	for _, h := range p.Path {
+	fmt.Fprintf(&b, "%s\nextra %s\nindex %d\n", proofFirstLine, base64.StdEncoding.EncodeToString(p.leaf), p.index)
+	for _, h := range p.path {
 		fmt.Fprintf(&b, "%s\n", h)
 	}
-	fmt.Fprintf(&b, "\n%s", p.Checkpoint)
+	fmt.Fprintf(&b, "\n%s", p.checkpoint)
 	return b.Bytes()
 }
 
@@ -170,36 +170,33 @@ func CheckProof(proof []byte, trust Trust) (Proved, error) {
 	if err != nil {
 		return Proved{}, err
 	}
-	p, err := ParseInclusion(proof)
+	p, err := parseInclusion(proof)
 	if err != nil {
 		return Proved{}, err
 	}
-	if text, _, _ := strings.Cut(p.Checkpoint, "\n\n"); strings.Count(text, "\n") == 2 {
-		return Proved{}, errors.New("invalid proof: it is of a ledger, not of a log: use fumehood ledger check")
-	}
-	point, err := openCheckpoint(p.Checkpoint, verifier)
+	point, err := openCheckpoint(p.checkpoint, verifier)
 	if err != nil {
 		return Proved{}, fmt.Errorf("invalid proof: checkpoint: %v", err)
 	}
-	if p.Index >= point.size {
-		return Proved{}, fmt.Errorf("invalid proof: entry %d in a log of %d", p.Index, point.size)
+	if p.index >= point.size {
+		return Proved{}, fmt.Errorf("invalid proof: entry %d in a log of %d", p.index, point.size)
 	}
-	if err := tlog.CheckRecord(p.Path, point.size, point.root, p.Index, tlog.RecordHash(p.Leaf)); err != nil {
-		return Proved{}, fmt.Errorf("invalid proof: entry %d is not in the log that was signed", p.Index)
+	if err := tlog.CheckRecord(p.path, point.size, point.root, p.index, tlog.RecordHash(p.leaf)); err != nil {
+		return Proved{}, fmt.Errorf("invalid proof: entry %d is not in the log that was signed", p.index)
 	}
-	entry, err := parseLeaf(p.Leaf)
+	entry, err := parseLeaf(p.leaf)
 	if err != nil {
 		return Proved{}, fmt.Errorf("invalid proof: %v", err)
 	}
-	if trust.Checkpoint != "" && p.Checkpoint != trust.checkpoint() {
+	if trust.Checkpoint != "" && p.checkpoint != trust.checkpoint() {
 		return Proved{}, errors.New("invalid proof: it is for another checkpoint")
 	}
-	entry.N = p.Index
-	return Proved{Entry: entry, Origin: point.origin, Size: point.size, Sealed: point.sealed, Checkpoint: p.Checkpoint}, nil
+	entry.N = p.index
+	return Proved{Entry: entry, Origin: point.origin, Size: point.size, Sealed: point.sealed, Checkpoint: p.checkpoint}, nil
 }
 
-// ParseInclusion reads exactly what Bytes writes.
-func ParseInclusion(proof []byte) (p Inclusion, err error) {
+// parseInclusion reads exactly what bytes writes.
+func parseInclusion(proof []byte) (p inclusion, err error) {
 	malformed := errors.New("invalid proof: malformed")
 	if len(proof) > MaxProof {
 		return p, malformed
@@ -210,9 +207,9 @@ func ParseInclusion(proof []byte) (p Inclusion, err error) {
 		return p, malformed
 	}
 	var e1, e2 error
-	p.Leaf, e1 = base64.StdEncoding.DecodeString(strings.TrimPrefix(rows[1], "extra "))
-	p.Index, e2 = strconv.ParseInt(strings.TrimPrefix(rows[2], "index "), 10, 64)
-	if e1 != nil || e2 != nil || p.Index < 0 {
+	p.leaf, e1 = base64.StdEncoding.DecodeString(strings.TrimPrefix(rows[1], "extra "))
+	p.index, e2 = strconv.ParseInt(strings.TrimPrefix(rows[2], "index "), 10, 64)
+	if e1 != nil || e2 != nil || p.index < 0 {
 		return p, malformed
 	}
 	for _, row := range rows[3:] {
@@ -220,10 +217,10 @@ func ParseInclusion(proof []byte) (p Inclusion, err error) {
 		if err != nil {
 			return p, malformed
 		}
-		p.Path = append(p.Path, h)
+		p.path = append(p.path, h)
 	}
-	p.Checkpoint = signed
-	if !bytes.Equal(p.Bytes(), proof) {
+	p.checkpoint = signed
+	if !bytes.Equal(p.bytes(), proof) {
 		return p, malformed
 	}
 	return p, nil

@@ -12,8 +12,6 @@
 //	logs     = "/var/lib/fumehood/pods"
 //	log_limit = 1073741824                # bytes: a pod whose log is larger ends
 //	log_key  = "/etc/fumehood/log.key"    # signs the logs; "": each has a key of its own
-//	ledger   = "/var/lib/fumehood/ledger" # gets every log that is sealed; "": none
-//	ledger_key = "/etc/fumehood/ledger.key"
 //	state    = "/run/fumehood"            # short: sockets are below it
 //	runsc    = "/opt/fumehood/fumehood-runsc" # "": the one beside the shim
 //	pause    = ["/pause"]                 # the command of the pause image
@@ -86,8 +84,6 @@ type Config struct {
 	Logs       string              `toml:"logs"`
 	LogLimit   int64               `toml:"log_limit"`
 	LogKey     string              `toml:"log_key"`
-	Ledger     string              `toml:"ledger"`
-	LedgerKey  string              `toml:"ledger_key"`
 	State      string              `toml:"state"`
 	Runsc      string              `toml:"runsc"`
 	Pause      []string            `toml:"pause"`
@@ -113,7 +109,7 @@ func Read() (Config, error) {
 	if err == nil {
 		err = c.check()
 	}
-	for _, name := range slices.Concat([]string{path, c.Policies, c.LogKey, c.LedgerKey}, c.Keys, c.Sessions.files()) {
+	for _, name := range slices.Concat([]string{path, c.Policies, c.LogKey}, c.Keys, c.Sessions.files()) {
 		if err == nil && name != "" {
 			err = process.Private(name, os.Geteuid())
 		}
@@ -147,9 +143,6 @@ func (c Config) check() error {
 	}
 	if c.LogLimit < 1 {
 		return errors.New("log_limit: it must be positive")
-	}
-	if (c.Ledger == "") != (c.LedgerKey == "") {
-		return errors.New("ledger: it needs ledger_key, and that needs it")
 	}
 	if len(c.Pause) == 0 {
 		return errors.New("pause: there is no command")
@@ -194,7 +187,7 @@ func (c Config) Hidden(source string) error {
 	if err != nil {
 		return stop("pod.mount", "cannot find out what the pod mounts", "correct the volume", err)
 	}
-	owned := slices.Concat([]string{c.file, c.Policies, c.Logs, c.LogKey, c.Ledger, c.LedgerKey, c.State}, c.Keys, c.Sessions.files())
+	owned := slices.Concat([]string{c.file, c.Policies, c.Logs, c.LogKey, c.State}, c.Keys, c.Sessions.files())
 	if c.Sessions != nil {
 		owned = append(owned, c.Sessions.Work)
 	}

@@ -26,11 +26,9 @@ import (
 
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/logfile"
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/node"
-	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/egress/registry"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/journal"
-	"github.com/fumehood/fumehood/pkg/ledger"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/session/remote"
 )
@@ -185,12 +183,8 @@ func noRegistries(_ context.Context, names []string) ([]registry.Registry, error
 	return nil, stop("session.registry", fmt.Sprintf("a session in a pod has no registries, and policy grants %q", names), "grant the hosts of the registries", nil)
 }
 
-// ended adds the log, which is sealed, to the node's ledger, if it has one.
+// ended releases the log, which is sealed, and reports what the session did.
 func (h *host) ended(r proposal.Report, err error) {
-	if r.Audit != nil && h.node.Ledger != "" {
-		_, _, appendErr := ledger.AppendLog(h.node.Ledger, h.Log, h.node.LedgerKey, audit.Trust{Key: r.Audit.Key})
-		err = errors.Join(err, appendErr)
-	}
 	if f := h.locked.Load(); f != nil {
 		_ = f.Close()
 	}

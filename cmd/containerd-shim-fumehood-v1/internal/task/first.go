@@ -19,7 +19,6 @@ import (
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/logfile"
 	"github.com/fumehood/fumehood/cmd/containerd-shim-fumehood-v1/internal/node"
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/ledger"
 	"github.com/fumehood/fumehood/pkg/pod"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -120,16 +119,6 @@ func (s *service) log(about map[string]string) (*audit.Log, error) {
 	return log, err
 }
 
-// append adds the pod's log, which is sealed, to the node's ledger, if it has one. The ledger
-// vouches for its key from then on.
-func (s *service) append() error {
-	if s.node.Ledger == "" {
-		return nil
-	}
-	_, _, err := ledger.AppendLog(s.node.Ledger, s.audit.Path(), s.node.LedgerKey, audit.Trust{Key: s.audit.Key()})
-	return err
-}
-
 // confirm makes sure that the kernel asks the gate, and ends the pod if it ever stops.
 func (s *service) confirm(ctx context.Context) error {
 	if err := s.pod.Confirm(s.control); err != nil {
@@ -182,7 +171,7 @@ func (s *service) close(why error) error {
 	var err error
 	s.closing.Do(func() {
 		if s.pod != nil {
-			err = errors.Join(s.pod.Close(why), s.append())
+			err = s.pod.Close(why)
 		}
 		err = errors.Join(err, os.RemoveAll(s.dir))
 	})
