@@ -30,7 +30,7 @@ import (
 // program starts it. If it is clearly a binary of the root file system, it is decided
 // here: both its path and its content are known on the host and cannot change.
 // Everything else, such as a script or a file of the workspace, goes through guest
-// init, which execs it, so that the kernel asks. That costs 3 ms, and fumehood never
+// init, which execs it, so that the kernel asks. That costs 6 to 13 ms, and fumehood never
 // has to know better than the kernel which file a name means.
 
 var errNotFound = errors.New("executable file not found in $PATH")
