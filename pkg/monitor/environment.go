@@ -6,7 +6,6 @@ package monitor
 
 import (
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -60,7 +59,7 @@ func (c *Command) changed(vars []string, program string) []proposal.Assign {
 		}
 		seen[name] = true
 	}
-	isGit := path.Base(program) == "git" || path.Base(path.Dir(program)) == "git-core"
+	isGit := wire.IsGit(program)
 	for _, name := range slices.Sorted(maps.Keys(c.base)) {
 		if !seen[name] && (name == "PATH" || isGit && strings.HasPrefix(name, "GIT_CONFIG_")) {
 			differs(name, "")

@@ -61,8 +61,8 @@ func changingCalls() map[string]change {
 	return all
 }
 
-// decide makes the call, unless it would change a control place that t must not change.
-func (c change) decide(g *gate, t *kernel.Task, args arch.SyscallArguments, own call) (uintptr, error) {
+// makeCall makes the call, unless it would change a control place that t must not change.
+func (c change) makeCall(g *gate, t *kernel.Task, args arch.SyscallArguments, own call) (uintptr, error) {
 	if g.pod != nil || g.lineages.counting(t.ThreadGroup()).control || c.Class == calls.Open && !c.writes(t, args) {
 		result, _, err := own()
 		return result, err
@@ -82,7 +82,7 @@ func (c change) decide(g *gate, t *kernel.Task, args arch.SyscallArguments, own 
 			return 0, err // as that of the call
 		}
 		if git {
-			named = n.text(t)
+			named = n.absolutePath(t)
 		}
 		follows := c.Class == calls.Open || c.Class == calls.Mode || c.Class == calls.Link && i == 0
 		place, err := g.findControlPlace(t, &n, follows, c.Class == calls.Mode)
@@ -111,9 +111,9 @@ func (c change) decide(g *gate, t *kernel.Task, args arch.SyscallArguments, own 
 	return 0, c.refuse(g, t, place)
 }
 
-// bind gives a socket its address, as gVisor's own bind does: that of a Unix socket is a name of a file,
+// bindSocket gives a socket its address, as gVisor's own bind does: that of a Unix socket is a name of a file,
 // which is made.
-func (g *gate) bind(t *kernel.Task, args arch.SyscallArguments, own call) (uintptr, error) {
+func (g *gate) bindSocket(t *kernel.Task, args arch.SyscallArguments, own call) (uintptr, error) {
 	file := t.GetFile(args[0].Int())
 	if file == nil {
 		return 0, linuxerr.EBADF
@@ -186,7 +186,7 @@ func (g *gate) isGit(t *kernel.Task) bool {
 	}
 	defer file.DecRef(t)
 	name := file.MappedName(t)
-	return g.fixed(t, file.Mount()) && (path.Base(name) == "git" || path.Base(path.Dir(name)) == "git-core")
+	return g.fixed(t, file.Mount()) && wire.IsGit(name)
 }
 
 // writes reports whether an open may change a file.
@@ -261,8 +261,8 @@ func (n *callName) release(t *kernel.Task) {
 	n.start.DecRef(t)
 }
 
-// text returns n as an absolute path, "" if there is none.
-func (n *callName) text(t *kernel.Task) string {
+// absolutePath returns n as an absolute path, "" if there is none.
+func (n *callName) absolutePath(t *kernel.Task) string {
 	if path.IsAbs(n.path) {
 		return path.Clean(n.path)
 	}

@@ -43,7 +43,7 @@ import (
 
 // gated are the calls of a system call table that are replaced, by name.
 var gated = map[string]func(*gate, *kernel.Task, arch.SyscallArguments, call) (uintptr, error){
-	"mmap": (*gate).mmap, "mprotect": (*gate).mprotect, "shmat": (*gate).shmat, "bind": (*gate).bind,
+	"mmap": (*gate).mmap, "mprotect": (*gate).mprotect, "shmat": (*gate).shmat, "bind": (*gate).bindSocket,
 }
 
 // A call is gVisor's own implementation of a system call, with its arguments.
@@ -57,7 +57,7 @@ func init() {
 		for number, entry := range table.Table {
 			decide, ok := gated[entry.Name]
 			if change, changes := changing[entry.Name]; changes {
-				decide, ok = change.decide, true
+				decide, ok = change.makeCall, true
 			}
 			if !ok {
 				continue

@@ -27,6 +27,8 @@
 package wire
 
 import (
+	"path"
+
 	"github.com/fumehood/fumehood/pkg/internal/elf"
 	"github.com/fumehood/fumehood/pkg/internal/frame"
 )
@@ -120,6 +122,12 @@ const (
 // IsText reports whether a process of this lineage belongs to a decided text: what it starts is
 // decided by its words and its environment.
 func IsText(lineage uint32) bool { return lineage != LineageProgram && lineage < LineageTool }
+
+// IsGit reports whether the program at this path is git or one of its own programs. It is a name: only
+// for a file of the read-only root does it say what the file is.
+func IsGit(program string) bool {
+	return path.Base(program) == "git" || path.Base(path.Dir(program)) == "git-core"
+}
 
 // An ExecKey is everything that a reusable Verdict may depend on. Two Execs with equal keys
 // that are Reusable have the same answer. It is encoded in one place, as a part of the
