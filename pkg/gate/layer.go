@@ -421,7 +421,7 @@ func (l *layering) begin(store *layers.Store, made layers.Info, runner layered) 
 // have another one there.
 func (l *layering) add(m *layers.Maker, f sandbox.LayerFile, content io.Reader) error {
 	name, inside := strings.CutPrefix(f.Path, sandbox.LayerWorkspace+"/")
-	if inside && !setup.Covers(l.covers, name) {
+	if inside && !setup.CoversFile(l.covers, name) {
 		return fmt.Errorf("set-up changed %q, which other commits may change, too", name)
 	}
 	return m.Add(image.Entry{Path: f.Path, Mode: f.Mode, UID: f.UID, GID: f.GID, ModTime: f.ModTime, Link: f.Link, Hard: f.Hard, Size: f.Size}, content)

@@ -68,16 +68,16 @@ func (l *layer) readLabels(modules map[string]*ast.Module) error {
 				}
 			}
 			if rule != "" && one != (label{}) {
-				l.labels[rule] = l.labels[rule].or(one)
+				l.labels[rule] = l.labels[rule].combineWith(one)
 			}
 		}
 	}
 	return nil
 }
 
-// or is the label of two rules with one id: the strictest retry, the worst severity, and the
+// combineWith returns the label of two rules with one id: the strictest retry, the worst severity, and the
 // first category in alphabetical order.
-func (a label) or(b label) label {
+func (a label) combineWith(b label) label {
 	return label{firstOf(strictness, a.retry, b.retry), firstOf(proposal.Severities, a.severity, b.severity), firstOf(nil, a.category, b.category), a.textOnly || b.textOnly}
 }
 

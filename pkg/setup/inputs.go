@@ -175,9 +175,9 @@ func (t *Tree) Has(inputs []Input) (bool, error) {
 	return len(inputs) > 0, nil
 }
 
-// Covers reports whether set-up may have written the file at name, relative to the workspace: in each
+// CoversFile reports whether set-up may have written the file at name, relative to the workspace: in each
 // workspace with these Inputs it would be written over the same.
-func Covers(inputs []Input, name string) bool {
+func CoversFile(inputs []Input, name string) bool {
 	if name == ".git" || strings.HasPrefix(name, ".git/") || !isLocal(name) {
 		return false
 	}

@@ -225,12 +225,12 @@ func TestCovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{"src/a": true, "src/b": true, "src/c": false, "new": true, "new/x/y": true, "other": false, "src": true, ".": true, ".git": false, ".git/x": false, "../x": false} {
-		if got := Covers(inputs, name); got != want {
+		if got := CoversFile(inputs, name); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 	whole := []Input{{".", "tree x"}}
-	if !Covers(whole, "other") || Covers(whole, ".git/hooks/x") {
+	if !CoversFile(whole, "other") || CoversFile(whole, ".git/hooks/x") {
 		t.Error("of all files")
 	}
 }
