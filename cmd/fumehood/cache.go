@@ -15,79 +15,67 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-func (c *invocation) cacheCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "cache COMMAND",
-		GroupID: cli.GroupRun,
-		Short:   "List and remove the layers that set-up has left",
-		Long: `List and remove the layers that runs with --layers write have made: what the commands of set-up
-left, such as installed dependencies. A run with --layers read does not run set-up again where a
-layer has its effects.`,
-		Example: `  fumehood cache list
-  fumehood cache prune --older 14`,
-	}
-	cmd.AddCommand(c.cacheListCommand(), c.cachePruneCommand())
-	return cmd
-}
-
-// cacheFlags are the flags of the commands of cache.
+// cacheFlags are the flags of cache.
 type cacheFlags struct {
 	format cli.Format
 	dir    string
+	prune  bool
 	size   string
 	older  int
 	all    bool
 }
 
-func (s *cacheFlags) define(cmd *cobra.Command) {
+func (c *invocation) cacheCommand() *cobra.Command {
+	var s cacheFlags
+	cmd := &cobra.Command{
+		Use:     "cache [flags]",
+		GroupID: cli.GroupRun,
+		Short:   "List the layers that set-up has left, or remove some",
+		Long: `List the layers that runs with --layers write have made, the last used first: what the commands of
+set-up left, such as installed dependencies. A run with --layers read does not run set-up again where
+a layer has its effects. The contents of layers are verified when they are used, not here.
+
+With --prune, remove layers until the rest is small enough, those first that were not used for
+longest, and list what was removed. A layer that a run is using stays.`,
+		Example: `  fumehood cache
+  fumehood cache --json | jq -r '.[].key'
+  fumehood cache --prune --max-size 2GiB --older 14
+  fumehood cache --prune --all`,
+		Args: cli.NoArgs,
+	}
+	f := cmd.Flags()
+	cmd.RunE = c.Run(func([]string) int {
+		if s.prune {
+			return c.pruneLayers(&s)
+		}
+		if f.Changed("max-size") || f.Changed("older") || f.Changed("all") {
+			return c.Misuse("--max-size, --older and --all need --prune")
+		}
+		return c.listLayers(&s)
+	})
+	f.BoolVar(&s.prune, "prune", false, "remove layers")
+	f.StringVar(&s.size, "max-size", "5GiB", "`SIZE` bytes that --prune leaves, for example 500MiB or 5GB")
+	f.IntVar(&s.older, "older", 0, "`DAYS` with --prune, also remove layers that were not used for this many days")
+	f.BoolVar(&s.all, "all", false, "with --prune, remove all layers")
+	f.StringVar(&s.dir, "layers-dir", "", "`DIR` directory with the layers (default: the one on this host)")
 	s.format.Define(cmd, cli.Text, cli.JSON)
-	cmd.Flags().StringVar(&s.dir, "layers-dir", "", "`DIR` directory with the layers (default: the one on this host)")
 	cli.Directories(cmd, "layers-dir")
-}
-
-func (c *invocation) cacheListCommand() *cobra.Command {
-	var s cacheFlags
-	cmd := &cobra.Command{
-		Use:   "list [flags]",
-		Short: "List the layers, the last used first",
-		Long:  `List the layers, the last used first. Their contents are verified when they are used, not here.`,
-		Example: `  fumehood cache list
-  fumehood cache list --json | jq -r '.[].key'`,
-		Args: cli.NoArgs,
-		RunE: c.Run(func([]string) int {
-			store, err := gate.OpenLayers(s.dir)
-			if err != nil {
-				return c.Stop(err)
-			}
-			list, err := store.List()
-			if err != nil {
-				return c.Stop(err)
-			}
-			return c.printLayers(&s, list)
-		}),
-	}
-	s.define(cmd)
-	return cmd
-}
-
-func (c *invocation) cachePruneCommand() *cobra.Command {
-	var s cacheFlags
-	cmd := &cobra.Command{
-		Use:   "prune [flags]",
-		Short: "Remove layers that were not used for longest",
-		Long: `Remove layers until the rest is small enough, those first that were not used for longest, and list
-what was removed. A layer that a run is using stays.`,
-		Example: `  fumehood cache prune --max-size 2GiB
-  fumehood cache prune --all`,
-		Args: cli.NoArgs,
-		RunE: c.Run(func([]string) int { return c.pruneLayers(&s) }),
-	}
-	s.define(cmd)
-	cmd.Flags().StringVar(&s.size, "max-size", "5GiB", "`SIZE` bytes that may stay, for example 500MiB or 5GB")
-	cmd.Flags().IntVar(&s.older, "older", 0, "`DAYS` also remove layers that were not used for this many days")
-	cmd.Flags().BoolVar(&s.all, "all", false, "remove all layers")
 	cli.NoFiles(cmd, "max-size", "older")
+	cli.Suggest(cmd, "list", "fumehood cache")
+	cli.Suggest(cmd, "prune", "fumehood cache --prune")
 	return cmd
+}
+
+func (c *invocation) listLayers(s *cacheFlags) int {
+	store, err := gate.OpenLayers(s.dir)
+	if err != nil {
+		return c.Stop(err)
+	}
+	list, err := store.List()
+	if err != nil {
+		return c.Stop(err)
+	}
+	return c.printLayers(s, list)
 }
 
 func (c *invocation) pruneLayers(s *cacheFlags) int {

@@ -36,16 +36,16 @@ func TestCompletion(t *testing.T) {
 func checkCompletion(t *testing.T, shell, program string) {
 	t.Helper()
 	for line, want := range map[string][]string{
-		"fumehood ru":                     {"run"},
-		"fumehood policy ex":              {"explain"},
-		"fumehood help policy bun":        {"bundle"},
-		"fumehood run --pol":              {"--policy", "--policy-key", "--policy-scope"},
-		"fumehood run --life":             nil, // hidden
-		"fumehood check -o ":              {"text", "json", "markdown"},
-		"fumehood export x.jsonl --to ":   {"decisions", "otlp"},
-		"fumehood policy eval --phase se": {"setup"},
-		"fumehood completion ":            {"bash", "zsh", "fish"},
-		"fumehood policy docs dx":         nil,
+		"fumehood ru":                        {"run"},
+		"fumehood policy ex":                 {"explain"},
+		"fumehood help policy bun":           {"bundle"},
+		"fumehood run --pol":                 {"--policy", "--policy-key", "--policy-scope"},
+		"fumehood run --life":                nil, // hidden
+		"fumehood check -o ":                 {"text", "json", "markdown"},
+		"fumehood export x.jsonl --to ":      {"decisions", "otlp"},
+		"fumehood policy explain --phase se": {"setup"},
+		"fumehood completion ":               {"bash", "zsh", "fish"},
+		"fumehood policy docs dx":            nil,
 	} {
 		if got := completed(t, shell, program, line); !slices.Equal(got, want) {
 			t.Errorf("%s completes %q with %q, want %q", shell, line, got, want)

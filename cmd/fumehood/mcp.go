@@ -29,6 +29,7 @@ type mcpFlags struct {
 	runs.Flags
 	backend                backendFlags
 	http, tokens, approver string
+	client, format         string // what to print instead of serving
 	network                cli.List
 }
 
@@ -46,16 +47,30 @@ The workspace is never written to. The audit log of a session is sealed when it 
 With --http, /healthz says whether the server is ready, and /metrics has Prometheus's metrics;
 --otlp sends them, too. At SIGTERM, running commands get --drain before they are killed.
 
+With --print-config, print the configuration with which an MCP client starts fumehood in the current
+directory. Commands run as root, so it uses sudo if the current user is not root. With --print-tools,
+print the definitions of the tools, as a model provider's API takes them: a program that has no MCP
+client of its own gives them to the model, and calls the tools over MCP.
+
 Exit codes: 0 the client has gone or a signal came, 2 a flag is invalid, 3 the server could not start`,
 		Example: `  fumehood mcp --workspace ~/src/pr
   fumehood mcp --network api.example.com --hosts ./policy
   fumehood mcp --http 127.0.0.1:8931 --token-file token
   fumehood mcp --http 127.0.0.1:8931 --token-file token --backend kubernetes --namespace team-a
-  fumehood mcp config claude > .mcp.json`,
+  fumehood mcp --print-config claude > .mcp.json
+  fumehood mcp --print-config codex >> ~/.codex/config.toml
+  fumehood mcp --print-tools openai > tools.json`,
 		Args: cli.NoArgs,
 	}
 	f := cmd.Flags()
-	cmd.RunE = c.Run(func([]string) int { return c.serveMCP(&s, f) })
+	cmd.RunE = c.Run(func([]string) int {
+		if f.Changed("print-config") || f.Changed("print-tools") {
+			return c.printForClient(&s, f)
+		}
+		return c.serveMCP(&s, f)
+	})
+	f.StringVar(&s.client, "print-config", "", "`CLIENT` print the configuration for "+strings.Join(mcpserver.Clients(), ", ")+", and exit")
+	f.StringVar(&s.format, "print-tools", "", "`FORMAT` print the tools' definitions for "+strings.Join(mcpserver.ToolFormats(), ", ")+", and exit")
 	f.StringVar(&s.http, "http", "", "`ADDRESS` serve MCP's streamable HTTP at this loopback address, for example 127.0.0.1:8931")
 	f.StringVar(&s.tokens, "token-file", "", "`FILE` bearer tokens for --http, one a line, with --backend kubernetes optionally followed by tenant=NAMESPACE; only its owner may read it")
 	f.StringVar(&s.approver, "approver", "none", "`WHO` none, or elicit: ask the client's user about commands that policy asks about. A client that answers by itself can approve them")
@@ -67,7 +82,9 @@ Exit codes: 0 the client has gone or a signal came, 2 a flag is invalid, 3 the s
 	s.backend.define(cmd, "http", "token-file", "approver", "network", "drain", "report", "markdown", "decisions", "otlp", "otlp-header", "otlp-plain-unsafe")
 	cli.Values(cmd, "approver", "none", "elicit")
 	cli.NoFiles(cmd, "http", "network", "drain", "ready")
-	cmd.AddCommand(c.mcpConfigCommand())
+	cli.Values(cmd, "print-config", mcpserver.Clients()...)
+	cli.Values(cmd, "print-tools", mcpserver.ToolFormats()...)
+	cli.Suggest(cmd, "config", "fumehood mcp --print-config")
 	return cmd
 }
 
@@ -160,23 +177,21 @@ func (c *invocation) rulesPage(s *mcpFlags) (string, error) {
 	return page.String(), err
 }
 
-func (c *invocation) mcpConfigCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "config CLIENT",
-		Short: "Print the configuration for an MCP client",
-		Long: `Print the configuration with which an MCP client starts fumehood in the current directory:
-` + strings.Join(mcpserver.Clients(), ", ") + `. Commands run as root, so the configuration uses sudo
-if the current user is not root.`,
-		Example: `  fumehood mcp config claude > .mcp.json
-  fumehood mcp config codex >> ~/.codex/config.toml`,
-		Args:      cli.Args(1, "a client"),
-		ValidArgs: mcpserver.Clients(),
-		RunE: c.Run(func(args []string) int {
-			text, err := mcpserver.ClientConfig(args[0], os.Geteuid() != 0)
-			if err != nil {
-				return c.MisuseOf(err)
-			}
-			return c.Exit(exitOK, c.Print([]byte(text), nil))
-		}),
+// printForClient prints a client's configuration or the tools' definitions.
+func (c *invocation) printForClient(s *mcpFlags, f *pflag.FlagSet) int {
+	if f.NFlag() > 1 {
+		return c.Misuse("--print-config and --print-tools take no other flag")
 	}
+	if f.Changed("print-tools") {
+		tools, err := mcpserver.ToolDefinitions(c.Ctx, s.format)
+		if err != nil {
+			return c.MisuseOf(err)
+		}
+		return c.Exit(exitOK, c.Print(tools, nil))
+	}
+	text, err := mcpserver.ClientConfig(s.client, os.Geteuid() != 0)
+	if err != nil {
+		return c.MisuseOf(err)
+	}
+	return c.Exit(exitOK, c.Print([]byte(text), nil))
 }

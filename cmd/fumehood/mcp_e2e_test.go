@@ -106,7 +106,7 @@ func newClientDesk(t *testing.T) mcpDesk {
 		}
 	}
 	d.env = append(os.Environ(), "PATH="+bin+":"+filepath.Join(clients, "node_modules", ".bin")+":"+os.Getenv("PATH"), "HOME="+home, "CLIENTS="+clients, "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1")
-	if err := os.WriteFile(filepath.Join(d.dir, "ws", ".mcp.json"), d.shell(t, "fumehood mcp config claude"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(d.dir, "ws", ".mcp.json"), d.shell(t, "fumehood mcp --print-config claude"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -233,7 +233,7 @@ func TestE2EMCPCodex(t *testing.T) {
 	d, model := newClientDesk(t), newStubModel(t)
 	out := string(d.shell(t, `export CODEX_HOME=$HOME/codex && mkdir -p "$CODEX_HOME" && {
 		printf 'model_provider = "stub"\nmodel = "stub"\n[features]\nshell_tool = false\n[model_providers.stub]\nname = "stub"\nbase_url = "`+model+`/v1"\nwire_api = "responses"\n'
-		fumehood mcp config codex; } > "$CODEX_HOME/config.toml" && codex exec --json --skip-git-repo-check go </dev/null`))
+		fumehood mcp --print-config codex; } > "$CODEX_HOME/config.toml" && codex exec --json --skip-git-repo-check go </dev/null`))
 	if !strings.Contains(out, "DONE") {
 		t.Errorf("output: %s", out)
 	}

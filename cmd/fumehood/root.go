@@ -40,7 +40,9 @@ Exit codes:
 	for _, g := range [][2]string{{cli.GroupRun, "Run and check"}, {cli.GroupPolicy, "Policy"}, {cli.GroupEvidence, "Evidence"}, {cli.GroupSetup, "Setup"}} {
 		root.AddGroup(&cobra.Group{ID: g[0], Title: g[1]})
 	}
-	root.AddCommand(runs.Command(&c.Invocation), c.checkCommand(), c.splitCommand(), runs.ReviewCommand(&c.Invocation), c.sessionCommand(), c.cacheCommand(), c.mcpCommand(), c.serveCommand(), c.toolsCommand(), policies.Command(&c.Invocation), c.verifyCommand(), c.showCommand(), c.reportCommand(), c.proveCommand(), c.exportCommand(), c.keyCommand(),
+	root.AddCommand(runs.Command(&c.Invocation), c.checkCommand(), c.splitCommand(), runs.ReviewCommand(&c.Invocation), c.sessionCommand(), c.cacheCommand(), c.mcpCommand(), c.serveCommand(), policies.Command(&c.Invocation), c.verifyCommand(), c.showCommand(), c.reportCommand(), c.exportCommand(), c.keyCommand(),
 		c.initCommand(), c.configCommand(), c.doctorCommand(), c.demoCommand(), c.versionCommand(), c.completionCommand(), c.actionCommand(), c.manCommand())
+	cli.Suggest(root, "tools", "fumehood mcp --print-tools")
+	cli.Suggest(root, "prove", "fumehood export --proof")
 	return root
 }

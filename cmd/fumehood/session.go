@@ -39,11 +39,12 @@ policy and logged before it runs. Files persist from command to command, and var
 and JavaScript code from snippet to snippet. The workspace is never written to.`,
 		Example: `  fumehood session start --name work --workspace .
   fumehood session exec work -- go test ./...
-  fumehood session code work -l python analyze.py
+  fumehood session exec work --language python analyze.py
   fumehood session diff work
   fumehood session end work`,
 	}
-	cmd.AddCommand(c.sessionStartCommand(), c.sessionExecCommand(), c.sessionCodeCommand(), c.sessionFilesCommand(), c.sessionDiffCommand(), c.sessionListCommand(), c.sessionEndCommand())
+	cmd.AddCommand(c.sessionStartCommand(), c.sessionExecCommand(), c.sessionFilesCommand(), c.sessionDiffCommand(), c.sessionListCommand(), c.sessionEndCommand())
+	cli.Suggest(cmd, "code", "fumehood session exec --language")
 	return cmd
 }
 

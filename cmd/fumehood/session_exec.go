@@ -18,7 +18,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/session"
 )
 
-// execFlags are the flags of session exec and session code.
+// execFlags are the flags of session exec.
 type execFlags struct {
 	text, cwd, stdin, language, context, why string
 	env, network, outputs                    cli.List
@@ -26,81 +26,75 @@ type execFlags struct {
 	format                                   cli.Format
 }
 
-const execExits = `
+func (c *invocation) sessionExecCommand() *cobra.Command {
+	var s execFlags
+	cmd := &cobra.Command{
+		Use: `exec NAME [flags] [-c TEXT | -- PROGRAM ARGUMENT…]
+NAME --language LANGUAGE [flags] [FILE | -]`,
+		Short: "Decide a command or a snippet and run it in a session",
+		Long: `Decide a command, shell text or a program with its arguments, and run it in the session's sandbox
+if policy allows it. The first command of a session installs the dependencies. With --language, the
+file, or standard input, is a snippet of python, javascript, bash or sh. Snippets keep their
+variables, and those of Python and JavaScript show the value of the last expression.
+
 What it prints is shown as it comes, without what a terminal would interpret. Ctrl-C ends the
 command, not the session.
 
 Exit codes: 0 it was allowed and succeeded, 1 it was denied, needs approval or failed, 2 the
-command line is invalid, 3 the session does not answer. -o json has the command's own exit code`
-
-func (c *invocation) sessionExecCommand() *cobra.Command {
-	var s execFlags
-	cmd := &cobra.Command{
-		Use:   "exec NAME [flags] [-c TEXT | -- PROGRAM ARGUMENT…]",
-		Short: "Decide a command and run it in a session",
-		Long: `Decide a command, shell text or a program with its arguments, and run it in the session's sandbox
-if policy allows it. The first command of a session installs the dependencies.
-` + execExits,
+command line is invalid, 3 the session does not answer. -o json has the command's own exit code`,
 		Example: `  fumehood session exec work -- go test ./...
   fumehood session exec work -c 'grep -r import . | wc -l'
-  fumehood session exec work -o json -- make | jq .result.exit_code`,
+  fumehood session exec work -o json -- make | jq .result.exit_code
+  fumehood session exec work --language python analyze.py
+  echo 'rows = 3; rows + 1' | fumehood session exec work --language python -`,
 		Args: cli.SomeArgs("the name of a session"),
-		RunE: c.Run(func(args []string) int {
-			if (s.text == "") == (len(args) == 1) {
-				return c.Misuse("session exec needs a program, or -c and a text")
-			}
-			return c.propose(args[0], &s, proposal.Proposal{Run: s.text, Argv: slices.Clip(args[1:])})
-		}),
 	}
+	cmd.RunE = c.Run(func(args []string) int {
+		p, wrong := s.proposal(args[1:])
+		if wrong != "" {
+			return c.Misuse(wrong)
+		}
+		if s.language != "" {
+			var err error
+			if p.Code, err = session.ReadText(append(args, "-")[1], c.Stdin); err != nil {
+				return c.MisuseOf(err)
+			}
+		}
+		return c.propose(args[0], &s, p)
+	})
 	f := cmd.Flags()
 	f.StringVarP(&s.text, "command", "c", "", "`TEXT` shell text")
+	f.StringVar(&s.language, "language", "", "`LANGUAGE` python, javascript, bash or sh: run a snippet")
+	f.StringVar(&s.context, "context", "", "`NAME` with --language, variables of its own (default: main)")
 	f.StringVar(&s.cwd, "cwd", "", "`DIR` working directory, relative to the workspace")
 	f.Var(&s.env, "env", "`NAME=VALUE` variable of the command; may be repeated")
 	f.StringVar(&s.stdin, "stdin", "", "`FILE` text for its standard input; - for standard input")
 	f.Var(&s.network, "network", "`ENTRY` host that it needs, of those that the session was started with; may be repeated")
 	f.Var(&s.outputs, "output-file", "`PATTERN` workspace files to copy to the artifacts; may be repeated")
-	s.define(cmd)
-	cli.NoFiles(cmd, "command", "env", "network", "output-file")
-	return cmd
-}
-
-func (c *invocation) sessionCodeCommand() *cobra.Command {
-	var s execFlags
-	cmd := &cobra.Command{
-		Use:   "code NAME -l LANGUAGE [FILE | -]",
-		Short: "Decide a snippet and run it in a session",
-		Long: `Decide a snippet of python, javascript, bash or sh, and run it in the session's sandbox if policy
-allows it. Python and JavaScript keep their variables, and show the value of the last expression.
-` + execExits,
-		Example: `  fumehood session code work -l python analyze.py
-  echo 'rows = 3; rows + 1' | fumehood session code work -l python -`,
-		Args: cli.SomeArgs("the name of a session"),
-		RunE: c.Run(func(args []string) int {
-			if len(args) > 2 || s.language == "" {
-				return c.Misuse("session code needs -l LANGUAGE and at most one file")
-			}
-			code, err := session.ReadText(append(args, "-")[1], c.Stdin)
-			if err != nil {
-				return c.MisuseOf(err)
-			}
-			return c.propose(args[0], &s, proposal.Proposal{Language: s.language, Code: code, Context: s.context})
-		}),
-	}
-	f := cmd.Flags()
-	f.StringVarP(&s.language, "language", "l", "", "`LANGUAGE` python, javascript, bash or sh")
-	f.StringVar(&s.context, "context", "", "`NAME` variables of its own (default: main)")
-	s.define(cmd)
-	cli.Values(cmd, "language", "python", "javascript", "bash", "sh")
-	cli.NoFiles(cmd, "context")
-	return cmd
-}
-
-func (s *execFlags) define(cmd *cobra.Command) {
-	f := cmd.Flags()
 	f.DurationVar(&s.timeout, "timeout", 0, "`DURATION` kill it after this time, if that is less than policy grants")
 	f.StringVar(&s.why, "why", "", "`TEXT` what you want to find out, for the report")
 	s.format.Define(cmd, cli.Text, cli.JSON)
-	cli.NoFiles(cmd, "timeout", "why")
+	cli.Values(cmd, "language", "python", "javascript", "bash", "sh")
+	cli.NoFiles(cmd, "command", "context", "env", "network", "output-file", "timeout", "why")
+	return cmd
+}
+
+// proposal returns what the arguments after the session's name propose, without a snippet's code,
+// or why they are not a command line.
+func (s *execFlags) proposal(args []string) (p proposal.Proposal, wrong string) {
+	switch {
+	case s.language == "" && s.context != "":
+		wrong = "--context needs --language"
+	case s.language == "" && (s.text == "") == (len(args) == 0):
+		wrong = "session exec needs a program, or -c and a text, or --language"
+	case s.language != "" && (len(args) > 1 || s.text != ""):
+		wrong = "session exec --language needs at most one file, and no -c"
+	case s.language != "":
+		p = proposal.Proposal{Language: s.language, Context: s.context}
+	default:
+		p = proposal.Proposal{Run: s.text, Argv: slices.Clip(args)}
+	}
+	return p, wrong
 }
 
 // propose has p decided and run, and prints what happens.

@@ -40,7 +40,7 @@ LOG --cosigned FILE --key KEY [flags]
 		GroupID: cli.GroupEvidence,
 		Short:   "Check that an audit log is complete and unaltered",
 		Long: `Check that an audit log is complete and unaltered, or report its first fault. With --proof,
-check a proof that fumehood prove printed; the log is not needed.
+check a proof that fumehood export --proof printed; the log is not needed.
 
 A log verifies with the key in its own header, so who can replace it can also sign another
 one. Name the key or the checkpoint that you know from elsewhere: from the report, or from the

@@ -160,7 +160,7 @@ func ReadProof(path string) ([]byte, error) {
 		}
 	}
 	return nil, &proposal.StopError{Code: "audit.not-readable", Message: fmt.Sprintf("cannot read proof %q", path),
-		Hint: "name a file that fumehood prove wrote", Err: err}
+		Hint: "name a file that fumehood export --proof wrote", Err: err}
 }
 
 // CheckProof checks a proof that Prove wrote against trust, whose Key must be given. A

@@ -5,6 +5,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -153,10 +154,22 @@ func commandNames(group *cobra.Command) (names []string) {
 	return names
 }
 
+// insteadOf begins the annotation of a group that names the command to suggest for a name.
+const insteadOf = "fumehood-instead-of "
+
+// Suggest makes cmd, which has no command name, suggest another command line to a user who types it.
+func Suggest(cmd *cobra.Command, name, instead string) {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[insteadOf+name] = instead
+}
+
 func (c *Invocation) unknownCommand(group *cobra.Command, name string) int {
 	c.Name = nameOf(group)
 	full := strings.TrimSpace(c.Name + " " + name)
-	return c.misuse(fmt.Sprintf("unknown command \"%s\"", terminal.Line(full)), nearest(name, commandNames(group)))
+	meant := cmp.Or(group.Annotations[insteadOf+name], nearest(name, commandNames(group)))
+	return c.misuse(fmt.Sprintf("unknown command \"%s\"", terminal.Line(full)), meant)
 }
 
 // misuse is Misuse with the name that was probably meant, or "".
@@ -174,6 +187,9 @@ func (c *Invocation) misused(cmd *cobra.Command, err error) int {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
 		return c.unknownFlag(cmd, unknown)
+	}
+	if name := cmd.Flags().Arg(0); cmd.Annotations[insteadOf+name] != "" {
+		return c.unknownCommand(cmd, name)
 	}
 	return c.Misuse(terminal.Line(describe(err)))
 }

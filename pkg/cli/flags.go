@@ -42,6 +42,9 @@ func Group(cmd *cobra.Command, title string, define func(*pflag.FlagSet)) {
 	cmd.Flags().AddFlagSet(f)
 }
 
+// TitleOf returns the title of the group of a flag, or "".
+func TitleOf(f *pflag.Flag) string { return strings.Join(f.Annotations[titled], "") }
+
 // Hide removes flags from help and completion: they are for other programs.
 func Hide(f *pflag.FlagSet, names ...string) {
 	for _, name := range names {

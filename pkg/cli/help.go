@@ -5,6 +5,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -94,10 +95,7 @@ func FlagGroups(cmd *cobra.Command) (groups []*pflag.FlagSet) {
 	own := pflag.NewFlagSet("Flags", pflag.ContinueOnError)
 	groups = append(groups, own)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		title := strings.Join(f.Annotations[titled], "")
-		if title == "" {
-			title = own.Name()
-		}
+		title := cmp.Or(TitleOf(f), own.Name())
 		i := slices.IndexFunc(groups, func(g *pflag.FlagSet) bool { return g.Name() == title })
 		if i < 0 {
 			i = len(groups)

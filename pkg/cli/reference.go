@@ -24,7 +24,7 @@ func visible(root *cobra.Command, do func(*cobra.Command)) {
 }
 
 // WriteManPages writes a page of the manual for each command below root to the directory
-// dir: fumehood-policy-eval.1.
+// dir: fumehood-policy-explain.1.
 func WriteManPages(root *cobra.Command, dir, version string) (err error) {
 	visible(root, func(cmd *cobra.Command) {
 		if err == nil {

@@ -345,5 +345,5 @@ func compileStop(layer string, err error) error {
 			return module.Stop(module.CodeBuiltin, fmt.Sprintf("the policy layer %q uses %s, which policies must not use", layer, name), advice, err)
 		}
 	}
-	return module.Stop(module.CodeCompile, message, "fix these places: fumehood policy check prints a fix for each, and fumehood policy input 'COMMAND' the fields of input", err)
+	return module.Stop(module.CodeCompile, message, "fix these places: fumehood policy check prints a fix for each, and fumehood policy explain --input 'COMMAND' the fields of input", err)
 }

@@ -103,7 +103,7 @@ func golden(t *testing.T, name string, content []byte) {
 func TestFieldsPage(t *testing.T) {
 	var b bytes.Buffer
 	b.WriteString("# Inputs of rules\n\nThe fields of `input` at each decision point; every field is always present. This page is generated. " +
-		"`fumehood policy input --describe POINT`\nprints a part of it, `fumehood policy input 'COMMAND'` the input of a command.\n\n" +
+		"`fumehood policy explain --describe POINT`\nprints a part of it, `fumehood policy explain --input 'COMMAND'` the input of a command.\n\n" +
 		"`input.command.argv[0]` is the first argument, not the program. `input.command.sub` is empty for tools whose options fumehood does not know:\nuse `argv` or `operands` there.\n")
 	for _, point := range module.Points() {
 		fields, err := InputFields(point)

@@ -14,13 +14,15 @@ import (
 	"github.com/fumehood/fumehood/pkg/cli/runs"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/lint"
+	"github.com/fumehood/fumehood/pkg/policy/module"
 )
 
 // policyCheckFlags are the flags of policy check.
 type policyCheckFlags struct {
-	policies runs.Policies
-	strict   bool
-	format   cli.Format
+	policies     runs.Policies
+	strict       bool
+	capabilities bool
+	format       cli.Format
 }
 
 func checkCommand(c *cli.Invocation) *cobra.Command {
@@ -32,13 +34,27 @@ func checkCommand(c *cli.Invocation) *cobra.Command {
 role that its flag gives it. A run would not load what is "refused". It would load an "error",
 which probably does not do what its author meant.
 
+With --capabilities, print the built-ins that policies and their tests may use, as a capabilities
+file of OPA. With it, opa and the language servers of editors know fumehood.parse and
+fumehood.decide, and report built-ins that fumehood refuses. With a second argument, write
+fumehood.parse_with and fumehood.decide_with: OPA has no optional arguments. OPA can check tests
+that call these, but not run them: fumehood policy test does. policy init writes this file, too.
+
 Exit codes: 0 no problems, 1 something is refused or an error, or with --strict a warning`,
 		Example: `  fumehood policy check --policy ./policy
   fumehood policy check --organization ./org --policy ./policy --strict
-  fumehood policy check --policy ./policy --json`,
-		RunE: c.Run(func(args []string) int { return checkPolicy(c, &s, args) }),
+  fumehood policy check --policy ./policy --json
+  fumehood policy check --capabilities > capabilities.json
+  opa check --strict --capabilities capabilities.json policy`,
 	}
+	cmd.RunE = c.Run(func(args []string) int {
+		if s.capabilities {
+			return printCapabilities(c, len(args)+cmd.Flags().NFlag())
+		}
+		return checkPolicy(c, &s, args)
+	})
 	cmd.Flags().BoolVar(&s.strict, "strict", false, "exit with 1 for warnings, too")
+	cmd.Flags().BoolVar(&s.capabilities, "capabilities", false, "print the built-ins that policies may use, for opa and editors, and exit")
 	s.format.Define(cmd, cli.Text, cli.JSON, cli.Markdown)
 	s.policies.Define(cmd)
 	return cmd
@@ -57,6 +73,15 @@ func checkPolicy(c *cli.Invocation, s *policyCheckFlags, args []string) int {
 		return c.Stop(err)
 	}
 	return c.Exit(reviewCode(review, s.strict), printReview(c, review, s.format))
+}
+
+// printCapabilities prints the built-ins, if words, which counts the flags and arguments, is one.
+func printCapabilities(c *cli.Invocation, words int) int {
+	if words > 1 {
+		return c.Misuse("--capabilities takes no other flag or argument")
+	}
+	data, err := module.EditorCapabilities()
+	return c.Exit(cli.OK, c.Print(data, err))
 }
 
 func reviewCode(r policy.Review, strict bool) int {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/cli/runs"
@@ -19,74 +20,84 @@ import (
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
-// inputFlags are the flags of policy input.
+// The titles of groups of flags.
+const (
+	subjectTitle = "Command flags"
+	inputTitle   = "Input flags"
+)
+
+// inputFlags are the flags of policy explain that print the input of rules.
 type inputFlags struct {
-	subject       subject
+	input         bool
 	point, schema string
 	describe      string
 	from          string
 }
 
-func inputCommand(c *cli.Invocation) *cobra.Command {
-	var s inputFlags
-	cmd := &cobra.Command{
-		Use:   "input [flags] ['COMMAND']",
-		Short: "Print the input of rules at each decision point, its schema or its fields",
-		Long: `Print the input of rules at each decision point as JSON, its JSON Schema, or a
-description of its fields.
-
-` + subjectUsage,
-		Example: `  fumehood policy input 'go test ./...'
-  fumehood policy input --point command 'go test ./...' > input.json
-  fumehood policy input --over 'exec={"path": "/usr/bin/curl"}'
-  fumehood policy input --from audit.jsonl
-  fumehood policy input --describe command
-  fumehood policy input --schema command > command.schema.json`,
+func (s *inputFlags) define(cmd *cobra.Command) {
+	cli.Group(cmd, inputTitle, func(f *pflag.FlagSet) {
+		f.BoolVar(&s.input, "input", false, "print the input of rules at each decision point, one document per line")
+		f.StringVar(&s.point, "point", "", "`POINT` print only the input of this decision point")
+		f.StringVar(&s.from, "from", "", "`LOG` print the inputs of exec for the programs that started, or were refused, in an audit log or a report")
+		f.StringVar(&s.describe, "describe", "", "`POINT` list the fields of the input of this decision point, with descriptions")
+		f.StringVar(&s.schema, "schema", "", "`POINT` print the JSON Schema of the input of this decision point")
+	})
+	for _, flag := range []string{"point", "describe", "schema"} {
+		cli.Values(cmd, flag, trial.Points()...)
 	}
-	s.subject.define(cmd)
-	f := cmd.Flags()
-	f.StringVar(&s.point, "point", "", "`POINT` print only the input of this decision point, one document per line")
-	f.StringVar(&s.schema, "schema", "", "`POINT` print the JSON Schema of the input of this decision point")
-	f.StringVar(&s.describe, "describe", "", "`POINT` list the fields of the input of this decision point, with descriptions")
-	f.StringVar(&s.from, "from", "", "`LOG` print the inputs of exec for the programs that started, or were refused, in an audit log or a report, one per line")
-	cli.Values(cmd, "describe", trial.Points()...)
-	cli.Values(cmd, "point", trial.Points()...)
-	cli.Values(cmd, "schema", trial.Points()...)
-	cmd.RunE = c.Run(func(args []string) int { return inputPolicy(c, &s, cmd, args) })
-	return cmd
 }
 
-func inputPolicy(c *cli.Invocation, s *inputFlags, cmd *cobra.Command, args []string) int {
-	if s.schema != "" {
+// isAsked reports whether the command line asks for an input, not for a decision.
+func (s *inputFlags) isAsked() bool {
+	return *s != inputFlags{}
+}
+
+// printInput prints what the input flags ask for. Inputs are the same for every policy.
+func printInput(c *cli.Invocation, s *explainFlags, cmd *cobra.Command, args []string) int {
+	asked := &s.input
+	if name := otherFlag(cmd); name != "" {
+		return c.Misuse("--" + name + " is about decisions: the input is the same for every policy, and JSON")
+	}
+	if asked.schema != "" {
 		if len(args) > 0 {
 			return c.Misuse("--schema takes no command: the schema is the same for every input")
 		}
-		return printSchema(c, s.schema)
+		return printSchema(c, asked.schema)
 	}
-	if s.describe != "" {
+	if asked.describe != "" {
 		if len(args) > 0 {
 			return c.Misuse("--describe takes no command: the fields are the same for every input")
 		}
-		return describeInput(c, s.describe)
+		return describeInput(c, asked.describe)
 	}
-	if s.from != "" {
-		if len(args) > 0 || s.point != "" && s.point != "exec" {
+	if asked.from != "" {
+		if len(args) > 0 || asked.point != "" && asked.point != "exec" {
 			return c.Misuse("--from takes no command, and prints the inputs of exec only")
 		}
-		return printPast(c, s.from)
+		return printPast(c, asked.from)
 	}
-	if code, ok := s.subject.read(c, cmd, args); !ok {
+	if code, ok := s.subject.read(c, args); !ok {
 		return code
 	}
 	engine, err := runs.NewEngine(c.Ctx, policy.Options{})
 	if err != nil {
 		return c.Stop(err)
 	}
-	docs, err := s.subject.Documents(engine, s.point)
+	docs, err := s.subject.Documents(engine, asked.point)
 	if err != nil {
 		return c.Misuse(wrongPoint(err))
 	}
-	return printDocuments(c, docs, s.point != "")
+	return printDocuments(c, docs, asked.point != "")
+}
+
+// otherFlag returns a given flag that is neither about the subject nor about its input, or "".
+func otherFlag(cmd *cobra.Command) (name string) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if title := cli.TitleOf(f); title != subjectTitle && title != inputTitle {
+			name = f.Name
+		}
+	})
+	return name
 }
 
 // printPast prints the inputs of the programs in a log or a report. A rule that is tried on

@@ -22,11 +22,14 @@ func Command(c *cli.Invocation) *cobra.Command {
 		GroupID: cli.GroupPolicy,
 		Short:   "Write, test, explain and roll out policy",
 		Example: `  fumehood policy init                                     write a first policy and its tests
-  fumehood policy eval --policy ./policy 'go test ./...'   decide one command
+  fumehood policy explain --policy ./policy 'make test'    decide one command
   fumehood policy test ./policy                            run the tests
   fumehood policy replay audit.jsonl --policy ./policy     list what would change in past runs`,
 	}
-	cmd.AddCommand(initCommand(c), checkCommand(c), testCommand(c), evalCommand(c), explainCommand(c),
-		inputCommand(c), replayCommand(c), suggestCommand(c), docsCommand(c), bundleCommand(c), capabilitiesCommand(c))
+	cmd.AddCommand(initCommand(c), checkCommand(c), testCommand(c), explainCommand(c),
+		replayCommand(c), suggestCommand(c), docsCommand(c), bundleCommand(c))
+	cli.Suggest(cmd, "eval", "fumehood policy explain --rules")
+	cli.Suggest(cmd, "input", "fumehood policy explain --input")
+	cli.Suggest(cmd, "capabilities", "fumehood policy check --capabilities")
 	return cmd
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/gate/question"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy/trial"
-	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
@@ -41,7 +40,7 @@ type subject struct {
 // if the command is quoted: see rest.
 func (s *subject) define(cmd *cobra.Command) {
 	cli.TextFirst(cmd)
-	cli.Group(cmd, "Command flags", func(f *pflag.FlagSet) {
+	cli.Group(cmd, subjectTitle, func(f *pflag.FlagSet) {
 		f.StringVar(&s.Command, "command", "", "`TEXT` shell text, as in the field run of a proposal")
 		f.BoolVar(&s.IsArgv, "argv", false, "take the arguments as a program and its arguments")
 		f.StringVar(&s.Code, "code", "", "`FILE` snippet; - for standard input")
@@ -63,11 +62,8 @@ func (s *subject) define(cmd *cobra.Command) {
 }
 
 // read reads the subject. If it returns false, the command ends with this exit code.
-func (s *subject) read(c *cli.Invocation, cmd *cobra.Command, args []string) (int, bool) {
-	args, code, ok := s.rest(c, cmd, args)
+func (s *subject) read(c *cli.Invocation, args []string) (int, bool) {
 	switch {
-	case !ok:
-		return code, false
 	case s.IsArgv:
 		s.Argv = args
 	case len(args) == 1 && s.Command == "":
@@ -77,8 +73,8 @@ func (s *subject) read(c *cli.Invocation, cmd *cobra.Command, args []string) (in
 	}
 	err := s.Check()
 	if err == nil && s.Plan != "" {
-		var p proposal.Plan
-		if p, code, ok = runs.ReadPlan(c, s.Plan, nil); !ok {
+		p, code, ok := runs.ReadPlan(c, s.Plan, nil)
+		if !ok {
 			return code, false
 		}
 		s.Subject, err = question.OfPlan(p, s.ID)

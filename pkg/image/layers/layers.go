@@ -455,7 +455,7 @@ func (s *Store) Make(i Info, inputs []Input) (*Maker, error) {
 func (m *Maker) file() string { return filepath.Join(m.dir.Path, "image") }
 
 func cannotWrite(err error) error {
-	return &proposal.StopError{Code: CodeWrite, Message: "cannot write a layer", Hint: "free some space, or run fumehood cache prune", Err: err}
+	return &proposal.StopError{Code: CodeWrite, Message: "cannot write a layer", Hint: "free some space, or run fumehood cache --prune", Err: err}
 }
 
 // Add adds a file, as image.Writer.Add does.
