@@ -58,13 +58,24 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// commandsPage returns the help of root and all commands below it as one page of Markdown.
+// commandsPage returns the help of root and all commands below it as one page of Markdown. A group
+// of flags that several commands share is printed once.
 func commandsPage(root *cobra.Command) string {
 	var b strings.Builder
-	b.WriteString("# Commands\n\nThe help of every command.\n")
+	b.WriteString("# Commands\n\nThe help of every command. A group of flags that several commands share is printed once.\n")
+	groups := map[string]string{} // the first command of each
 	each(root, func(cmd *cobra.Command) {
 		if cmd == root || cmd.IsAvailableCommand() && cmd.Name() != "help" {
-			b.WriteString("\n## " + cmd.CommandPath() + "\n\n```text\n" + strings.TrimRight(cli.Help(cmd), "\n") + "\n```\n")
+			sections := strings.Split(strings.TrimRight(cli.Help(cmd), "\n"), "\n\n")
+			for i, text := range sections {
+				title, _, _ := strings.Cut(text, ":\n")
+				if first := groups[text]; first != "" {
+					sections[i] = title + ": see " + first
+				} else if strings.HasSuffix(title, " flags") {
+					groups[text] = cmd.CommandPath()
+				}
+			}
+			b.WriteString("\n## " + cmd.CommandPath() + "\n\n```text\n" + strings.Join(sections, "\n\n") + "\n```\n")
 		}
 	})
 	return b.String()
