@@ -120,13 +120,17 @@ func TestSuggestedFlags(t *testing.T) {
 	lanetest.SkipShort(t)
 	root := prepared(t)
 	known := map[string]bool{}
+	texts := sourceTexts(t)
 	each(root, func(cmd *cobra.Command) {
+		for _, instead := range cmd.Annotations { // of cli.Suggest
+			texts = append(texts, sourceText{cmd.CommandPath(), "use " + instead})
+		}
 		add := func(f *pflag.Flag) { known[f.Name] = true }
 		cmd.Flags().VisitAll(add)
 		cmd.InheritedFlags().VisitAll(add)
 	})
 	flags, commands := 0, 0
-	for _, s := range sourceTexts(t) {
+	for _, s := range texts {
 		for _, m := range flagWord.FindAllStringSubmatch(s.text, -1) {
 			flags++
 			if !known[m[1]] && !slices.Contains(foreign, m[1]) {
