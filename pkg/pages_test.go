@@ -42,7 +42,7 @@ func TestPages(t *testing.T) {
 		}
 	}
 	for page, targets := range map[string][]string{
-		"README.md":               {"SCOPE.md", ".github/CONTRIBUTING.md"},
+		"README.md":               {"SCOPE.md", ".github/CONTRIBUTING.md", "docs/ERRORS.md"},
 		".github/CONTRIBUTING.md": {"SCOPE.md"},
 	} {
 		for _, target := range targets {

@@ -62,7 +62,7 @@ func TestReference(t *testing.T) {
 // of flags that several commands share is printed once.
 func commandsPage(root *cobra.Command) string {
 	var b strings.Builder
-	b.WriteString("# Commands\n\nThe help of every command. A group of flags that several commands share is printed once.\n")
+	b.WriteString("# Commands\n\nThe help of every command. A group of flags that several commands share is printed once. [ERRORS.md](ERRORS.md) has the\ncodes in front of error messages.\n")
 	groups := map[string]string{} // the first command of each
 	each(root, func(cmd *cobra.Command) {
 		if cmd == root || cmd.IsAvailableCommand() && cmd.Name() != "help" {

@@ -86,16 +86,14 @@ func (v *verifier) diagnose(line []byte, want checkpoint) error {
 // before returns the error for a genuine checkpoint that does not fit the line
 // before it. The checkpoint among the lines before that one vouches for all of them.
 func (v *verifier) before(got, want checkpoint) error {
-	e := &VerifyError{Line: v.sum.Lines, Offset: v.sum.SignedBytes, Entry: want.size - 1}
+	code, message := CodeChanged, "bytes up to here are not the ones that were signed"
 	switch {
 	case want.size == 0:
-		e.Code, e.Message = CodeHeader, "header is not the one that was signed"
+		code, message = CodeHeader, "header is not the one that was signed"
 	case got.root != want.root:
-		e.Code, e.Message = CodeChanged, "entry is not the one that was signed (or lines before it come from another log of this key)"
-	default:
-		e.Code, e.Message = CodeChanged, "bytes up to here are not the ones that were signed"
+		message = "entry is not the one that was signed (or lines before it come from another log of this key)"
 	}
-	return e
+	return &VerifyError{Code: code, Line: v.sum.Lines, Offset: v.sum.SignedBytes, Entry: want.size - 1, Message: message}
 }
 
 var errSpelling = errors.New("note is not spelled as a log spells it")

@@ -347,7 +347,8 @@ func (l *layering) readInputs(ctx context.Context, from layered) error {
 	defer tree.Close()
 	tree.Since(l.began)
 	if all {
-		l.run.gate.o.notice(fmt.Sprintf("%s: set-up read more than %d files of the workspace: its layer is only used where all files are the same", layers.CodeReads, sandbox.MaxReads))
+		notice := proposal.StopError{Code: layers.CodeReads, Message: fmt.Sprintf("set-up read more than %d files of the workspace: its layer is only used where all files are the same", sandbox.MaxReads)}
+		l.run.gate.o.notice(notice.Error())
 		l.inputs, err = tree.Whole()
 		l.covers = l.inputs
 		return err

@@ -40,25 +40,25 @@ func (r Run) readInputPlan() (Planned, error) {
 	if j.in.PlanPath() == "" {
 		return Planned{}, &proposal.StopError{Code: "plan.missing", Message: "input plan is empty", Hint: "give the plan that the reviewer's job proposed: plan: ${{ needs.propose.outputs.plan }}"}
 	}
-	data, name, err := j.readInput("plan", j.in.Plan)
+	data, name, err := j.readInput("plan", "plan.unreadable", j.in.Plan)
 	return Planned{Name: j.in.Name, Document: string(data), File: name}, err
 }
 
 // readInput reads an input that is a document, or a file that an earlier step wrote. what is the
-// input's name, and name what messages call the document.
-func (j *Job) readInput(what, input string) (data []byte, name string, err error) {
+// input's name, code the code of a failure, and name what messages call the document.
+func (j *Job) readInput(what, code, input string) (data []byte, name string, err error) {
 	document, file := action.Document(input)
 	if document != nil {
 		return document, what, nil
 	}
 	f, err := openPlan(j.runner.Workspace, file)
 	if err != nil {
-		return nil, "", inputError(what, file, err)
+		return nil, "", inputError(what, code, file, err)
 	}
 	defer f.Close()
 	data, err = io.ReadAll(io.LimitReader(f, plan.MaxDocument+1))
 	if err != nil {
-		return nil, "", inputError(what, file, err)
+		return nil, "", inputError(what, code, file, err)
 	}
 	return data, path.Base(file), nil
 }
@@ -103,7 +103,7 @@ func openInside(dir, name string) (*os.File, error) {
 	return root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
-func inputError(what, name string, err error) error {
+func inputError(what, code, name string, err error) error {
 	switch path := (*fs.PathError)(nil); {
 	case errors.Is(err, fs.ErrNotExist):
 		err = errors.New("no such file")
@@ -114,7 +114,7 @@ func inputError(what, name string, err error) error {
 	if what == "plan" {
 		hint += ":\n\n" + planExample
 	}
-	return &proposal.StopError{Code: what + ".unreadable", Message: fmt.Sprintf("cannot read %s %q", what, name), Hint: hint, Err: err}
+	return &proposal.StopError{Code: code, Message: fmt.Sprintf("cannot read %s %q", what, name), Hint: hint, Err: err}
 }
 
 const planExample = `with:

@@ -310,23 +310,19 @@ type cacheInput struct {
 }
 
 // cacheFlags returns the flags for layers and results in directories that were restored.
-func (r Run) cacheFlags(c config.Config) (flags []string, err error) {
-	for _, input := range []cacheInput{
-		{"layers-cache", r.Job.in.LayersCache, "--layers", c.Layers, "layers: true"},
-		{"results-cache", r.Job.in.ResultsCache, "--results", c.Results == "read", "results: read"},
-	} {
-		more, err := r.cacheFlag(input)
-		if err != nil {
-			return nil, err
-		}
-		flags = append(flags, more...)
+func (r Run) cacheFlags(c config.Config) ([]string, error) {
+	in := r.Job.in
+	layers, err := r.cacheFlag("input.layers-cache", cacheInput{"layers-cache", in.LayersCache, "--layers", c.Layers, "layers: true"})
+	if err != nil {
+		return nil, err
 	}
-	return flags, nil
+	results, err := r.cacheFlag("input.results-cache", cacheInput{"results-cache", in.ResultsCache, "--results", c.Results == "read", "results: read"})
+	return append(layers, results...), err
 }
 
 // cacheFlag returns the flags for an input. What is not in the configuration is not used. Only a
 // job that keep.Allowed leaves its own there.
-func (r Run) cacheFlag(i cacheInput) ([]string, error) {
+func (r Run) cacheFlag(code string, i cacheInput) ([]string, error) {
 	j := r.Job
 	switch {
 	case i.dir == "":
@@ -339,7 +335,7 @@ func (r Run) cacheFlag(i cacheInput) ([]string, error) {
 	if keep.Allowed(j.options.Getenv, os.ReadFile) {
 		mode = "write"
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, &proposal.StopError{Code: "input." + i.name, Message: "cannot make the directory of input " + i.name, Hint: "name a directory of actions/cache/save in RUNNER_TEMP", Err: err}
+			return nil, &proposal.StopError{Code: code, Message: "cannot make the directory of input " + i.name, Hint: "name a directory of actions/cache/save in RUNNER_TEMP", Err: err}
 		}
 	}
 	return []string{i.flag, mode, i.flag + "-exchange", dir}, nil

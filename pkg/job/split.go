@@ -31,7 +31,7 @@ const maxWallMS = int64(2 * plan.MaxDuration / time.Millisecond)
 
 // split sets the output matrix. The plan and the durations are data: nothing of them runs here.
 func (j *Job) split() error {
-	document, name, err := j.readInput("plan", j.in.Plan)
+	document, name, err := j.readInput("plan", "plan.unreadable", j.in.Plan)
 	if err != nil {
 		return err
 	}

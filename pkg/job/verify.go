@@ -163,7 +163,7 @@ func (j *Job) reviewSource() (reviewSource, error) {
 	if j.in.Provider != "" {
 		return j.modelSource()
 	}
-	data, name, err := j.readInput("findings", j.in.Findings)
+	data, name, err := j.readInput("findings", "findings.unreadable", j.in.Findings)
 	if err != nil {
 		return reviewSource{}, err
 	}

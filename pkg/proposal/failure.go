@@ -5,7 +5,7 @@ package proposal
 import "errors"
 
 // A StopError is fumehood's own failure: it could not do its work, so nothing
-// (more) runs. Code is stable; Message says what is wrong, Hint how to fix it.
+// (more) runs. Code is stable and in docs/ERRORS.md; Message says what is wrong, Hint how to fix it.
 // Denied, failed and killed are never a StopError.
 type StopError struct {
 	Code    string // for example "sandbox.runsc-version"
