@@ -21,7 +21,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/mcpserver"
 	"github.com/fumehood/fumehood/pkg/policy/manual"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/session/pods"
 )
 
 // mcpFlags are the flags of mcp, in addition to those that run has, too.
@@ -144,24 +143,27 @@ func (c *invocation) serveMCP(s *mcpFlags, f *pflag.FlagSet) int {
 }
 
 // mcpGates returns what makes the gates of clients, and what ends it.
-func (c *invocation) mcpGates(s *mcpFlags) (gates func(context.Context, string) (mcpserver.Gate, error), end func(), err error) {
+func (c *invocation) mcpGates(s *mcpFlags) (gates func(context.Context, string) (gate.Opener, error), end func(), err error) {
 	if s.backend.kubernetes() {
 		backend, err := s.backend.Open(c.Ctx, gate.DefaultLifetime+time.Hour, s.Health)
-		return gate.Each(backend.Gate, func(g *pods.Gate) mcpserver.Gate { return mcpserver.Of(g) }), func() {}, err
+		return backend.Gate, func() {}, err
 	}
 	first, err := s.Open(&c.Invocation)
 	if err != nil {
 		return nil, nil, err
 	}
 	runs.FillPool(&c.Invocation, first, gate.SessionOptions{Network: s.network})
-	open := func(string) (*gate.Gate, error) {
+	open := func(context.Context, string) (gate.Opener, error) {
 		if s.http == "" {
 			return first, nil
 		}
 		g, err := s.Open(&c.Invocation)
-		return g, s.Early.Error(err)
+		if err != nil {
+			return nil, s.Early.Error(err) // a nil *gate.Gate is not a nil Opener
+		}
+		return g, nil
 	}
-	return gate.Each(open, func(g *gate.Gate) mcpserver.Gate { return mcpserver.Of(g) }), func() { _ = first.Close() }, nil
+	return open, func() { _ = first.Close() }, nil
 }
 
 func (c *invocation) rulesPage(s *mcpFlags) (string, error) {

@@ -15,7 +15,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/e2b"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/session/pods"
 )
 
 // serveFlags are the flags of serve, in addition to those that run has, too.
@@ -111,10 +110,10 @@ func (c *invocation) serveE2B(s *serveFlags, f *pflag.FlagSet) int {
 }
 
 // e2bGates returns what makes the gates of sandboxes.
-func (c *invocation) e2bGates(s *serveFlags) (func(context.Context, string) (e2b.Gate, error), error) {
+func (c *invocation) e2bGates(s *serveFlags) (func(context.Context, string) (gate.Opener, error), error) {
 	if s.backend.kubernetes() {
 		backend, err := s.backend.Open(c.Ctx, s.o.Lifetime(), s.Health)
-		return gate.Each(backend.Gate, func(g *pods.Gate) e2b.Gate { return e2b.Of(g) }), err
+		return backend.Gate, err
 	}
 	open := func() (*gate.Gate, error) {
 		one := s.Flags // which opening changes
@@ -126,5 +125,11 @@ func (c *invocation) e2bGates(s *serveFlags) (func(context.Context, string) (e2b
 		runs.FillPool(&c.Invocation, g, gate.SessionOptions{Limits: s.o.SessionLimits()})
 		err = g.Close()
 	}
-	return gate.Each(func(string) (*gate.Gate, error) { return open() }, func(g *gate.Gate) e2b.Gate { return e2b.Of(g) }), err
+	return func(context.Context, string) (gate.Opener, error) {
+		g, err := open()
+		if err != nil {
+			return nil, err // a nil *gate.Gate is not a nil Opener
+		}
+		return g, nil
+	}, err
 }

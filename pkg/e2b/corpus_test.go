@@ -29,7 +29,7 @@ type checkingGate struct {
 	session checking
 }
 
-func (g *checkingGate) Open(context.Context, gate.SessionOptions) (Session, error) {
+func (g *checkingGate) Open(context.Context, gate.SessionOptions) (gate.Session, error) {
 	return g.session, nil
 }
 
@@ -43,7 +43,7 @@ func (c checking) Do(ctx context.Context, p proposal.Proposal) (proposal.Record,
 	return list[0], nil
 }
 
-func (c checking) Start(ctx context.Context, p proposal.Proposal) (Process, error) {
+func (c checking) Start(ctx context.Context, p proposal.Proposal) (gate.Process, error) {
 	j := &job{done: make(chan struct{})}
 	j.r, j.err = c.Do(ctx, p)
 	close(j.done)
@@ -59,8 +59,8 @@ func TestCorpus(t *testing.T) {
 	}
 	defer g.Close()
 	var last proposal.Record
-	d := newDesk(t, Options{Gate: func(context.Context, string) (Gate, error) {
-		return &checkingGate{session: checking{fake: fake{newWorld()}, gate: g, last: &last}}, nil
+	d := newDesk(t, Options{Gate: func(context.Context, string) (gate.Opener, error) {
+		return &checkingGate{session: checking{fake: fake{world: newWorld()}, gate: g, last: &last}}, nil
 	}})
 	m := d.create(key, `{}`)
 	decided := func(p proposal.Proposal) proposal.Decision {

@@ -48,9 +48,9 @@ func (w *world) all() []string {
 
 func (w *world) has(what string) bool { return slices.Contains(w.all(), what) }
 
-func (w *world) Open(context.Context, gate.SessionOptions) (Session, error) {
+func (w *world) Open(context.Context, gate.SessionOptions) (gate.Session, error) {
 	w.note("open")
-	return fake{w}, nil
+	return fake{world: w}, nil
 }
 
 func (w *world) Close() error { w.note("close gate"); return nil }
@@ -72,7 +72,10 @@ func decide(p proposal.Proposal) proposal.Record {
 }
 
 // A fake is w's Session.
-type fake struct{ *world }
+type fake struct {
+	gate.Session // nil: the server does not call its other methods
+	*world
+}
 
 func (f fake) Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
 	r := decide(p)
@@ -91,13 +94,14 @@ func (f fake) Do(ctx context.Context, p proposal.Proposal) (proposal.Record, err
 
 // A job is a command of a fake in the background.
 type job struct {
-	kill context.CancelFunc
-	done chan struct{}
-	r    proposal.Record
-	err  error
+	gate.Process // nil, likewise
+	kill         context.CancelFunc
+	done         chan struct{}
+	r            proposal.Record
+	err          error
 }
 
-func (f fake) Start(_ context.Context, p proposal.Proposal) (Process, error) {
+func (f fake) Start(_ context.Context, p proposal.Proposal) (gate.Process, error) {
 	if strings.Contains(p.Run, "many") {
 		return nil, &proposal.StopError{Code: "session.background", Message: "too many"}
 	}
@@ -156,7 +160,7 @@ func newDesk(t *testing.T, o Options) *desk {
 	t.Helper()
 	d := &desk{t: t}
 	if o.Gate == nil {
-		o.Gate = func(context.Context, string) (Gate, error) {
+		o.Gate = func(context.Context, string) (gate.Opener, error) {
 			w := newWorld()
 			d.mu.Lock()
 			defer d.mu.Unlock()

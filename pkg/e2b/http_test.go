@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -306,7 +307,7 @@ func TestTimeout(t *testing.T) {
 // When the server ends, every log is sealed, also that of a sandbox that is being created.
 func TestDrain(t *testing.T) {
 	slow, worlds := make(chan struct{}), make(chan *world, 2)
-	d := newDesk(t, Options{Gate: func(context.Context, string) (Gate, error) {
+	d := newDesk(t, Options{Gate: func(context.Context, string) (gate.Opener, error) {
 		w := newWorld()
 		worlds <- w
 		if len(worlds) == 2 {
@@ -334,7 +335,7 @@ func TestDrain(t *testing.T) {
 func TestSessionEnds(t *testing.T) {
 	d := newDesk(t, Options{Quota: Quota{Sandboxes: 1}})
 	first := d.create(key, `{}`)
-	_, _ = fake{d.worlds[0]}.Close()
+	_, _ = fake{world: d.worlds[0]}.Close()
 	eventually(t, "the place", func() bool {
 		status, _ := d.call("POST", "/v2/sandboxes", `{}`, map[string]string{"X-API-KEY": key})
 		return status == 201

@@ -35,8 +35,8 @@ type sandbox struct {
 	about           newSandbox
 	limits          proposal.Limits
 
-	gate    Gate
-	session Session
+	gate    gate.Opener
+	session gate.Session
 	ctx     context.Context // ends when the sandbox must
 	cancel  context.CancelFunc
 	ready   chan struct{} // closed when the set-up has ended

@@ -21,53 +21,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Process is a command that runs in the background: a *gate.Process, or a test's.
-type Process interface {
-	Wait(ctx context.Context) (proposal.Record, error)
-	Kill()
-}
-
-// A Session is what runs in a sandbox: a *gate.Session, one in a pod, or a test's.
-type Session interface {
-	Start(ctx context.Context, p proposal.Proposal) (Process, error)
-	common
-}
-
-// common has the methods of a Session except Start, whose result differs.
-type common interface {
-	Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error)
-	SetUp(ctx context.Context, each func(proposal.Record)) error
-	Put(ctx context.Context, name string, data []byte) (proposal.Output, error)
-	Take(ctx context.Context, name string) ([]byte, proposal.Output, error)
-	List(ctx context.Context, pattern string) (proposal.Changes, error)
-	Close() (proposal.Report, error)
-	Done() <-chan struct{}
-}
-
-// A Gate decides proposals, and has one Session at a time.
-type Gate = gate.Opener[Session]
-
-// Of returns g, such as a *gate.Gate, as a Gate.
-func Of[S starter[P], P Process](g gate.Opener[S]) Gate {
-	return gate.As(g, func(s S) Session { return sessionOf[P]{s} })
-}
-
-// A starter is a Session with its own type of Process.
-type starter[P Process] interface {
-	Start(ctx context.Context, p proposal.Proposal) (P, error)
-	common
-}
-
-type sessionOf[P Process] struct{ starter[P] }
-
-func (s sessionOf[P]) Start(ctx context.Context, p proposal.Proposal) (Process, error) {
-	x, err := s.starter.Start(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	return x, nil
-}
-
 // A Quota is what one key may use at a time. A zero field means its default.
 type Quota struct {
 	Sandboxes int            // 4
@@ -79,7 +32,7 @@ type Quota struct {
 type Options struct {
 	// Gate makes the gate of one sandbox. It is not called concurrently. The server closes the
 	// gate. tenant is that of the key, or "".
-	Gate  func(ctx context.Context, tenant string) (Gate, error)
+	Gate  func(ctx context.Context, tenant string) (gate.Opener, error)
 	Quota Quota
 	// Memory is the maximum of one sandbox, if policy grants that much: 2 GiB.
 	Memory proposal.Bytes

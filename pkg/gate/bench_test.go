@@ -112,7 +112,7 @@ manager.shutdown_kernel(now=True)`
 //	go test ./pkg/gate -run '^$' -bench Session -benchtime 8x
 func BenchmarkSession(b *testing.B) {
 	var ready, jupyter, python, ended []time.Duration
-	var sessions []*gate.Session
+	var sessions []gate.Session
 	g := make([]*gate.Gate, 8)
 	for i := range g {
 		g[i] = newGateAlone(b, gate.Options{})
@@ -162,7 +162,7 @@ func printed(b *testing.B, name string, args ...string) time.Duration {
 }
 
 // cancelled returns how long a cell takes to end after it was cancelled.
-func cancelled(b *testing.B, s *gate.Session) time.Duration {
+func cancelled(b *testing.B, s gate.Session) time.Duration {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	var at time.Time

@@ -55,7 +55,7 @@ func TestEnded(t *testing.T) {
 	ends(t, p, "closed")
 }
 
-func ends(t *testing.T, p *gate.Process, want string) {
+func ends(t *testing.T, p gate.Process, want string) {
 	t.Helper()
 	if r := wait(t, p); r.Result == nil || r.Result.Ended() != want {
 		t.Errorf("%s: %+v", want, r.Result)

@@ -44,7 +44,7 @@ type Gate struct {
 
 	mu       sync.Mutex
 	closed   bool
-	session  *Session // the open session
+	session  *session // the open session
 	warnings []string
 	left     []string
 }

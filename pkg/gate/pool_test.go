@@ -138,7 +138,7 @@ func pooledProcess(dir string) int {
 		err = g.Prepare(ctx, gate.SessionOptions{})
 	}
 	fmt.Println("prepared")
-	var s *gate.Session
+	var s gate.Session
 	if err == nil {
 		s, err = g.Open(ctx, gate.SessionOptions{})
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 // startProcess starts a command and waits until it has printed something.
-func startProcess(t *testing.T, s *gate.Session, p proposal.Proposal) (*gate.Process, *arrivals) {
+func startProcess(t *testing.T, s gate.Session, p proposal.Proposal) (gate.Process, *arrivals) {
 	t.Helper()
 	var came arrivals
 	process, err := s.Start(came.in(t.Context()), p)
@@ -43,11 +43,11 @@ func startProcess(t *testing.T, s *gate.Session, p proposal.Proposal) (*gate.Pro
 	return process, &came
 }
 
-func wait(t *testing.T, p *gate.Process) proposal.Record {
+func wait(t *testing.T, p gate.Process) proposal.Record {
 	t.Helper()
 	r, err := p.Wait(t.Context())
 	if err != nil {
-		t.Fatalf("%s: %v", p.ID(), err)
+		t.Fatalf("%v", err)
 	}
 	return r
 }

@@ -48,15 +48,8 @@ const (
 	DefaultLifetime = 12 * time.Hour
 )
 
-// A Session is one sandbox, one log and one policy for proposals that come one after the
-// other. Files that a command leaves in the workspace, HOME and /tmp are there for the
-// next; its processes are not. Start runs commands in the background, beside others. Its
-// methods are safe for concurrent use: each waits until earlier calls have returned, so none
-// may be called from Options.Progress.
-//
-// If a command had to be killed together with its sandbox, or a proposal sets Fresh, the
-// files written before are lost: the Result's NewSandbox says so.
-type Session struct {
+// A session is the Session of a Gate in this process.
+type session struct {
 	gate  *Gate
 	run   *run
 	inner *hood.Session
@@ -81,7 +74,7 @@ type Session struct {
 // Close must be called. A session whose caller forgets it is closed after o.Idle. If the
 // caller's process is killed, the log verifies as cut off, nothing keeps running, and the
 // next run on the host removes the session's files.
-func (g *Gate) Open(ctx context.Context, o SessionOptions) (*Session, error) {
+func (g *Gate) Open(ctx context.Context, o SessionOptions) (Session, error) {
 	if err := g.runnable(); err != nil {
 		return nil, err
 	}
@@ -126,13 +119,13 @@ func busy(message, hint string) error {
 	return &proposal.StopError{Code: "gate.busy", Message: message, Hint: hint}
 }
 
-func (g *Gate) begin(ctx context.Context, o SessionOptions) (*Session, error) {
+func (g *Gate) begin(ctx context.Context, o SessionOptions) (*session, error) {
 	bounds, err := g.sessionBounds(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	o.Idle = cmp.Or(o.Idle, DefaultIdle)
-	s := &Session{gate: g, o: o, turn: make(chan struct{}, 1), done: make(chan struct{}), setup: g.o.Planned(proposal.Plan{}).Proposals}
+	s := &session{gate: g, o: o, turn: make(chan struct{}, 1), done: make(chan struct{}), setup: g.o.Planned(proposal.Plan{}).Proposals}
 	s.run = &run{gate: g, sandbox: g.sessionSandbox(), budget: cmp.Or(o.Lifetime, DefaultLifetime)}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	if err = s.run.open(s.ctx, o.described()); err == nil {
@@ -153,7 +146,7 @@ func (g *Gate) begin(ctx context.Context, o SessionOptions) (*Session, error) {
 }
 
 // watch closes the session when ctx ends or no call came for too long.
-func (s *Session) watch(ctx context.Context) {
+func (s *session) watch(ctx context.Context) {
 	select {
 	case <-s.ctx.Done():
 		s.close(hood.Interruption(ctx))
@@ -195,10 +188,7 @@ func (g *Gate) sessionBounds(ctx context.Context, o SessionOptions) (hood.Bounds
 	return b, &proposal.StopError{Code: "session.limits", Message: "policy grants no limits to a command that requests none", Hint: "set every field of SessionOptions.Limits"}
 }
 
-// SetUp decides and runs the commands of Options.Setup that have not run in this session,
-// in order, and calls each, which may be nil, with each Record. Their failures are values,
-// as for Do. Call it before the first Do; a session whose caller does not has no set-up.
-func (s *Session) SetUp(ctx context.Context, each func(proposal.Record)) error {
+func (s *session) SetUp(ctx context.Context, each func(proposal.Record)) error {
 	if err := s.call(ctx, func(ctx context.Context) error { return s.inner.Prepare(ctx, s.setup) }); err != nil {
 		return err
 	}
@@ -223,22 +213,7 @@ func (s *Session) SetUp(ctx context.Context, each func(proposal.Record)) error {
 	}
 }
 
-// Do decides p, writes the decision to the log, and runs p if it is allowed. If ctx
-// ends, the command is killed, its Result says so, and the session continues.
-//
-// Code with a Context runs in an interpreter that keeps its state for later code of the same
-// language and context; the first such code starts it. It has p's Env while it runs. If the code does not stop when it must,
-// or the interpreter ends, its state is lost, and the next code starts another.
-//
-// Code of bash or sh in a Context is decided as the end of a script that begins with all code
-// that the context's shell has run, see proposal.Earlier: a question about that is asked again. Every
-// code of the Context must have the same Env. A shell that is interrupted ends.
-//
-// p is checked like a proposal of a plan. Denied, failed and killed commands are values
-// in the Record. An error is a *proposal.StopError, or ctx's while p waited for its
-// turn: either p was not accepted (session.proposal), or the session is over, and every
-// later call fails too.
-func (s *Session) Do(ctx context.Context, p proposal.Proposal) (record proposal.Record, err error) {
+func (s *session) Do(ctx context.Context, p proposal.Proposal) (record proposal.Record, err error) {
 	return s.decided(ctx, p, func(ctx context.Context, p proposal.Proposal) (proposal.Record, error) { return s.inner.Do(ctx, p) })
 }
 
@@ -258,20 +233,13 @@ func WithOutput(ctx context.Context, f func(proposal.Chunk)) context.Context {
 	return hood.WithOutput(ctx, f)
 }
 
-// DoApproved is Do for a proposal that the caller's client approves, see
-// proposal.ClientApproval: if policy asks about p, it runs. a is what Asked returned for p,
-// with Client and Time. If it no longer applies, nothing runs (approval.void).
-//
-// The caller answers for the client: this method cannot know whether anyone was asked.
-func (s *Session) DoApproved(ctx context.Context, p proposal.Proposal, a proposal.ClientApproval) (proposal.Record, error) {
+func (s *session) DoApproved(ctx context.Context, p proposal.Proposal, a proposal.ClientApproval) (proposal.Record, error) {
 	return s.decided(ctx, p, func(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
 		return s.inner.DoApproved(ctx, p, a)
 	})
 }
 
-// Asked returns what an approval of p must be bound to now: see DoApproved. p's ID does
-// not matter.
-func (s *Session) Asked(ctx context.Context, p proposal.Proposal) (asked proposal.ClientApproval, err error) {
+func (s *session) Asked(ctx context.Context, p proposal.Proposal) (asked proposal.ClientApproval, err error) {
 	_, err = s.decided(ctx, p, func(_ context.Context, p proposal.Proposal) (proposal.Record, error) {
 		asked = s.inner.Asked(p)
 		return proposal.Record{}, nil
@@ -280,7 +248,7 @@ func (s *Session) Asked(ctx context.Context, p proposal.Proposal) (asked proposa
 }
 
 // decided calls f, when it is its turn, with p as it is decided.
-func (s *Session) decided(ctx context.Context, p proposal.Proposal, f func(context.Context, proposal.Proposal) (proposal.Record, error)) (record proposal.Record, err error) {
+func (s *session) decided(ctx context.Context, p proposal.Proposal, f func(context.Context, proposal.Proposal) (proposal.Record, error)) (record proposal.Record, err error) {
 	p, err = taken(p)
 	if err != nil {
 		return record, s.gate.redactor.Error(err)
@@ -293,14 +261,11 @@ func (s *Session) decided(ctx context.Context, p proposal.Proposal, f func(conte
 	return record, err
 }
 
-// ID returns the run's id, as the report has it.
-func (s *Session) ID() string { return s.run.info.ID }
+func (s *session) ID() string { return s.run.info.ID }
 
-// Log returns the path of the audit log.
-func (s *Session) Log() string { return s.run.files.audit }
+func (s *session) Log() string { return s.run.files.audit }
 
-// Artifacts returns the directory with the files that Take and Diff have copied.
-func (s *Session) Artifacts() string { return s.run.files.artifacts }
+func (s *session) Artifacts() string { return s.run.files.artifacts }
 
 // taken returns p as it would be read from a plan.
 func taken(p proposal.Proposal) (proposal.Proposal, error) {
@@ -338,9 +303,7 @@ func stateful(p proposal.Proposal) error {
 	return &proposal.StopError{Code: "session.proposal", Message: "invalid proposal: " + why, Hint: "correct the proposal, or leave out its context"}
 }
 
-// Put writes data to name, a path relative to the workspace. A file that cannot be
-// written is refused in the Output. The error is as for Do.
-func (s *Session) Put(ctx context.Context, name string, data []byte) (out proposal.Output, err error) {
+func (s *session) Put(ctx context.Context, name string, data []byte) (out proposal.Output, err error) {
 	err = s.call(ctx, func(ctx context.Context) (err error) {
 		out, err = s.inner.Put(ctx, name, data)
 		return err
@@ -348,10 +311,7 @@ func (s *Session) Put(ctx context.Context, name string, data []byte) (out propos
 	return out, err
 }
 
-// Take returns the regular file name of the workspace with secrets redacted, as far as
-// policy allows it to leave. Output says what was redacted, or why the file is refused. A
-// copy is among the artifacts. The error is as for Do.
-func (s *Session) Take(ctx context.Context, name string) (data []byte, out proposal.Output, err error) {
+func (s *session) Take(ctx context.Context, name string) (data []byte, out proposal.Output, err error) {
 	err = s.call(ctx, func(ctx context.Context) (err error) {
 		out, err = s.inner.Take(ctx, name)
 		return err
@@ -362,9 +322,7 @@ func (s *Session) Take(ctx context.Context, name string) (data []byte, out propo
 	return data, out, err
 }
 
-// List returns the files of the workspace that match pattern, in the syntax of
-// path.Match, as Changes without a Kind. The error is as for Do.
-func (s *Session) List(ctx context.Context, pattern string) (found proposal.Changes, err error) {
+func (s *session) List(ctx context.Context, pattern string) (found proposal.Changes, err error) {
 	err = s.call(ctx, func(ctx context.Context) (err error) {
 		found, err = s.inner.List(ctx, pattern)
 		return err
@@ -372,20 +330,12 @@ func (s *Session) List(ctx context.Context, pattern string) (found proposal.Chan
 	return found, err
 }
 
-// Changes returns the changes that commands and Put made to the workspace since the sandbox
-// was created. If Omitted is not 0, the list is incomplete. The error is as for Do.
-func (s *Session) Changes(ctx context.Context) (list proposal.Changes, err error) {
+func (s *session) Changes(ctx context.Context) (list proposal.Changes, err error) {
 	err = s.call(ctx, func(context.Context) error { list = s.inner.Changes(); return nil })
 	return list, err
 }
 
-// Diff returns how the workspace differs from the one that the session began with, or that
-// SetUp left, with the contents of text files of at most 1 MiB, 8 MiB of text and 1,000 files
-// together; other files are described by their size, mode and digest. paths are files and
-// directories relative to the workspace, at most 100; all if there are none. Secrets are redacted, and a
-// file that policy does not let out is described only. Patch.File is the path of the file with
-// all texts. The error is as for Do.
-func (s *Session) Diff(ctx context.Context, paths ...string) (d proposal.Diff, err error) {
+func (s *session) Diff(ctx context.Context, paths ...string) (d proposal.Diff, err error) {
 	if len(paths) > maxDiffPaths {
 		return d, &proposal.StopError{Code: "session.paths", Message: fmt.Sprintf("more than %d paths", maxDiffPaths), Hint: "name directories, or leave the paths out"}
 	}
@@ -402,7 +352,7 @@ func (s *Session) Diff(ctx context.Context, paths ...string) (d proposal.Diff, e
 const maxDiffPaths = 100
 
 // call calls f when it is its turn, with a context that also ends with the session.
-func (s *Session) call(ctx context.Context, f func(context.Context) error) error {
+func (s *session) call(ctx context.Context, f func(context.Context) error) error {
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -427,18 +377,14 @@ func (s *Session) call(ctx context.Context, f func(context.Context) error) error
 
 var errClosed = &proposal.StopError{Code: "session.closed", Message: "the session is closed", Hint: "open another session with Gate.Open"}
 
-// Close kills a running command, ends the sandbox, seals the log and returns the report.
-// The report omits commands' output, except for its length and digest. The error says
-// why the session stopped early, if it did. Later calls return the same.
-func (s *Session) Close() (proposal.Report, error) {
+func (s *session) Close() (proposal.Report, error) {
 	s.close(nil)
 	return s.report, s.err
 }
 
-// Done is closed when the session has ended, for any reason.
-func (s *Session) Done() <-chan struct{} { return s.done }
+func (s *session) Done() <-chan struct{} { return s.done }
 
-func (s *Session) close(why error) {
+func (s *session) close(why error) {
 	s.once.Do(func() {
 		s.idle.Stop()
 		s.cancel(cmp.Or(why, error(errClosed)))

@@ -48,7 +48,7 @@ func newGate(t testing.TB, o gate.Options) *gate.Gate {
 	return g
 }
 
-func open(t testing.TB, g *gate.Gate, o gate.SessionOptions) *gate.Session {
+func open(t testing.TB, g *gate.Gate, o gate.SessionOptions) gate.Session {
 	t.Helper()
 	s, err := g.Open(t.Context(), o)
 	if err != nil {
@@ -59,7 +59,7 @@ func open(t testing.TB, g *gate.Gate, o gate.SessionOptions) *gate.Session {
 
 func run(id, text string) proposal.Proposal { return proposal.Proposal{ID: id, Run: text} }
 
-func do(t *testing.T, s *gate.Session, p proposal.Proposal) proposal.Record {
+func do(t *testing.T, s gate.Session, p proposal.Proposal) proposal.Record {
 	t.Helper()
 	r, err := s.Do(t.Context(), p)
 	if err != nil {
@@ -69,7 +69,7 @@ func do(t *testing.T, s *gate.Session, p proposal.Proposal) proposal.Record {
 }
 
 // ran is do for what is allowed.
-func ran(t *testing.T, s *gate.Session, p proposal.Proposal) *proposal.Result {
+func ran(t *testing.T, s gate.Session, p proposal.Proposal) *proposal.Result {
 	t.Helper()
 	r := do(t, s, p)
 	if r.Result == nil {
@@ -209,13 +209,13 @@ func TestSessionMany(t *testing.T) {
 func TestSessionEnds(t *testing.T) {
 	ends := map[string]struct {
 		idle time.Duration
-		end  func(cancel func(), s *gate.Session, g *gate.Gate)
+		end  func(cancel func(), s gate.Session, g *gate.Gate)
 		code string
 	}{
-		"closed":    {0, func(_ func(), s *gate.Session, _ *gate.Gate) { _, _ = s.Close() }, ""},
-		"cancelled": {0, func(cancel func(), _ *gate.Session, _ *gate.Gate) { cancel() }, "run.cancelled"},
-		"forgotten": {time.Millisecond, func(func(), *gate.Session, *gate.Gate) {}, "session.idle"},
-		"gate":      {0, func(_ func(), _ *gate.Session, g *gate.Gate) { g.Close() }, ""},
+		"closed":    {0, func(_ func(), s gate.Session, _ *gate.Gate) { _, _ = s.Close() }, ""},
+		"cancelled": {0, func(cancel func(), _ gate.Session, _ *gate.Gate) { cancel() }, "run.cancelled"},
+		"forgotten": {time.Millisecond, func(func(), gate.Session, *gate.Gate) {}, "session.idle"},
+		"gate":      {0, func(_ func(), _ gate.Session, g *gate.Gate) { g.Close() }, ""},
 	}
 	for _, name := range sample.Keys(t, ends, 1, 4) {
 		c := ends[name]

@@ -28,7 +28,7 @@ type client struct {
 	cancel context.CancelFunc
 
 	mu       sync.Mutex
-	gate     Gate
+	gate     gate.Opener
 	session  *session
 	sessions int
 	last     *ended // of the session before
@@ -37,9 +37,9 @@ type client struct {
 	asked    *questions
 }
 
-// A session is an open Session with what the server keeps about it.
+// A session is an open gate.Session with what the server keeps about it.
 type session struct {
-	Session
+	gate.Session
 	setup *setup
 
 	mu      sync.Mutex
@@ -109,13 +109,13 @@ func (c *client) bound(ctx context.Context, extra *mcp.RequestExtra) (context.Co
 var errGone = &proposal.StopError{Code: "mcp.closed", Message: "the connection is closed", Hint: "connect again"}
 
 // decider returns the client's gate, which it makes if there is none.
-func (c *client) decider() (Gate, error) {
+func (c *client) decider() (gate.Opener, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.gateLocked()
 }
 
-func (c *client) gateLocked() (Gate, error) {
+func (c *client) gateLocked() (gate.Opener, error) {
 	if c.closed {
 		return nil, errGone
 	}

@@ -60,17 +60,20 @@ func (w *world) has(what string) bool {
 	return false
 }
 
-func (w *world) Open(context.Context, gate.SessionOptions) (Session, error) {
+func (w *world) Open(context.Context, gate.SessionOptions) (gate.Session, error) {
 	w.done = make(chan struct{})
 	w.opened++
 	w.note("open")
-	return fake{w}, nil
+	return fake{world: w}, nil
 }
 
 func (w *world) Close() error { w.note("close gate"); return nil }
 
 // A fake is w's Session.
-type fake struct{ *world }
+type fake struct {
+	gate.Session // nil: the server does not call its other methods
+	*world
+}
 
 func (w *world) Check(_ context.Context, p proposal.Plan) (list []proposal.Record, err error) {
 	for _, x := range p.Proposals {
@@ -222,7 +225,7 @@ func start(t *testing.T, w *world, o Options, client mcp.ClientOptions) *mcp.Cli
 
 func serverOf(w *world, o Options) *Server {
 	if o.Gate == nil {
-		o.Gate = func(context.Context, string) (Gate, error) { return w, nil }
+		o.Gate = func(context.Context, string) (gate.Opener, error) { return w, nil }
 	}
 	return New(o)
 }

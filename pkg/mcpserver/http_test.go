@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/internal/localhttp"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -168,7 +169,7 @@ func dial(t *testing.T, addr string) *mcp.ClientSession {
 // so are all when the server stops.
 func TestHTTPClients(t *testing.T) {
 	worlds := make(chan *world, 3)
-	addr, stop := serve(t, nil, Options{Gate: func(context.Context, string) (Gate, error) {
+	addr, stop := serve(t, nil, Options{Gate: func(context.Context, string) (gate.Opener, error) {
 		w := newWorld()
 		w.out = "hi\n"
 		worlds <- w

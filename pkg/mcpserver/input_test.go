@@ -37,7 +37,7 @@ func TestCorpus(t *testing.T) {
 	for _, file := range append(files, "../../testdata/corpus/benign.txt", "../../testdata/corpus/hostile.txt") {
 		texts = append(texts, sample.Corpus(t, file)...)
 	}
-	cs := start(t, nil, Options{Gate: func(context.Context, string) (Gate, error) { return Of(g), nil }}, mcp.ClientOptions{})
+	cs := start(t, nil, Options{Gate: func(context.Context, string) (gate.Opener, error) { return g, nil }}, mcp.ClientOptions{})
 	accepted, tried := 0, sample.Of(t, texts, 70, 400)
 	for _, text := range tried {
 		r := call(t, cs, "check", question{proposed: proposed{Command: text}})

@@ -18,29 +18,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Session is what a client's commands run in: a *gate.Session, one in a pod, or a test's.
-type Session interface {
-	Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error)
-	DoApproved(ctx context.Context, p proposal.Proposal, a proposal.ClientApproval) (proposal.Record, error)
-	Asked(ctx context.Context, p proposal.Proposal) (proposal.ClientApproval, error)
-	SetUp(ctx context.Context, each func(proposal.Record)) error
-	Put(ctx context.Context, name string, data []byte) (proposal.Output, error)
-	Take(ctx context.Context, name string) ([]byte, proposal.Output, error)
-	List(ctx context.Context, pattern string) (proposal.Changes, error)
-	Changes(ctx context.Context) (proposal.Changes, error)
-	Diff(ctx context.Context, paths ...string) (proposal.Diff, error)
-	ID() string
-	Log() string
-	Close() (proposal.Report, error)
-	Done() <-chan struct{}
-}
-
-// A Gate decides proposals, and has one Session at a time.
-type Gate = gate.Opener[Session]
-
-// Of returns g, such as a *gate.Gate, as a Gate.
-func Of[S Session](g gate.Opener[S]) Gate { return gate.As(g, func(s S) Session { return s }) }
-
 // An Approver is who may approve what policy asks about.
 type Approver string
 
@@ -57,7 +34,7 @@ const MaxClients = 8
 type Options struct {
 	// Gate makes the gate of one client. The server closes it. tenant is that of the client's token
 	// over HTTP, or "".
-	Gate func(ctx context.Context, tenant string) (Gate, error)
+	Gate func(ctx context.Context, tenant string) (gate.Opener, error)
 	// Approver is NoApprover if empty.
 	Approver Approver
 	// Network are the entries (see proposal.Proposal) that policy may grant to commands.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/internal/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -32,7 +33,7 @@ type setup struct {
 func newSetup(notes []string) *setup { return &setup{done: make(chan struct{}), notes: notes} }
 
 // wait runs the set-up if no call has, and returns when it has ended or ctx has.
-func (u *setup) wait(ctx, connection context.Context, s Session) error {
+func (u *setup) wait(ctx, connection context.Context, s gate.Session) error {
 	u.once.Do(func() {
 		u.mu.Lock()
 		u.begun = true

@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/internal/strictjson"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -209,7 +210,7 @@ func (c *client) do(ctx context.Context, req *mcp.CallToolRequest, s *session, p
 }
 
 // attempt is Do, or DoApproved if there is an approval.
-func attempt(ctx context.Context, s Session, p proposal.Proposal, a *proposal.ClientApproval) (proposal.Record, error) {
+func attempt(ctx context.Context, s gate.Session, p proposal.Proposal, a *proposal.ClientApproval) (proposal.Record, error) {
 	if a == nil {
 		return s.Do(ctx, p)
 	}

@@ -76,7 +76,7 @@ func Host(ctx context.Context, o Options) error {
 
 // A host serves one session.
 type host struct {
-	session *gate.Session
+	session gate.Session
 	ctx     context.Context // ends after the session's lifetime
 	o       Options
 	info    Info
@@ -95,7 +95,7 @@ type host struct {
 	last Ended
 }
 
-func newHost(ctx context.Context, s *gate.Session, o Options) *host {
+func newHost(ctx context.Context, s gate.Session, o Options) *host {
 	h := &host{session: s, ctx: ctx, o: o,
 		info: Info{Name: o.Name, Session: s.ID(), Log: absolute(s.Log()), Workspace: absolute(o.Workspace), PID: os.Getpid(), Started: time.Now()}}
 	h.setup.done = make(chan struct{})

@@ -17,7 +17,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-func testCommands(t *testing.T, g Gate) {
+func testCommands(t *testing.T, g gate.Opener) {
 	s := begin(t, g)
 	ran(t, s, shell("made", "mkdir sub && echo in sub > sub/here"))
 	for _, c := range []struct {
@@ -55,7 +55,7 @@ func outcome(r *proposal.Result) string {
 }
 
 // The end of the context of a command interrupts it. The session goes on.
-func testInterrupt(t *testing.T, g Gate) {
+func testInterrupt(t *testing.T, g gate.Opener) {
 	s := begin(t, g)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -100,7 +100,7 @@ func (r *received) has(stream, text string) bool {
 
 // What comes while a command runs is what the Record has, and a slow receiver loses no byte
 // that Dropped does not count.
-func testOutput(t *testing.T, g Gate) {
+func testOutput(t *testing.T, g gate.Opener) {
 	s := begin(t, g)
 	var came received
 	r, err := s.Do(came.in(t.Context()), shell("a", "for i in $(seq 1 500); do echo line $i; done; echo err >&2"))
@@ -123,7 +123,7 @@ func testOutput(t *testing.T, g Gate) {
 // A cell is code of a language, and what comes of it.
 type cell struct{ language, context, code, want string }
 
-func runCells(t *testing.T, s Session, cells []cell) {
+func runCells(t *testing.T, s gate.Session, cells []cell) {
 	t.Helper()
 	for i, c := range cells {
 		r := ran(t, s, proposal.Proposal{ID: fmt.Sprint("c", i), Language: c.language, Context: c.context, Code: c.code})
@@ -134,7 +134,7 @@ func runCells(t *testing.T, s Session, cells []cell) {
 }
 
 // Code keeps the state of its context, and of no other.
-func testShells(t *testing.T, g Gate) {
+func testShells(t *testing.T, g gate.Opener) {
 	s := begin(t, g)
 	runCells(t, s, []cell{
 		{"bash", "main", "x=40", "exit code 0|"},
@@ -146,7 +146,7 @@ func testShells(t *testing.T, g Gate) {
 	finish(t, s)
 }
 
-func testLanguages(t *testing.T, g Gate) {
+func testLanguages(t *testing.T, g gate.Opener) {
 	s := begin(t, g)
 	runCells(t, s, []cell{
 		{"python", "main", "x = 40", "exit code 0|"},
@@ -169,9 +169,9 @@ func testLanguages(t *testing.T, g Gate) {
 }
 
 // Commands in the background run beside others, and end when they are killed or the session ends.
-func testProcesses(t *testing.T, g Gate) {
+func testProcesses(t *testing.T, g gate.Opener) {
 	s := begin(t, g)
-	start := func(id, text string) (Process, *received) {
+	start := func(id, text string) (gate.Process, *received) {
 		t.Helper()
 		var came received
 		p, err := s.Start(came.in(t.Context()), shell(id, text))
@@ -180,7 +180,7 @@ func testProcesses(t *testing.T, g Gate) {
 		}
 		return p, &came
 	}
-	wait := func(p Process) proposal.Record {
+	wait := func(p gate.Process) proposal.Record {
 		t.Helper()
 		r, err := p.Wait(t.Context())
 		if err != nil {
@@ -210,6 +210,17 @@ func testProcesses(t *testing.T, g Gate) {
 	if _, err := long.Wait(ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("a wait that was given up: %v", err)
 	}
+	trapped, came := start("trapped", "trap 'echo interrupted; exit 0' INT; echo up; while :; do sleep 0.05; done")
+	for end := time.Now().Add(time.Minute); !came.has("stdout", "up\n") && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := trapped.Interrupt(); err != nil {
+		t.Error(err)
+	}
+	if r := wait(trapped); r.Result == nil || !r.Result.Succeeded() || string(r.Result.Stdout.Head) != "up\ninterrupted\n" {
+		t.Errorf("%+v", r.Result)
+	}
+	<-trapped.Done()
 	long.Kill()
 	if r := wait(long); r.Result == nil || r.Result.Killed != proposal.KilledCaller {
 		t.Errorf("%+v", r.Result)

@@ -10,7 +10,6 @@
 package conformance
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,59 +21,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
-
-// A Gate is a gate.Gate, or something like it, that has had no session.
-type Gate = gate.Opener[Session]
-
-// A Session is a gate.Session, or something like it.
-type Session interface {
-	Start(ctx context.Context, p proposal.Proposal) (Process, error)
-	common
-}
-
-// common has the methods of a Session except Start, whose result differs.
-type common interface {
-	Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error)
-	DoApproved(ctx context.Context, p proposal.Proposal, a proposal.ClientApproval) (proposal.Record, error)
-	Asked(ctx context.Context, p proposal.Proposal) (proposal.ClientApproval, error)
-	SetUp(ctx context.Context, each func(proposal.Record)) error
-	Put(ctx context.Context, name string, data []byte) (proposal.Output, error)
-	Take(ctx context.Context, name string) ([]byte, proposal.Output, error)
-	List(ctx context.Context, pattern string) (proposal.Changes, error)
-	Changes(ctx context.Context) (proposal.Changes, error)
-	Diff(ctx context.Context, paths ...string) (proposal.Diff, error)
-	ID() string
-	Log() string
-	Close() (proposal.Report, error)
-	Done() <-chan struct{}
-}
-
-// A Process is a gate.Process, or something like it.
-type Process interface {
-	Wait(ctx context.Context) (proposal.Record, error)
-	Kill()
-}
-
-// Of returns g, such as a *gate.Gate, as a Gate.
-func Of[S starter[P], P Process](g gate.Opener[S]) Gate {
-	return gate.As(g, func(s S) Session { return sessionOf[P]{s} })
-}
-
-// A starter is a Session with its own type of Process.
-type starter[P Process] interface {
-	Start(ctx context.Context, p proposal.Proposal) (P, error)
-	common
-}
-
-type sessionOf[P Process] struct{ starter[P] }
-
-func (s sessionOf[P]) Start(ctx context.Context, p proposal.Proposal) (Process, error) {
-	x, err := s.starter.Start(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	return x, nil
-}
 
 // rules deny shuf, ask about tac, and refuse factor where a command starts it.
 const rules = `package fumehood.command
@@ -124,11 +70,11 @@ func runTests(m *testing.M) int {
 
 // Opener returns a new gate, which the suite closes. It calls t.Parallel if gates can run at the same
 // time.
-type Opener func(t *testing.T) Gate
+type Opener func(t *testing.T) gate.Opener
 
 type subtest struct {
 	name string
-	test func(*testing.T, Gate)
+	test func(*testing.T, gate.Opener)
 }
 
 // Run runs the suite, except for RunLanguages.
@@ -165,7 +111,7 @@ func run(t *testing.T, open Opener, tests []subtest) {
 }
 
 // begin opens a session without special options.
-func begin(t *testing.T, g Gate) Session {
+func begin(t *testing.T, g gate.Opener) gate.Session {
 	t.Helper()
 	s, err := g.Open(t.Context(), gate.SessionOptions{})
 	if err != nil {
@@ -175,7 +121,7 @@ func begin(t *testing.T, g Gate) Session {
 }
 
 // finish closes a session that must not have stopped early.
-func finish(t *testing.T, s Session) proposal.Report {
+func finish(t *testing.T, s gate.Session) proposal.Report {
 	t.Helper()
 	report, err := s.Close()
 	if err != nil {
@@ -186,7 +132,7 @@ func finish(t *testing.T, s Session) proposal.Report {
 
 func shell(id, text string) proposal.Proposal { return proposal.Proposal{ID: id, Run: text} }
 
-func do(t *testing.T, s Session, p proposal.Proposal) proposal.Record {
+func do(t *testing.T, s gate.Session, p proposal.Proposal) proposal.Record {
 	t.Helper()
 	r, err := s.Do(t.Context(), p)
 	if err != nil {
@@ -196,7 +142,7 @@ func do(t *testing.T, s Session, p proposal.Proposal) proposal.Record {
 }
 
 // ran is do for what must run.
-func ran(t *testing.T, s Session, p proposal.Proposal) *proposal.Result {
+func ran(t *testing.T, s gate.Session, p proposal.Proposal) *proposal.Result {
 	t.Helper()
 	r := do(t, s, p)
 	if r.Result == nil {

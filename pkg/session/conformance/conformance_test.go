@@ -16,12 +16,12 @@ func TestMain(m *testing.M) { conformance.Main(m) }
 
 func TestLocal(t *testing.T) { conformance.Run(t, openLocal) }
 
-func openLocal(t *testing.T) conformance.Gate {
+func openLocal(t *testing.T) gate.Opener {
 	t.Parallel()
 	installtest.Runsc(t)
 	g, err := gate.New(t.Context(), gate.Options{Workspace: t.TempDir(), Policies: []gate.Policy{{Layer: conformance.Policy()}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return conformance.Of(g)
+	return g
 }

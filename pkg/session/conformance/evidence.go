@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // What policy asks about runs with an approval of this proposal, in this state, and only then.
-func testApprovals(t *testing.T, g Gate) {
+func testApprovals(t *testing.T, g gate.Opener) {
 	s := begin(t, g)
 	put(t, s, "f", "a\nb\n")
 	p := shell("a", "tac f")
@@ -60,7 +61,7 @@ func testApprovals(t *testing.T, g Gate) {
 }
 
 // Policy decides a command before it runs, and each program that it starts.
-func testDecisions(t *testing.T, g Gate) {
+func testDecisions(t *testing.T, g gate.Opener) {
 	s := begin(t, g)
 	for want, text := range map[string]string{"conformance.shuf": "echo ran > ran; shuf ran", "conformance.tac": "echo ran > ran; tac ran"} {
 		r := do(t, s, shell(want, text))
@@ -107,7 +108,7 @@ func entries(t *testing.T, r proposal.Report) (kinds []string) {
 
 // The log has each proposal with its decision, each result and each transfer; no byte of it can
 // be changed, and none removed.
-func testLog(t *testing.T, g Gate) {
+func testLog(t *testing.T, g gate.Opener) {
 	s := begin(t, g)
 	ran(t, s, shell("a", "echo a"))
 	do(t, s, shell("b", "shuf x"))

@@ -9,10 +9,12 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/fumehood/fumehood/pkg/gate"
 )
 
 // put puts a file that must be accepted.
-func put(t *testing.T, s Session, name, data string) {
+func put(t *testing.T, s gate.Session, name, data string) {
 	t.Helper()
 	if out, err := s.Put(t.Context(), name, []byte(data)); err != nil || out.Refused != "" {
 		t.Fatalf("put %q: %+v, %v", name, out, err)
@@ -20,7 +22,7 @@ func put(t *testing.T, s Session, name, data string) {
 }
 
 // Files go in and out byte for byte.
-func testFiles(t *testing.T, g Gate) {
+func testFiles(t *testing.T, g gate.Opener) {
 	s := begin(t, g)
 	put(t, s, "in/deep/note.txt", "hello\n")
 	if r := ran(t, s, shell("read", "cat in/deep/note.txt; echo more >> in/deep/note.txt")); string(r.Stdout.Head) != "hello\n" {
@@ -56,7 +58,7 @@ func testFiles(t *testing.T, g Gate) {
 }
 
 // No name leads out of the workspace, in either direction.
-func testEscapes(t *testing.T, g Gate) {
+func testEscapes(t *testing.T, g gate.Opener) {
 	s := begin(t, g)
 	if _, err := s.Put(t.Context(), "links.sh", []byte("mkdir sub; mkfifo fifo; ln -s /etc/passwd out; ln -s /etc dir; ln -s ../.. up\n")); err != nil {
 		t.Fatal(err)
@@ -82,7 +84,7 @@ func testEscapes(t *testing.T, g Gate) {
 }
 
 // A diff has the texts, and names a file of this machine that has them.
-func testDiff(t *testing.T, g Gate) {
+func testDiff(t *testing.T, g gate.Opener) {
 	s := begin(t, g)
 	put(t, s, "a.txt", "one\n")
 	ran(t, s, shell("edit", "mkdir -p sub && echo new > sub/b.txt"))

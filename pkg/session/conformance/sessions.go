@@ -15,7 +15,7 @@ import (
 )
 
 // A gate decides before it has a session, has one session at a time, and its report names it.
-func testSession(t *testing.T, g Gate) {
+func testSession(t *testing.T, g gate.Opener) {
 	records, err := g.Check(t.Context(), proposal.Plan{Proposals: []proposal.Proposal{shell("a", "echo"), shell("b", "shuf x")}})
 	if err != nil || len(records) != 2 || records[0].Decision.Effect != proposal.Allow || records[1].Decision.Effect != proposal.Deny {
 		t.Fatalf("check: %+v, %v", records, err)
@@ -43,7 +43,7 @@ func testSession(t *testing.T, g Gate) {
 }
 
 // A session that was closed refuses all calls and says so again.
-func testClosed(t *testing.T, g Gate) {
+func testClosed(t *testing.T, g gate.Opener) {
 	s := begin(t, g)
 	select {
 	case <-s.Done():
@@ -68,7 +68,7 @@ func testClosed(t *testing.T, g Gate) {
 }
 
 // stopped checks that a session ended by itself with a code, and that its log is complete.
-func stopped(t *testing.T, s Session, want string) {
+func stopped(t *testing.T, s gate.Session, want string) {
 	t.Helper()
 	select {
 	case <-s.Done():
@@ -85,7 +85,7 @@ func stopped(t *testing.T, s Session, want string) {
 	entries(t, report)
 }
 
-func testIdle(t *testing.T, g Gate) {
+func testIdle(t *testing.T, g gate.Opener) {
 	s, err := g.Open(t.Context(), gate.SessionOptions{Idle: time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func testIdle(t *testing.T, g Gate) {
 }
 
 // After its lifetime a session starts no command.
-func testLifetime(t *testing.T, g Gate) {
+func testLifetime(t *testing.T, g gate.Opener) {
 	s, err := g.Open(t.Context(), gate.SessionOptions{Lifetime: 3 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func testLifetime(t *testing.T, g Gate) {
 }
 
 // The end of the context of Open kills the command and seals the log.
-func testCancelled(t *testing.T, g Gate) {
+func testCancelled(t *testing.T, g gate.Opener) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s, err := g.Open(ctx, gate.SessionOptions{})

@@ -65,20 +65,20 @@ func New(o Options) (*Backend, error) {
 	return &Backend{o}, nil
 }
 
-// Gate returns a gate for a client of a tenant, which is "" if its token names none. Its error is a
-// *proposal.StopError (pods.tenant).
-func (b *Backend) Gate(tenant string) (*Gate, error) {
+// Gate returns a gate for a client of a tenant, which is "" if its token names none. It decides by
+// the policy of a pod. Its error is a *proposal.StopError (pods.tenant).
+func (b *Backend) Gate(_ context.Context, tenant string) (gate.Opener, error) {
 	if tenant == "" {
 		tenant = b.o.Tenant
 	}
 	if tenant == "" {
 		return nil, stop("pods.tenant", "the token has no tenant, and the server no default", "write tenant=NAMESPACE behind the token, or use --namespace")
 	}
-	return &Gate{b: b, tenant: tenant}, nil
+	return &podGate{b: b, tenant: tenant}, nil
 }
 
-// A Gate decides by the policy of a pod, and has one session at a time, like a gate.Gate.
-type Gate struct {
+// A podGate is the gate of one client.
+type podGate struct {
 	b      *Backend
 	tenant string
 
@@ -87,8 +87,7 @@ type Gate struct {
 	closed bool
 }
 
-// Check is gate.Gate.Check.
-func (g *Gate) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record, error) {
+func (g *podGate) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record, error) {
 	p, err := g.reach(ctx)
 	if err != nil {
 		return nil, err
@@ -96,8 +95,8 @@ func (g *Gate) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record
 	return p.client.Check(ctx, plan)
 }
 
-// Open is gate.Gate.Open. It fails while another session of the gate is open (session.taken).
-func (g *Gate) Open(ctx context.Context, o gate.SessionOptions) (s *Session, err error) {
+// Open fails while another session of the gate is open (session.taken).
+func (g *podGate) Open(ctx context.Context, o gate.SessionOptions) (_ gate.Session, err error) {
 	begin := time.Now()
 	defer func() { g.b.started(begin, o.Requested, err) }()
 	p, err := g.reach(ctx)
@@ -108,7 +107,7 @@ func (g *Gate) Open(ctx context.Context, o gate.SessionOptions) (s *Session, err
 	if err != nil {
 		return nil, err
 	}
-	return &Session{inner, g, p}, nil
+	return &session{inner, g, p}, nil
 }
 
 // started counts a session.
@@ -124,7 +123,7 @@ func (b *Backend) started(begin, requested time.Time, err error) {
 }
 
 // Close releases the pod.
-func (g *Gate) Close() error {
+func (g *podGate) Close() error {
 	g.mu.Lock()
 	p := g.pod
 	g.pod, g.closed = nil, true
@@ -133,7 +132,7 @@ func (g *Gate) Close() error {
 }
 
 // reach returns the gate's pod, and claims one if there is none.
-func (g *Gate) reach(ctx context.Context) (*pod, error) {
+func (g *podGate) reach(ctx context.Context) (*pod, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -150,7 +149,7 @@ func (g *Gate) reach(ctx context.Context) (*pod, error) {
 }
 
 // leave forgets a pod that has had its session, and releases it.
-func (g *Gate) leave(p *pod) error {
+func (g *podGate) leave(p *pod) error {
 	g.mu.Lock()
 	if g.pod == p {
 		g.pod = nil
@@ -201,15 +200,15 @@ func (p *pod) release() (err error) {
 	return err
 }
 
-// A Session is one in a pod.
-type Session struct {
-	*remote.Session
-	gate *Gate
+// A session is one in a pod.
+type session struct {
+	gate.Session
+	gate *podGate
 	pod  *pod
 }
 
 // Close is gate.Session.Close, and releases the pod.
-func (s *Session) Close() (proposal.Report, error) {
+func (s *session) Close() (proposal.Report, error) {
 	report, err := s.Session.Close()
 	if h := s.gate.b.o.Health; h != nil {
 		h.Ended()

@@ -149,9 +149,9 @@ func (c *cluster) pod(address string) (end func(), err error) {
 	return func() { cancel(); <-done; _ = l.Close(); _ = g.Close() }, nil
 }
 
-func (c *cluster) gate() *pods.Gate {
+func (c *cluster) gate() gate.Opener {
 	c.t.Helper()
-	g, err := c.backend().Gate("")
+	g, err := c.backend().Gate(c.t.Context(), "")
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func (c *cluster) gate() *pods.Gate {
 // What does not depend on the transport is tested in the end-to-end lane.
 func TestConformance(t *testing.T) { conformance.RunTransport(t, openPod) }
 
-func openPod(t *testing.T) conformance.Gate {
+func openPod(t *testing.T) gate.Opener {
 	t.Parallel()
 	c := newCluster(t)
 	t.Cleanup(func() {
@@ -170,7 +170,7 @@ func openPod(t *testing.T) conformance.Gate {
 			t.Errorf("%d of %d claims are left", now, ever)
 		}
 	})
-	return conformance.Of(c.gate())
+	return c.gate()
 }
 
 // A client that begins again after a session gets another pod.
@@ -223,7 +223,7 @@ func TestWrongNode(t *testing.T) {
 // A tenant without a template, and a client without a tenant, get nothing.
 func TestTenants(t *testing.T) {
 	c := newCluster(t)
-	g, err := c.backend().Gate("team-b")
+	g, err := c.backend().Gate(t.Context(), "team-b")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func TestTenants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Gate(""); proposal.FailureOf(err) == nil || proposal.FailureOf(err).Code != "pods.tenant" {
+	if _, err := b.Gate(t.Context(), ""); proposal.FailureOf(err) == nil || proposal.FailureOf(err).Code != "pods.tenant" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -80,7 +80,7 @@ func unlocated(list []proposal.Output) []proposal.Output {
 	return out
 }
 
-func (s *server) artifact(w http.ResponseWriter, r *http.Request, _ *gate.Session) error {
+func (s *server) artifact(w http.ResponseWriter, r *http.Request, _ gate.Session) error {
 	s.files.mu.Lock()
 	path := s.files.paths[r.URL.Query().Get("name")]
 	s.files.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *server) artifact(w http.ResponseWriter, r *http.Request, _ *gate.Sessio
 }
 
 // take answers with the Output and the data of a file.
-func (s *server) take(w http.ResponseWriter, r *http.Request, session *gate.Session) error {
+func (s *server) take(w http.ResponseWriter, r *http.Request, session gate.Session) error {
 	data, out, err := session.Take(r.Context(), r.URL.Query().Get("path"))
 	if err != nil {
 		return err

@@ -200,7 +200,7 @@ func TestHostileClient(t *testing.T) {
 }
 
 // begun opens a session and runs a command that does not end.
-func begun(t *testing.T, c *remote.Client) (*remote.Session, chan error) {
+func begun(t *testing.T, c *remote.Client) (gate.Session, chan error) {
 	t.Helper()
 	s, err := c.Open(t.Context(), gate.SessionOptions{})
 	if err != nil {

@@ -126,7 +126,7 @@ var validID = pattern.New(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{12}$`)
 // Open is gate.Gate.Open. A server has one session, ever: another is refused with session.taken.
 // If ctx ends, the session is closed. It is also closed when it is open for longer than
 // o.Lifetime. Close must be called: it fetches the log.
-func (c *Client) Open(ctx context.Context, o gate.SessionOptions) (*Session, error) {
+func (c *Client) Open(ctx context.Context, o gate.SessionOptions) (gate.Session, error) {
 	if o.Idle < 0 || o.Lifetime < 0 {
 		return nil, wire.Refusal("a duration of the session is negative", "leave it out, or make it positive")
 	}

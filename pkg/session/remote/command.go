@@ -103,6 +103,13 @@ func (x *command) identify(id string) {
 	}
 }
 
+// name returns the command's id.
+func (x *command) name() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.id
+}
+
 func (x *command) end(id string) {
 	var answer struct{}
 	_ = x.session.client.call(x.ctx, request{method: http.MethodPost, path: "/running/" + id + "/end", token: x.session.token}, &answer)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -23,7 +24,7 @@ type Process struct {
 
 // Start is gate.Session.Start. If the connection ends, the command is killed. ctx is for the
 // decision and the start, and for gate.WithOutput.
-func (s *Session) Start(ctx context.Context, p proposal.Proposal) (*Process, error) {
+func (s *Session) Start(ctx context.Context, p proposal.Proposal) (gate.Process, error) {
 	q := proposed{Proposal: p, Output: hood.OutputOf(ctx) != nil}
 	x, err := s.command(ctx, request{method: http.MethodPost, path: "/processes", document: q}, q.Output)
 	if err != nil {
@@ -51,6 +52,9 @@ func (p *Process) follow(id string) {
 	p.record, p.err = p.command.record(p.command.session.ctx, id)
 }
 
+// Done is gate.Process.Done.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
 // Wait is gate.Process.Wait.
 func (p *Process) Wait(ctx context.Context) (proposal.Record, error) {
 	select {
@@ -59,6 +63,19 @@ func (p *Process) Wait(ctx context.Context) (proposal.Record, error) {
 	case <-ctx.Done():
 		return proposal.Record{}, ctx.Err()
 	}
+}
+
+// Interrupt is gate.Process.Interrupt.
+func (p *Process) Interrupt() error {
+	select {
+	case <-p.done:
+		return nil
+	default:
+	}
+	ctx, cancel := context.WithTimeout(p.command.ctx, p.command.session.client.bounds.patience)
+	defer cancel()
+	var answer struct{}
+	return p.command.session.call(ctx, request{method: http.MethodPost, path: "/running/" + p.command.name() + "/interrupt"}, &answer)
 }
 
 // Kill is gate.Process.Kill. If the server does not answer, the connection is ended, which

@@ -13,15 +13,12 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/mcpserver"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 	"github.com/fumehood/fumehood/pkg/session/conformance"
 	"github.com/fumehood/fumehood/pkg/session/remote"
 	"github.com/fumehood/fumehood/pkg/session/remote/certtest"
 )
-
-var _ mcpserver.Session = (*remote.Session)(nil)
 
 func TestMain(m *testing.M) { conformance.Main(m) }
 
@@ -91,22 +88,22 @@ func (n *node) connect(t testing.TB, config *tls.Config) *remote.Client {
 // What does not depend on the transport is tested in the end-to-end lane.
 func TestConformance(t *testing.T) { conformance.RunTransport(t, openRemote) }
 
-func openRemote(t *testing.T) conformance.Gate {
+func openRemote(t *testing.T) gate.Opener {
 	t.Parallel()
 	n := newNode(t)
-	return conformance.Of(n.connect(t, client(t, n.Authority, "serve")))
+	return n.connect(t, client(t, n.Authority, "serve"))
 }
 
 // BenchmarkDo compares a command of a session in this process with one over the wire.
 func BenchmarkDo(b *testing.B) {
 	for name, remotely := range map[string]bool{"local": false, "remote": true} {
 		b.Run(name, func(b *testing.B) {
-			var g conformance.Gate
+			var g gate.Opener
 			if remotely {
 				n := newNode(b)
-				g = conformance.Of(n.connect(b, client(b, n.Authority, "serve")))
+				g = n.connect(b, client(b, n.Authority, "serve"))
 			} else {
-				g = conformance.Of(newGate(b))
+				g = newGate(b)
 			}
 			s, err := g.Open(b.Context(), gate.SessionOptions{})
 			if err != nil {

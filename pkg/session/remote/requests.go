@@ -33,7 +33,7 @@ func (s *server) check(w http.ResponseWriter, r *http.Request) error {
 const heartbeat = 10 * time.Second
 
 // events sends signs of life until the session has ended.
-func (s *server) events(w http.ResponseWriter, r *http.Request, _ *gate.Session) error {
+func (s *server) events(w http.ResponseWriter, r *http.Request, _ gate.Session) error {
 	s.enter()
 	defer s.exit()
 	events := wire.NewStream(w)
@@ -61,7 +61,7 @@ type proposed struct {
 	Output   bool                     `json:"output,omitempty"` // send it as it comes
 }
 
-func (p proposed) do(ctx context.Context, session *gate.Session) (proposal.Record, error) {
+func (p proposed) do(ctx context.Context, session gate.Session) (proposal.Record, error) {
 	if p.Approval != nil {
 		return session.DoApproved(ctx, p.Proposal, *p.Approval)
 	}
@@ -70,14 +70,14 @@ func (p proposed) do(ctx context.Context, session *gate.Session) (proposal.Recor
 
 // stream begins the answer to a request that can be interrupted. With the returned context, output
 // is sent as it comes, if that is wanted. end must be called.
-func (s *server) stream(w http.ResponseWriter, r *http.Request, output bool) (ctx context.Context, events *wire.Stream, end func()) {
+func (s *server) stream(w http.ResponseWriter, r *http.Request, output bool) (id string, ctx context.Context, events *wire.Stream, end func()) {
 	id, ctx, ended := s.running.Begin(r.Context())
 	events = wire.NewStream(w)
 	_ = events.Send(wire.Event{ID: id})
 	if output {
 		ctx = gate.WithOutput(ctx, func(c proposal.Chunk) { _ = events.Send(wire.Event{Output: &c}) })
 	}
-	return ctx, events, func() { events.End(); ended() }
+	return id, ctx, events, func() { events.End(); ended() }
 }
 
 // last is the event that ends the answer to a proposal.
@@ -92,12 +92,12 @@ func (s *server) last(record proposal.Record, err error) wire.Event {
 	return wire.Event{Record: &record}
 }
 
-func (s *server) propose(w http.ResponseWriter, r *http.Request, session *gate.Session) error {
+func (s *server) propose(w http.ResponseWriter, r *http.Request, session gate.Session) error {
 	p, err := document[proposed](w, r)
 	if err != nil {
 		return err
 	}
-	ctx, events, end := s.stream(w, r, p.Output)
+	_, ctx, events, end := s.stream(w, r, p.Output)
 	defer end()
 	record, err := p.do(ctx, session)
 	_ = events.Send(s.last(record, err))
@@ -105,7 +105,7 @@ func (s *server) propose(w http.ResponseWriter, r *http.Request, session *gate.S
 }
 
 // start answers until the command in the background has ended. If the client is gone, it is killed.
-func (s *server) start(w http.ResponseWriter, r *http.Request, session *gate.Session) error {
+func (s *server) start(w http.ResponseWriter, r *http.Request, session gate.Session) error {
 	p, err := document[proposed](w, r)
 	if err == nil && p.Approval != nil {
 		err = wire.Refusal("a command in the background has no approval", "leave it out")
@@ -113,7 +113,7 @@ func (s *server) start(w http.ResponseWriter, r *http.Request, session *gate.Ses
 	if err != nil {
 		return err
 	}
-	ctx, events, end := s.stream(w, r, p.Output)
+	id, ctx, events, end := s.stream(w, r, p.Output)
 	defer end()
 	process, err := session.Start(ctx, p.Proposal)
 	if err != nil {
@@ -121,33 +121,40 @@ func (s *server) start(w http.ResponseWriter, r *http.Request, session *gate.Ses
 		return nil
 	}
 	defer context.AfterFunc(ctx, process.Kill)()
+	s.running.Started(id, process.Interrupt)
 	_ = events.Send(wire.Event{Started: true})
 	record, err := process.Wait(s.ctx)
 	_ = events.Send(s.last(record, err))
 	return nil
 }
 
-// interrupt ends a command.
-func (s *server) interrupt(w http.ResponseWriter, r *http.Request, _ *gate.Session) error {
+// interrupt interrupts a command in the background, as the process of a terminal is.
+func (s *server) interrupt(w http.ResponseWriter, r *http.Request, _ gate.Session) error {
+	wire.Answer(w, struct{}{}, s.running.Interrupt(r.PathValue("id")))
+	return nil
+}
+
+// finish ends a command.
+func (s *server) finish(w http.ResponseWriter, r *http.Request, _ gate.Session) error {
 	wire.Answer(w, struct{}{}, s.running.Cancel(r.PathValue("id")))
 	return nil
 }
 
-func (s *server) setUp(w http.ResponseWriter, r *http.Request, session *gate.Session) error {
+func (s *server) setUp(w http.ResponseWriter, r *http.Request, session gate.Session) error {
 	p, err := document[struct {
 		Output bool `json:"output"`
 	}](w, r)
 	if err != nil {
 		return err
 	}
-	ctx, events, end := s.stream(w, r, p.Output)
+	_, ctx, events, end := s.stream(w, r, p.Output)
 	defer end()
 	err = session.SetUp(ctx, func(record proposal.Record) { _ = events.Send(s.last(record, nil)) })
 	_ = events.Send(wire.Event{Ended: err == nil, Error: proposal.FailureOf(err)})
 	return nil
 }
 
-func (s *server) asked(w http.ResponseWriter, r *http.Request, session *gate.Session) error {
+func (s *server) asked(w http.ResponseWriter, r *http.Request, session gate.Session) error {
 	p, err := document[proposal.Proposal](w, r)
 	if err != nil {
 		return err
@@ -157,19 +164,19 @@ func (s *server) asked(w http.ResponseWriter, r *http.Request, session *gate.Ses
 	return nil
 }
 
-func (s *server) list(w http.ResponseWriter, r *http.Request, session *gate.Session) error {
+func (s *server) list(w http.ResponseWriter, r *http.Request, session gate.Session) error {
 	found, err := session.List(r.Context(), r.URL.Query().Get("pattern"))
 	wire.Answer(w, found, err)
 	return nil
 }
 
-func (s *server) changes(w http.ResponseWriter, r *http.Request, session *gate.Session) error {
+func (s *server) changes(w http.ResponseWriter, r *http.Request, session gate.Session) error {
 	found, err := session.Changes(r.Context())
 	wire.Answer(w, found, err)
 	return nil
 }
 
-func (s *server) diff(w http.ResponseWriter, r *http.Request, session *gate.Session) error {
+func (s *server) diff(w http.ResponseWriter, r *http.Request, session gate.Session) error {
 	paths, err := document[[]string](w, r)
 	if err != nil {
 		return err
@@ -180,7 +187,7 @@ func (s *server) diff(w http.ResponseWriter, r *http.Request, session *gate.Sess
 	return nil
 }
 
-func (s *server) put(w http.ResponseWriter, r *http.Request, session *gate.Session) error {
+func (s *server) put(w http.ResponseWriter, r *http.Request, session gate.Session) error {
 	data, err := receive(w, func() ([]byte, error) { return wire.ReadFile(w, r) })
 	if err != nil {
 		return err
@@ -209,7 +216,7 @@ func (p part) send(w http.ResponseWriter, data io.Reader) error {
 }
 
 // stop ends the session as the end of the context of a local Open does.
-func (s *server) stop(w http.ResponseWriter, _ *http.Request, _ *gate.Session) error {
+func (s *server) stop(w http.ResponseWriter, _ *http.Request, _ gate.Session) error {
 	s.mu.Lock()
 	s.cancel()
 	s.mu.Unlock()
@@ -218,7 +225,7 @@ func (s *server) stop(w http.ResponseWriter, _ *http.Request, _ *gate.Session) e
 }
 
 // close ends the session and answers with its report and its log.
-func (s *server) close(w http.ResponseWriter, _ *http.Request, session *gate.Session) error {
+func (s *server) close(w http.ResponseWriter, _ *http.Request, session gate.Session) error {
 	report, err := session.Close()
 	<-s.ended
 	p := part{Report: &report, Error: proposal.FailureOf(err)}

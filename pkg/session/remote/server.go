@@ -40,7 +40,7 @@ type server struct {
 	over    bool       // with opening held: no session may be opened any more
 
 	mu      sync.Mutex
-	session *gate.Session
+	session gate.Session
 	token   string
 	cancel  context.CancelFunc // ends the session
 	present int                // streams of events that are open
@@ -68,7 +68,8 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("POST /session/close", served(s.urgent, s.inside(s.close)))
 	mux.HandleFunc("POST /proposals", served(s.slots, s.inside(s.propose)))
 	mux.HandleFunc("POST /processes", served(s.slots, s.inside(s.start)))
-	mux.HandleFunc("POST /running/{id}/end", served(s.urgent, s.inside(s.interrupt)))
+	mux.HandleFunc("POST /running/{id}/end", served(s.urgent, s.inside(s.finish)))
+	mux.HandleFunc("POST /running/{id}/interrupt", served(s.urgent, s.inside(s.interrupt)))
 	mux.HandleFunc("POST /asked", served(s.slots, s.inside(s.asked)))
 	mux.HandleFunc("GET /files", served(s.slots, s.inside(s.list)))
 	mux.HandleFunc("GET /changes", served(s.slots, s.inside(s.changes)))
@@ -100,7 +101,7 @@ func served(slots chan struct{}, h handler) http.HandlerFunc {
 }
 
 // inside returns h for the client that opened the session.
-func (s *server) inside(h func(http.ResponseWriter, *http.Request, *gate.Session) error) handler {
+func (s *server) inside(h func(http.ResponseWriter, *http.Request, gate.Session) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		s.mu.Lock()
 		session, token := s.session, s.token
@@ -169,7 +170,7 @@ func (s *server) open(w http.ResponseWriter, r *http.Request) error {
 var errTaken = &proposal.StopError{Code: "session.taken", Message: "this server has had its one session", Hint: "start another server"}
 
 // begin makes session the one session.
-func (s *server) begin(session *gate.Session, cancel context.CancelFunc) {
+func (s *server) begin(session gate.Session, cancel context.CancelFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.session, s.cancel, s.token = session, cancel, rand.Text()

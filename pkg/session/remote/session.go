@@ -54,6 +54,9 @@ func (s *Session) ID() string { return s.id }
 // Log returns the path of the file that Close puts the log in. Until then there is none.
 func (s *Session) Log() string { return filepath.Join(s.client.o.Logs, s.id+".jsonl") }
 
+// Artifacts is gate.Session.Artifacts: ClientOptions.Artifacts.
+func (s *Session) Artifacts() string { return s.client.o.Artifacts }
+
 // Done is closed when the session has ended, for any reason, or when the server is gone: it was
 // not heard for 30 seconds, or connections to it fail.
 func (s *Session) Done() <-chan struct{} { return s.done }

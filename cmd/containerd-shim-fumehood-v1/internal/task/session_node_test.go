@@ -91,10 +91,10 @@ func TestSessions(t *testing.T) {
 
 // A session in a pod does what one on this host does.
 func sessionConformance(t *testing.T, s *sessions) {
-	conformance.Run(t, func(t *testing.T) conformance.Gate {
+	conformance.Run(t, func(t *testing.T) gate.Opener {
 		p, _ := s.pod(t)
 		t.Cleanup(func() { check(t, p.StopAndRemove()) })
-		return conformance.Of(s.mine(t, p))
+		return s.mine(t, p)
 	})
 	s.verify(`"totals":`)
 }
@@ -155,7 +155,7 @@ func sessionExec(t *testing.T, s *sessions) {
 }
 
 // open opens a session in a new pod, and starts a command in it that does not end.
-func (s *sessions) open(t *testing.T) (*nodetest.Pod, *nodetest.Container, *remote.Session, chan error) {
+func (s *sessions) open(t *testing.T) (*nodetest.Pod, *nodetest.Container, gate.Session, chan error) {
 	t.Helper()
 	p, c := s.pod(t)
 	opened, err := s.mine(t, p).Open(t.Context(), gate.SessionOptions{})
@@ -178,7 +178,7 @@ func (s *sessions) open(t *testing.T) (*nodetest.Pod, *nodetest.Container, *remo
 }
 
 // lost waits until the client knows that its session has ended.
-func lost(t *testing.T, opened *remote.Session, ended chan error) {
+func lost(t *testing.T, opened gate.Session, ended chan error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -240,18 +240,18 @@ func sessionDeleted(t *testing.T, s *sessions) {
 
 // A session that writes more than it may ends.
 func sessionDisk(t *testing.T, s *sessions) {
-	s.ends(t, "session.disk", func(opened *remote.Session) {
+	s.ends(t, "session.disk", func(opened gate.Session) {
 		_, _ = opened.Do(t.Context(), proposal.Proposal{ID: "much", Run: "head -c 400000000 /dev/urandom > much; sleep 60"})
 	})
 }
 
 // So does one whose policy is revoked.
 func sessionRevoked(t *testing.T, s *sessions) {
-	s.ends(t, "policy", func(*remote.Session) { s.configure(s.node.Runsc.Path) })
+	s.ends(t, "policy", func(gate.Session) { s.configure(s.node.Runsc.Path) })
 }
 
 // ends starts a session that ends because of what do does.
-func (s *sessions) ends(t *testing.T, why string, do func(*remote.Session)) {
+func (s *sessions) ends(t *testing.T, why string, do func(gate.Session)) {
 	t.Helper()
 	p, c := s.pod(t)
 	opened, err := s.mine(t, p).Open(t.Context(), gate.SessionOptions{})
