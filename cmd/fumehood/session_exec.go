@@ -140,6 +140,7 @@ func (c *invocation) onSession(name string, do func(*session.Client) int) int {
 	if err != nil {
 		return c.Stop(err)
 	}
+	defer s.Detach()
 	return do(s)
 }
 
@@ -159,7 +160,7 @@ that "git apply" reads.`,
 		Args: cli.SomeArgs("the name of a session"),
 		RunE: c.Run(func(args []string) int {
 			return c.onSession(args[0], func(s *session.Client) int {
-				d, err := s.Diff(c.Ctx, args[1:])
+				d, err := s.Diff(c.Ctx, args[1:]...)
 				if err == nil && file != "" {
 					err = session.CopyFile(d.Patch.File, file, c.Stdout)
 				}

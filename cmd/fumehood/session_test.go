@@ -115,7 +115,7 @@ func TestSessionTogether(t *testing.T) {
 }
 
 // TestSessionForged: a proposal that comes over the socket cannot call itself set-up, choose
-// its id, or have a field that a plan refuses.
+// its id, be approved, or have a field that a plan refuses.
 func TestSessionForged(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -140,13 +140,27 @@ func TestSessionForged(t *testing.T) {
 		`{"run":"true","network":["evil.example"]}`:        `"effect":"deny"`,
 		`{"code":"1","language":"python","context":"../"}`: "session.proposal",
 	} {
-		r, err := client.Post("http://session/proposals", "application/json", strings.NewReader(body))
+		r, err := client.Post("http://session/proposals", "application/json", strings.NewReader(`{"proposal":`+body+`}`))
 		if err != nil {
 			t.Fatal(err)
 		}
 		answer, err := io.ReadAll(r.Body)
 		r.Body.Close()
 		if err != nil || !strings.Contains(string(answer), want) {
+			t.Errorf("%s: %v\n%s", body, err, answer)
+		}
+	}
+	for body, path := range map[string]string{
+		`{"proposal":{"run":"true"},"approval":{"client":"me"}}`: "proposals",
+		`{"proposal":{"run":"true"}}`:                            "processes",
+	} {
+		r, err := client.Post("http://session/"+path, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(r.Body)
+		r.Body.Close()
+		if err != nil || !strings.Contains(string(answer), "session.request") {
 			t.Errorf("%s: %v\n%s", body, err, answer)
 		}
 	}

@@ -5,33 +5,31 @@
 package session
 
 import (
-	"bufio"
-	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
-	"time"
+	"strings"
 
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/internal/peer"
+	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/pkg/interpreter"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/session/internal/wire"
+	"github.com/fumehood/fumehood/pkg/session/remote"
 )
 
 // A Client uses the session of a name. Its errors are *proposal.StopErrors.
 type Client struct {
+	*remote.Session
 	name, path string
-	http       http.Client
+	info       Info
 }
 
-// Connect returns a client of the session name, which lives.
+// Connect returns a client of the session name, which lives. Detach or End must be called.
 func Connect(ctx context.Context, name string) (*Client, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
@@ -41,12 +39,17 @@ func Connect(ctx context.Context, name string) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{name: name, path: filepath.Join(dir, name)}
-	c.http.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, c.path) }}
 	conn, err := dial(ctx, c.path)
 	if err != nil {
 		return nil, c.unreachable(err)
 	}
-	return c, conn.Close()
+	_ = conn.Close()
+	c.Session, err = remote.Attach(ctx, remote.AttachOptions{Lost: c.broken, Description: &c.info,
+		Dial: func(ctx context.Context) (net.Conn, error) { return dial(ctx, c.path) }})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // unreachable says why nothing answers, and removes what a killed session left.
@@ -73,123 +76,55 @@ func (k *killed) Unwrap() error {
 	return stop("session.killed", fmt.Sprintf("the process of the session %q was killed; its log is cut off: %s", k.info.Name, k.info.Log), "start another: fumehood session start --name "+k.info.Name)
 }
 
-// call sends a request and decodes its answer into v.
-func (c *Client) call(ctx context.Context, method, path string, body io.Reader, v any) error {
-	r, err := c.send(ctx, method, path, body)
-	if err != nil {
-		return err
-	}
-	defer r.Body.Close()
-	if err := json.NewDecoder(r.Body).Decode(v); err != nil {
-		return c.broken(err)
-	}
-	return nil
-}
-
-func (c *Client) send(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, "http://session"+path, body)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := c.http.Do(r)
-	if err != nil {
-		return nil, c.broken(err)
-	}
-	if answer.StatusCode == http.StatusOK {
-		return answer, nil
-	}
-	defer answer.Body.Close()
-	var e wire.Event
-	if err := json.NewDecoder(answer.Body).Decode(&e); err != nil || e.Error == nil {
-		return nil, c.broken(errors.New(answer.Status))
-	}
-	return nil, stop(e.Error.Code, e.Error.Message, e.Error.Hint)
-}
-
 func (c *Client) broken(err error) error {
 	return &proposal.StopError{Code: "session.ended", Message: fmt.Sprintf("the session %q ended during the request", c.name), Hint: "see: fumehood session list", Err: err}
 }
 
-// Info describes the session.
-func (c *Client) Info(ctx context.Context) (info Info, err error) {
-	return info, c.call(ctx, http.MethodGet, "/session", nil, &info)
-}
-
-// Do is gate.Session.Do. The session gives p its ID; code without a Context has "main". each
-// is called with the output as it comes, and note with what the caller should know, such as
-// set-up that failed. If ctx ends, the command is interrupted, and the Record says so.
+// Do is gate.Session.Do after the set-up. The session gives p its ID; code without a Context has
+// "main". each is called with the output as it comes, and note with what the caller should know, such
+// as set-up that failed. If ctx ends, the command is interrupted, and the Record says so.
 func (c *Client) Do(ctx context.Context, p proposal.Proposal, each func(proposal.Chunk), note func(string)) (proposal.Record, error) {
-	data, err := json.Marshal(p)
+	if _, keeps := interpreter.LanguageOf(p.Language); keeps && p.Code != "" {
+		p.Context = cmp.Or(p.Context, defaultContext)
+	}
+	err := c.SetUp(ctx, func(r proposal.Record) {
+		if why := setupFailure(r); why != "" {
+			note(why)
+		}
+	})
 	if err != nil {
 		return proposal.Record{}, err
 	}
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	r, err := c.send(running, http.MethodPost, "/proposals", bytes.NewReader(data))
-	if err != nil {
-		return proposal.Record{}, err
+	return c.Session.Do(gate.WithOutput(ctx, each), p)
+}
+
+// defaultContext is the context of code that names none.
+const defaultContext = "main"
+
+// setupFailure says what a command of the set-up could not do, or "".
+func setupFailure(r proposal.Record) string {
+	command := "set-up command " + text.Inline(strings.TrimSpace(r.Analysis.Canonical), 80) + ": "
+	switch {
+	case !r.Runnable():
+		return command + r.Decision.Effect.String()
+	case r.Result != nil && !r.Result.Succeeded():
+		return command + r.Result.Outcome()
 	}
-	defer r.Body.Close()
-	var id string
-	read := bufio.NewReader(r.Body)
-	for d := json.NewDecoder(read); ; {
-		var e wire.Event
-		if err := d.Decode(&e); err != nil {
-			return proposal.Record{}, errors.Join(hood.Interruption(ctx), c.broken(err))
-		}
-		switch {
-		case e.ID != "" && id == "":
-			id = e.ID
-			defer context.AfterFunc(ctx, func() { c.interrupt(running, id, cancel) })()
-		case e.Error != nil:
-			return proposal.Record{}, stop(e.Error.Code, e.Error.Message, e.Error.Hint)
-		case e.Record != nil:
-			return *e.Record, nil
-		case e.Output != nil:
-			each(*e.Output)
-		case e.Note != "":
-			note(e.Note)
-		}
-	}
-}
-
-// interrupt ends the command id, and gives up the request if that does not help.
-func (c *Client) interrupt(ctx context.Context, id string, giveUp func()) {
-	time.AfterFunc(30*time.Second, giveUp)
-	var done struct{}
-	_ = c.call(ctx, http.MethodPost, "/proposals/"+url.PathEscape(id)+"/interrupt", nil, &done)
-}
-
-func query(path, key string, values ...string) string {
-	return path + "?" + url.Values{key: values}.Encode()
-}
-
-// List is gate.Session.List.
-func (c *Client) List(ctx context.Context, pattern string) (found proposal.Changes, err error) {
-	return found, c.call(ctx, http.MethodGet, query("/files", "pattern", pattern), nil, &found)
-}
-
-// Take is gate.Session.Take. Output.File is the path of the copy.
-func (c *Client) Take(ctx context.Context, path string) (out proposal.Output, err error) {
-	return out, c.call(ctx, http.MethodGet, query("/file", "path", path), nil, &out)
-}
-
-// Put is gate.Session.Put, for at most 32 MiB.
-func (c *Client) Put(ctx context.Context, path string, data io.Reader) (out proposal.Output, err error) {
-	return out, c.call(ctx, http.MethodPut, query("/file", "path", path), data, &out)
-}
-
-// Diff is gate.Session.Diff.
-func (c *Client) Diff(ctx context.Context, paths []string) (d proposal.Diff, err error) {
-	return d, c.call(ctx, http.MethodGet, query("/diff", "path", paths...), nil, &d)
+	return ""
 }
 
 // End ends the session. When it returns, another can have the name.
-func (c *Client) End(ctx context.Context) (ended Ended, err error) {
-	if err = c.call(ctx, http.MethodPost, "/end", nil, &ended); err == nil {
-		gone(c.path)
+func (c *Client) End() (Ended, error) {
+	report, stopped, err := c.Session.End()
+	if err != nil {
+		return Ended{}, err
 	}
-	return ended, err
+	gone(c.path)
+	e := Ended{Name: c.name, Totals: report.Totals, Log: c.info.Log, Error: proposal.FailureOf(stopped)}
+	if report.Audit != nil {
+		e.Key = report.Audit.Key
+	}
+	return e, nil
 }
 
 // List returns all sessions of this user, sorted by name. It removes what killed ones left,
@@ -213,8 +148,8 @@ func List(ctx context.Context) ([]Info, error) {
 func describe(ctx context.Context, path string) (info Info, known bool) {
 	c, err := Connect(ctx, filepath.Base(path))
 	if err == nil {
-		info, err = c.Info(ctx)
-		return info, err == nil
+		c.Detach()
+		return c.info, true
 	}
 	var k *killed
 	if errors.As(err, &k) {

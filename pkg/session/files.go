@@ -14,12 +14,12 @@ import (
 	"strings"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/session/internal/wire"
+	"github.com/fumehood/fumehood/pkg/session/remote"
 )
 
 // maxText is the maximum length of a snippet or of a command's standard input, in bytes. A
 // plan's own limits are lower.
-const maxText = wire.MaxProposal
+const maxText = remote.MaxDocument
 
 // ReadText reads the file name, or stdin if it is "-". Its error is a *proposal.StopError.
 func ReadText(name string, stdin io.Reader) (string, error) {
@@ -96,13 +96,17 @@ func (c *Client) Get(ctx context.Context, path, name string, stdout io.Writer, s
 	if dir {
 		return proposal.Output{Path: path}, writeTo(name, stdout, func(w io.Writer) error { return c.Tar(ctx, path, w, skipped) })
 	}
-	if out, err = c.Take(ctx, path); err != nil {
+	data, out, err := c.Take(ctx, path)
+	if err == nil && out.Refused != "" {
+		err = &RefusedError{out}
+	}
+	if err != nil {
 		return out, err
 	}
-	if out.Refused != "" {
-		return out, &RefusedError{out}
-	}
-	return out, CopyFile(out.File, name, stdout)
+	return out, writeTo(name, stdout, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
 }
 
 // PutFile copies the file name, or stdin if it is "-", to path in the workspace.
@@ -116,7 +120,11 @@ func (c *Client) PutFile(ctx context.Context, name, path string, stdin io.Reader
 		defer f.Close()
 		in = f
 	}
-	out, err := c.Put(ctx, path, in)
+	data, err := io.ReadAll(io.LimitReader(in, remote.MaxFile+1))
+	if err != nil {
+		return proposal.Output{}, unreadable(name, err)
+	}
+	out, err := c.Put(ctx, path, data)
 	if err == nil && out.Refused != "" {
 		err = &RefusedError{out}
 	}

@@ -96,15 +96,15 @@ func claim(name string) (*place, error) {
 }
 
 // listen makes the socket. Its path may be longer than the kernel accepts for sockets.
-func (p *place) listen() (net.Listener, error) {
+func (p *place) listen() (listener peer.Listener, err error) {
 	dir, err := os.Open(p.Path)
 	if err != nil {
-		return nil, err
+		return listener, err
 	}
 	defer dir.Close()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), socketName), Net: "unix"})
 	if err != nil {
-		return nil, err
+		return listener, err
 	}
 	l.SetUnlinkOnClose(false) // the place removes it
 	return peer.Listener{UnixListener: l}, nil

@@ -5,11 +5,10 @@
 package session
 
 import (
-	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -19,11 +18,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/internal/lease"
 	"github.com/fumehood/fumehood/pkg/internal/peer"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/session/internal/wire"
 )
 
 // asNobody calls do on a thread of another user, which ends after it.
@@ -65,7 +62,7 @@ func TestOtherUserConnects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { wire.Answer(w, Info{Name: "x"}, nil) })}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") })}
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() { server.Close() })
 	ask := func() error {
@@ -185,33 +182,14 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// Requests that are not what they must be are refused before they have an effect.
-func TestRequests(t *testing.T) {
-	lanetest.SkipShort(t)
-	h := &host{} // no request reaches the session
-	for body, want := range map[string]string{
-		"":                             "session.request",
-		"x":                            "session.request",
-		`{"run":"true"}{"run":"true"}`: "session.request",
-		`{"run":"true","rum":"x"}`:     "session.request",
-		`{"run":"` + strings.Repeat("x", wire.MaxProposal) + `"}`: "session.request",
-	} {
-		w := httptest.NewRecorder()
-		h.propose(w, httptest.NewRequest(http.MethodPost, "/proposals", strings.NewReader(body)))
-		var e wire.Event
-		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != http.StatusUnprocessableEntity || e.Error.Code != want {
-			t.Errorf("%.30q: %d %s", body, w.Code, w.Body)
-		}
+// Clients of a session have no approvals, and nothing in the background.
+func TestShared(t *testing.T) {
+	h := &shared{} // no call reaches the session
+	if _, err := h.DoApproved(t.Context(), proposal.Proposal{}, proposal.ClientApproval{}); proposal.FailureOf(err).Code != "session.request" {
+		t.Errorf("an approval: %v", err)
 	}
-	w := httptest.NewRecorder()
-	h.put(w, httptest.NewRequest(http.MethodPut, "/file?path=x", strings.NewReader(strings.Repeat("x", wire.MaxFile+1))))
-	if w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), "at most 32 MiB") {
-		t.Errorf("a file that is too large: %d %s", w.Code, w.Body)
-	}
-	w = httptest.NewRecorder()
-	h.interrupt(w, httptest.NewRequest(http.MethodPost, "/proposals/c1/interrupt", nil))
-	if w.Code != http.StatusUnprocessableEntity {
-		t.Errorf("an interrupt of nothing: %d", w.Code)
+	if _, err := h.Start(t.Context(), proposal.Proposal{}); proposal.FailureOf(err).Code != "session.request" {
+		t.Errorf("in the background: %v", err)
 	}
 }
 
@@ -228,15 +206,12 @@ func TestBrokenAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 		go serveText(l, text)
-		c, err := Connect(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
+		want := "session.ended"
+		if name == "other status" {
+			want = "session.answer"
 		}
-		if r, err := c.Do(t.Context(), proposal.Proposal{Run: "true"}, nil, nil); proposal.FailureOf(err).Code != "session.ended" {
-			t.Errorf("%s: %+v, %v", name, r, err)
-		}
-		if _, err := c.Info(t.Context()); name != "half" && proposal.FailureOf(err).Code != "session.ended" {
-			t.Errorf("%s: %v", name, err)
+		if c, err := Connect(t.Context(), "a"); proposal.FailureOf(err).Code != want {
+			t.Errorf("%s: %+v, %v", name, c, err)
 		}
 		l.Close()
 		if err := p.Remove(); err != nil {

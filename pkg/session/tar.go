@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -73,7 +72,7 @@ func (t *archive) file(ctx context.Context, f proposal.Change) error {
 	if t.files++; t.files > maxTarFiles || t.bytes+f.Bytes > maxTarBytes {
 		return stop("session.directory-size", fmt.Sprintf("the directory has more than %d files or %s", maxTarFiles, proposal.Bytes(maxTarBytes)), "pack it with a command, and get the archive")
 	}
-	out, err := t.Take(ctx, f.Path)
+	data, out, err := t.Take(ctx, f.Path)
 	if err != nil {
 		return err
 	}
@@ -81,16 +80,11 @@ func (t *archive) file(ctx context.Context, f proposal.Change) error {
 		t.skipped(f.Path, out.Refused)
 		return nil
 	}
-	in, err := os.Open(out.File)
-	if err != nil {
+	t.bytes += int64(len(data))
+	if err := t.w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.Path, Size: int64(len(data)), Mode: 0o644, ModTime: t.now}); err != nil {
 		return err
 	}
-	defer in.Close()
-	t.bytes += out.Bytes
-	if err := t.w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.Path, Size: out.Bytes, Mode: 0o644, ModTime: t.now}); err != nil {
-		return err
-	}
-	_, err = io.Copy(t.w, in)
+	_, err = t.w.Write(data)
 	return err
 }
 

@@ -132,7 +132,7 @@ func TestTaken(t *testing.T) {
 		t.Errorf("a second session: %v", err)
 	}
 	web := http.Client{Transport: &http.Transport{TLSClientConfig: client(t, n.Authority, "serve"), DisableKeepAlives: true}}
-	for _, path := range []string{"GET /session/events", "GET /files?pattern=*", "GET /file?path=x", "GET /artifact?name=f0", "POST /session/close", "POST /session/cancel", "POST /proposals", "POST /processes", "POST /running/c1/end", "PUT /file?path=x"} {
+	for _, path := range []string{"GET /session/events", "POST /list", "POST /changes", "POST /asked", "POST /diff", "GET /file?path=x", "GET /artifact?name=f0", "POST /session/close", "POST /session/cancel", "POST /proposals", "POST /processes", "POST /running/c1/end", "POST /running/c1/interrupt", "PUT /file?path=x"} {
 		method, path, _ := strings.Cut(path, " ")
 		for _, token := range []string{"", "Bearer ", "Bearer wrong"} {
 			r, err := http.NewRequest(method, "https://"+n.address+path, strings.NewReader("{}"))

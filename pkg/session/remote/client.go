@@ -11,15 +11,16 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/session/internal/wire"
 )
 
 // ClientOptions configure a Client. Address, TLS and Logs are required.
@@ -44,8 +45,11 @@ type ClientOptions struct {
 //   - session.answer: the server answered what this version does not accept.
 type Client struct {
 	o      ClientOptions
+	url    string
 	http   *http.Client
 	bounds bounds
+	lost   func(error) error // the error of a connection
+	local  bool              // the server is a process of this user on this machine: its files are ours
 
 	mu      sync.Mutex
 	closed  bool
@@ -54,19 +58,27 @@ type Client struct {
 
 // bounds are the maxima of what a server may send.
 type bounds struct {
-	line     int           // bytes of an event
-	document int64         // bytes of a JSON document that is not a report
-	report   int           // bytes
-	values   int           // JSON values of a document or an event
-	output   int64         // bytes of all events of one command
-	log      int64         // bytes
-	silence  time.Duration // between two signs of life
-	retry    time.Duration // the first pause before another try to reach the server
-	patience time.Duration // until a command that is interrupted is given up
+	line      int           // bytes of an event
+	document  int64         // bytes of a JSON document that is not a report
+	report    int           // bytes
+	values    int           // JSON values of a document or an event
+	output    int64         // bytes of all events of one command
+	log       int64         // bytes
+	silence   time.Duration // between two signs of life
+	retry     time.Duration // the first pause before another try to reach the server
+	patience  time.Duration // until a command that is interrupted is given up
+	lastCalls time.Duration // until a receiver of output that does not return is given up
 }
 
 var defaultBounds = bounds{line: 64 << 20, document: 32 << 20, report: 64 << 20, values: 2 << 20, output: 1 << 30, log: 1 << 30,
-	silence: 3 * heartbeat, retry: time.Second, patience: 30 * time.Second}
+	silence: 3 * heartbeat, retry: time.Second, patience: 30 * time.Second, lastCalls: 10 * time.Second}
+
+// forever is the time of a client that waits: a pager, or one that its user's shell has stopped.
+const forever = math.MaxInt64
+
+// localBounds are those of what a process of the same user sends, which the kernel says is alive.
+var localBounds = bounds{line: defaultBounds.line, document: defaultBounds.document, report: defaultBounds.report, values: defaultBounds.values, output: math.MaxInt64,
+	log: defaultBounds.log, silence: forever, retry: defaultBounds.retry, patience: defaultBounds.patience, lastCalls: forever}
 
 // Time limits of connections.
 const (
@@ -89,8 +101,11 @@ func New(o ClientOptions) (*Client, error) {
 		TLSClientConfig: config, TLSHandshakeTimeout: dialTime, IdleConnTimeout: clientIdle,
 		MaxResponseHeaderBytes: maxHeader, DisableCompression: true, MaxIdleConnsPerHost: 8,
 	}
-	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return &Client{o: o, http: client, bounds: defaultBounds}, nil
+	return &Client{o: o, url: "https://" + o.Address, http: newHTTP(transport), bounds: defaultBounds, lost: lost}, nil
+}
+
+func newHTTP(t *http.Transport) *http.Client {
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 func (o ClientOptions) check() error {
@@ -115,12 +130,6 @@ func (o ClientOptions) check() error {
 	return options(why)
 }
 
-// Check is gate.Gate.Check. The plan may have 1 MiB as JSON.
-func (c *Client) Check(ctx context.Context, plan proposal.Plan) (records []proposal.Record, err error) {
-	err = c.call(ctx, request{method: http.MethodPost, path: "/check", document: plan}, &records)
-	return records, err
-}
-
 var validID = pattern.New(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{12}$`)
 
 // Open is gate.Gate.Open. A server has one session, ever: another is refused with session.taken.
@@ -128,7 +137,7 @@ var validID = pattern.New(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{12}$`)
 // o.Lifetime. Close must be called: it fetches the log.
 func (c *Client) Open(ctx context.Context, o gate.SessionOptions) (gate.Session, error) {
 	if o.Idle < 0 || o.Lifetime < 0 {
-		return nil, wire.Refusal("a duration of the session is negative", "leave it out, or make it positive")
+		return nil, refusal("a duration of the session is negative", "leave it out, or make it positive")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,11 +151,46 @@ func (c *Client) Open(ctx context.Context, o gate.SessionOptions) (gate.Session,
 	if !validID.MatchString(answer.ID) || len(answer.Token) > 256 {
 		return nil, invalidAnswer(errors.New("the session has an invalid id"))
 	}
-	c.session = c.begin(ctx, answer)
+	c.session = &Session{client: c, id: answer.ID, token: answer.Token, logFile: filepath.Join(c.o.Logs, answer.ID+".jsonl"), artifacts: c.o.Artifacts}
+	c.session.begin(ctx)
 	return c.session, nil
 }
 
-var errClosed = &proposal.StopError{Code: "session.closed", Message: "the session is closed", Hint: "open another session with another server"}
+// AttachOptions configure Attach. Dial and Lost are required.
+type AttachOptions struct {
+	// Dial connects to ServeLocal. It must check that the other end is a process of this user.
+	Dial func(ctx context.Context) (net.Conn, error)
+	// Lost returns the error for a connection that ended, or that nothing answers.
+	Lost func(error) error
+	// Description, if it is not nil, is a pointer to where LocalOptions.Describe's answer is put.
+	Description any
+}
+
+// Attach returns the session that a process on this machine serves with ServeLocal. Other clients may
+// use it, too. Detach must be called, or Close, which ends the session for all of them.
+func Attach(ctx context.Context, o AttachOptions) (*Session, error) {
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return o.Dial(ctx) }}
+	c := &Client{url: "http://session", http: newHTTP(transport), bounds: localBounds, local: true,
+		lost: func(err error) error { return o.Lost(connectionError{err}) }}
+	var answer attached
+	if err := c.call(ctx, request{method: http.MethodGet, path: "/session"}, &answer); err != nil {
+		return nil, err
+	}
+	if !validID.MatchString(answer.ID) {
+		return nil, invalidAnswer(errors.New("the session has an invalid id"))
+	}
+	if o.Description != nil {
+		if err := decode(answer.Description, c.bounds.values, o.Description); err != nil {
+			return nil, err
+		}
+	}
+	s := &Session{client: c, id: answer.ID, logFile: answer.Log, artifacts: answer.Artifacts}
+	s.begin(context.WithoutCancel(ctx))
+	return s, nil
+}
+
+var errClosed = &proposal.StopError{Code: "session.closed", Message: "the session is closed", Hint: "open another session"}
 
 // Close closes the session, if Session.Close was not called, and refuses later calls of Open.
 func (c *Client) Close() error {
@@ -175,8 +219,8 @@ func (r request) body() (io.Reader, error) {
 		return bytes.NewReader(r.data), nil
 	}
 	data, err := json.Marshal(r.document)
-	if err == nil && len(data) > wire.MaxProposal {
-		err = wire.Refusal("the request has more than 1 MiB", "send less")
+	if err == nil && len(data) > MaxDocument {
+		err = refusal("the request has more than 1 MiB", "send less")
 	}
 	return bytes.NewReader(data), err
 }
@@ -187,16 +231,16 @@ func (c *Client) send(ctx context.Context, q request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, q.method, "https://"+c.o.Address+q.path, body)
+	r, err := http.NewRequestWithContext(ctx, q.method, c.url+q.path, body)
 	if err != nil {
-		return nil, wire.Refusal(err.Error(), "correct the request")
+		return nil, refusal(err.Error(), "correct the request")
 	}
 	if q.token != "" {
 		r.Header.Set("Authorization", "Bearer "+q.token)
 	}
 	answer, err := c.http.Do(r)
 	if err != nil {
-		return nil, lost(err)
+		return nil, c.lost(err)
 	}
 	if answer.StatusCode == http.StatusOK {
 		return answer, nil
@@ -209,7 +253,7 @@ var validCode = pattern.New(`^[a-z0-9-]+(\.[a-z0-9-]+)*$`)
 
 // refused returns the error that an answer has.
 func refused(answer *http.Response) error {
-	var e wire.Event
+	var e event
 	data, err := io.ReadAll(io.LimitReader(answer.Body, maxFailure))
 	if err == nil {
 		err = json.Unmarshal(data, &e)
@@ -228,8 +272,14 @@ func failure(f *proposal.Failure) error {
 	return &proposal.StopError{Code: f.Code, Message: f.Message, Hint: f.Hint}
 }
 
+// A connectionError is why a server's answer did not come.
+type connectionError struct{ error }
+
+func (e connectionError) Unwrap() error { return e.error }
+
+// lost is Client.lost for a server on another machine.
 func lost(err error) error {
-	return &proposal.StopError{Code: "session.lost", Message: "the connection to the session is lost", Hint: "open another session; the log of this one is on the machine that ran it", Err: err}
+	return &proposal.StopError{Code: "session.lost", Message: "the connection to the session is lost", Hint: "open another session; the log of this one is on the machine that ran it", Err: connectionError{err}}
 }
 
 func invalidAnswer(err error) error {
@@ -245,7 +295,7 @@ func (c *Client) call(ctx context.Context, q request, v any) error {
 	defer answer.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(answer.Body, c.bounds.document+1))
 	if err != nil {
-		return ended(ctx, lost(err))
+		return ended(ctx, c.lost(err))
 	}
 	if int64(len(data)) > c.bounds.document {
 		return invalidAnswer(errTooLong)

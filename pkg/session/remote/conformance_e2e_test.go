@@ -12,4 +12,6 @@ import (
 
 func TestE2EConformance(t *testing.T) { conformance.Run(t, openRemote) }
 
+func TestE2ELocalConformance(t *testing.T) { conformance.Run(t, openLocal) }
+
 func TestE2ELanguages(t *testing.T) { conformance.RunLanguages(t, openRemote) }

@@ -12,7 +12,6 @@ import (
 	"io"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/session/internal/wire"
 )
 
 var errTooLong = errors.New("it is too long")
@@ -50,13 +49,14 @@ type reader struct {
 	in   *bufio.Reader
 	max  int
 	left int64
+	lost func(error) error // the error of a connection
 }
 
-func newReader(in io.Reader, max int, left int64) *reader {
-	return &reader{bufio.NewReaderSize(in, 32<<10), max, left}
+func (c *Client) newReader(in io.Reader, max int, left int64) *reader {
+	return &reader{bufio.NewReaderSize(in, 32<<10), max, left, c.lost}
 }
 
-// line returns the next line. The error of the connection is lost's, others are invalidAnswer's.
+// line returns the next line. The connection's error is lost's, others are invalidAnswer's.
 func (r *reader) line() (line []byte, err error) {
 	for {
 		piece, err := r.in.ReadSlice('\n')
@@ -68,7 +68,7 @@ func (r *reader) line() (line []byte, err error) {
 			return line, nil
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
-			return nil, lost(err)
+			return nil, r.lost(err)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func (r *reader) line() (line []byte, err error) {
 const minEvent = 64
 
 // event returns the next event.
-func (r *reader) event(values int) (e wire.Event, err error) {
+func (r *reader) event(values int) (e event, err error) {
 	line, err := r.line()
 	if err != nil {
 		return e, err
@@ -90,14 +90,14 @@ func (r *reader) event(values int) (e wire.Event, err error) {
 }
 
 // check refuses an event that says nothing, or more than one thing.
-func check(e wire.Event) error {
+func check(e event) error {
 	n := 0
 	for _, is := range []bool{e.ID != "", e.Output != nil, e.Record != nil, e.Error != nil, e.Started, e.Alive, e.Ended} {
 		if is {
 			n++
 		}
 	}
-	if n != 1 || e.Note != "" || len(e.ID) > 64 {
+	if n != 1 || len(e.ID) > 64 {
 		return invalidAnswer(errors.New("an event is not one thing"))
 	}
 	if e.Output != nil {

@@ -14,6 +14,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,7 +65,7 @@ func hostile(t *testing.T, handlers map[string]http.HandlerFunc) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.bounds = bounds{line: 64 << 10, document: 64 << 10, report: 64 << 10, values: 1000, output: 1 << 20, log: 64 << 10, silence: time.Second, retry: 10 * time.Millisecond, patience: time.Second}
+	c.bounds = bounds{line: 64 << 10, document: 64 << 10, report: 64 << 10, values: 1000, output: 1 << 20, log: 64 << 10, silence: time.Second, retry: 10 * time.Millisecond, patience: time.Second, lastCalls: time.Second}
 	return c
 }
 
@@ -250,7 +251,7 @@ func FuzzEvent(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r := newReader(bytes.NewReader(data), 1<<10, 1<<12)
+		r := (&Client{lost: lost}).newReader(bytes.NewReader(data), 1<<10, 1<<12)
 		for n := 0; ; n++ {
 			e, err := r.event(100)
 			if err != nil {
@@ -267,4 +268,24 @@ func FuzzEvent(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Requests that are not what they must be are refused before they have an effect.
+func TestRequests(t *testing.T) {
+	lanetest.SkipShort(t)
+	s := &server{} // no request reaches the session
+	for _, body := range []string{"", "x", `{"proposal":{}}{"proposal":{}}`, `{"proposal":{"run":"true","rum":"x"}}`, `{"proposal":{"run":"` + strings.Repeat("x", MaxDocument) + `"}}`} {
+		err := s.propose(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/proposals", strings.NewReader(body)), nil)
+		if codeOf(err) != "session.request" {
+			t.Errorf("%.30q: %v", body, err)
+		}
+	}
+	large := httptest.NewRequest(http.MethodPut, "/file?path=x", strings.NewReader(strings.Repeat("x", MaxFile+1)))
+	if err := s.put(httptest.NewRecorder(), large, nil); codeOf(err) != "session.request" || !strings.Contains(proposal.FailureOf(err).Hint, "at most 32 MiB") {
+		t.Errorf("a file that is too large: %v", err)
+	}
+	w := httptest.NewRecorder()
+	if err := s.finish(w, httptest.NewRequest(http.MethodPost, "/running/c1/end", nil), nil); err != nil || w.Code != http.StatusUnprocessableEntity {
+		t.Errorf("the end of nothing: %v, %d", err, w.Code)
+	}
 }

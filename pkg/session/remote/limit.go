@@ -5,6 +5,7 @@
 package remote
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -47,7 +48,8 @@ func (s *slot) Close() error {
 	return s.Conn.Close()
 }
 
-// writeTime is how long a client may take to read a part of an answer.
+// writeTime is how long a client on another machine may take to read a part of an answer. One on
+// this machine may be a pager, or stopped by its user's shell.
 const writeTime = 30 * time.Second
 
 // A patient writer gives each part of an answer its own time.
@@ -63,13 +65,13 @@ func (p patient) Write(data []byte) (int, error) {
 // bodyTime is how long a client may take to send the body of a request.
 const bodyTime = 2 * time.Minute
 
-// receive calls read with a time limit for the request's body.
-func receive[T any](w http.ResponseWriter, read func() (T, error)) (T, error) {
+// readBody reads a request's body of at most max bytes, within bodyTime.
+func readBody(w http.ResponseWriter, r *http.Request, max int64) ([]byte, error) {
 	c := http.NewResponseController(w)
 	_ = c.SetReadDeadline(time.Now().Add(bodyTime))
-	v, err := read()
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, max))
 	if err == nil {
 		_ = c.SetReadDeadline(time.Time{}) // otherwise it would end a long answer
 	}
-	return v, err
+	return data, err
 }

@@ -11,27 +11,25 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// Bounds of output that waits for its receiver, as for gate.WithOutput.
-const (
-	maxQueued = 1 << 20
-	lastCalls = 10 * time.Second
-)
+// maxQueued is how many bytes of output wait for their receiver, as for gate.WithOutput.
+const maxQueued = 1 << 20
 
 // An outlet passes output on to a receiver that may be slow, so that reading never waits.
 type outlet struct {
-	mu      sync.Mutex
-	more    *sync.Cond
-	queue   []proposal.Chunk
-	bytes   int
-	dropped map[string]int64 // by stream, since the last chunk that was queued
-	closed  bool             // nothing more comes
-	left    bool             // the receiver is not called any more
-	done    chan struct{}
+	mu       sync.Mutex
+	more     *sync.Cond
+	queue    []proposal.Chunk
+	bytes    int
+	dropped  map[string]int64 // by stream, since the last chunk that was queued
+	closed   bool             // nothing more comes
+	left     bool             // the receiver is not called any more
+	done     chan struct{}
+	patience time.Duration // of close
 }
 
-// newOutlet returns an outlet to f. close must be called.
-func newOutlet(f func(proposal.Chunk)) *outlet {
-	o := &outlet{dropped: map[string]int64{}, done: make(chan struct{})}
+// newOutlet returns an outlet to f. close must be called; it waits for f for at most patience.
+func newOutlet(f func(proposal.Chunk), patience time.Duration) *outlet {
+	o := &outlet{dropped: map[string]int64{}, done: make(chan struct{}), patience: patience}
 	o.more = sync.NewCond(&o.mu)
 	if f == nil {
 		close(o.done)
@@ -105,7 +103,7 @@ func (o *outlet) add(c proposal.Chunk) {
 	o.more.Signal()
 }
 
-// close waits until the receiver has all chunks, for at most lastCalls. It is not called any
+// close waits until the receiver has all chunks, for at most patience. It is not called any
 // more when close has returned, except if it has not returned itself.
 func (o *outlet) close() {
 	o.mu.Lock()
@@ -116,7 +114,7 @@ func (o *outlet) close() {
 	o.closed = true
 	o.more.Signal()
 	o.mu.Unlock()
-	late := time.NewTimer(lastCalls)
+	late := time.NewTimer(o.patience)
 	defer late.Stop()
 	select {
 	case <-o.done:

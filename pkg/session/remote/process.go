@@ -14,8 +14,38 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Process is a gate.Process of the server. Its methods are safe for concurrent use.
-type Process struct {
+// start answers until the command in the background has ended. If the client is gone, it is killed.
+func (s *server) start(w http.ResponseWriter, r *http.Request, session gate.Session) error {
+	p, err := readDocument[proposed](w, r)
+	if err == nil && p.Approval != nil {
+		err = refusal("a command in the background has no approval", "leave it out")
+	}
+	if err != nil {
+		return err
+	}
+	id, ctx, events, end := s.stream(w, r, p.Output)
+	defer end()
+	process, err := session.Start(ctx, p.Proposal)
+	if err != nil {
+		_ = events.send(event{Error: proposal.FailureOf(err)})
+		return nil
+	}
+	defer context.AfterFunc(ctx, process.Kill)()
+	s.running.setInterrupt(id, process.Interrupt)
+	_ = events.send(event{Started: true})
+	record, err := process.Wait(s.ctx)
+	_ = events.send(s.last(record, err))
+	return nil
+}
+
+// interrupt interrupts a command in the background.
+func (s *server) interrupt(w http.ResponseWriter, r *http.Request, _ gate.Session) error {
+	sendAnswer(w, struct{}{}, s.running.interrupt(r.PathValue("id")))
+	return nil
+}
+
+// A process is a gate.Process of the server. Its methods are safe for concurrent use.
+type process struct {
 	command *command
 	done    chan struct{} // closed when record and err are set
 	record  proposal.Record
@@ -40,23 +70,21 @@ func (s *Session) Start(ctx context.Context, p proposal.Proposal) (gate.Process,
 		x.close()
 		return nil, err
 	}
-	started := &Process{command: x, done: make(chan struct{})}
+	started := &process{command: x, done: make(chan struct{})}
 	go started.follow(p.ID)
 	return started, nil
 }
 
 // follow reads until the command has ended.
-func (p *Process) follow(id string) {
+func (p *process) follow(id string) {
 	defer close(p.done)
 	defer p.command.close()
 	p.record, p.err = p.command.record(p.command.session.ctx, id)
 }
 
-// Done is gate.Process.Done.
-func (p *Process) Done() <-chan struct{} { return p.done }
+func (p *process) Done() <-chan struct{} { return p.done }
 
-// Wait is gate.Process.Wait.
-func (p *Process) Wait(ctx context.Context) (proposal.Record, error) {
+func (p *process) Wait(ctx context.Context) (proposal.Record, error) {
 	select {
 	case <-p.done:
 		return p.record, p.err
@@ -65,8 +93,7 @@ func (p *Process) Wait(ctx context.Context) (proposal.Record, error) {
 	}
 }
 
-// Interrupt is gate.Process.Interrupt.
-func (p *Process) Interrupt() error {
+func (p *process) Interrupt() error {
 	select {
 	case <-p.done:
 		return nil
@@ -80,4 +107,4 @@ func (p *Process) Interrupt() error {
 
 // Kill is gate.Process.Kill. If the server does not answer, the connection is ended, which
 // kills the command as well.
-func (p *Process) Kill() { p.command.interrupt() }
+func (p *process) Kill() { p.command.interrupt() }

@@ -9,10 +9,12 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/internal/peer"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 	"github.com/fumehood/fumehood/pkg/session/conformance"
@@ -94,17 +96,56 @@ func openRemote(t *testing.T) gate.Opener {
 	return n.connect(t, client(t, n.Authority, "serve"))
 }
 
-// BenchmarkDo compares a command of a session in this process with one over the wire.
+func TestLocalConformance(t *testing.T) { conformance.RunTransport(t, openLocal) }
+
+func openLocal(t *testing.T) gate.Opener {
+	t.Parallel()
+	return localOpener{newGate(t), t}
+}
+
+// A localOpener serves the session of its gate on a unix socket, and opens it there.
+type localOpener struct {
+	*gate.Gate
+	t testing.TB
+}
+
+func (o localOpener) Open(ctx context.Context, so gate.SessionOptions) (gate.Session, error) {
+	inner, err := o.Gate.Open(ctx, so)
+	if err != nil {
+		return nil, err
+	}
+	address := &net.UnixAddr{Name: filepath.Join(o.t.TempDir(), "socket"), Net: "unix"}
+	l, err := net.ListenUnix("unix", address)
+	if err != nil {
+		return nil, err
+	}
+	served := make(chan error, 1)
+	go func() {
+		served <- remote.ServeLocal(context.WithoutCancel(ctx), peer.Listener{UnixListener: l}, remote.LocalOptions{Session: inner,
+			Describe: func() any { return inner.ID() }, Ended: func(proposal.Report, error) {}})
+	}()
+	o.t.Cleanup(func() {
+		if err := <-served; err != nil {
+			o.t.Error(err)
+		}
+	})
+	var id string
+	s, err := remote.Attach(ctx, remote.AttachOptions{Description: &id, Lost: func(err error) error { return err },
+		Dial: func(context.Context) (net.Conn, error) { return net.DialUnix("unix", nil, address) }})
+	if err == nil && id != inner.ID() {
+		o.t.Errorf("it is described as %q", id)
+	}
+	return s, err
+}
+
+// BenchmarkDo compares a command of a session in this process with those over the wire.
 func BenchmarkDo(b *testing.B) {
-	for name, remotely := range map[string]bool{"local": false, "remote": true} {
+	for name, open := range map[string]func(*testing.B) gate.Opener{
+		"in process": func(b *testing.B) gate.Opener { return newGate(b) }, "unix": func(b *testing.B) gate.Opener { return localOpener{newGate(b), b} },
+		"mutual TLS": func(b *testing.B) gate.Opener { n := newNode(b); return n.connect(b, client(b, n.Authority, "serve")) },
+	} {
 		b.Run(name, func(b *testing.B) {
-			var g gate.Opener
-			if remotely {
-				n := newNode(b)
-				g = n.connect(b, client(b, n.Authority, "serve"))
-			} else {
-				g = newGate(b)
-			}
+			g := open(b)
 			s, err := g.Open(b.Context(), gate.SessionOptions{})
 			if err != nil {
 				b.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/internal/peer"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -24,7 +25,7 @@ const DefaultAbsent = time.Minute
 // Options configure Serve. Gate, TLS and Ended are required.
 type Options struct {
 	// Gate has the session. The caller closes it.
-	Gate *gate.Gate
+	Gate gate.Opener
 	// TLS must have a certificate, ClientCAs, ClientAuth tls.RequireAndVerifyClientCert, and
 	// MinVersion tls.VersionTLS13. VerifyConnection is called for every connection, since
 	// none is resumed. GetConfigForClient must be nil: it could return a weaker one.
@@ -45,6 +46,7 @@ const (
 	idleTime       = 2 * time.Minute
 	lastAnswers    = 5 * time.Second
 	shortLinger    = 10 * time.Second // after ctx has ended
+	localLinger    = 2 * time.Second
 )
 
 // Serve answers at l until the one session of o.Gate has ended or ctx ends; then it has killed
@@ -58,11 +60,38 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 	if err != nil {
 		return err
 	}
-	o.Absent = cmp.Or(o.Absent, DefaultAbsent)
-	s := newServer(ctx, o)
+	s := newServer(ctx)
+	s.gate, s.reported, s.absence = o.Gate, o.Ended, cmp.Or(o.Absent, DefaultAbsent)
+	return s.serve(ctx, tls.NewListener(limited(l, maxConnections), config))
+}
+
+// LocalOptions configure ServeLocal. All fields are required.
+type LocalOptions struct {
+	// Session is what clients use. It is closed when ServeLocal returns.
+	Session gate.Session
+	// Describe returns what AttachOptions.Description gets, as JSON.
+	Describe func() any
+	// Ended is called once, when the log of the session is sealed, with the report and why the
+	// session stopped early, if it did.
+	Ended func(proposal.Report, error)
+}
+
+// ServeLocal answers processes of this user at l until the session has ended, or ctx ends; then it
+// has killed what runs and sealed the log. A client may be away. It closes l. The error is as for
+// Serve.
+func ServeLocal(ctx context.Context, l peer.Listener, o LocalOptions) error {
+	defer l.Close()
+	s := newServer(ctx)
+	s.local, s.files.local = true, true
+	s.describe, s.reported, s.absence = o.Describe, o.Ended, localLinger
+	s.begin(o.Session, func() { _, _ = o.Session.Close() })
+	return s.serve(ctx, limited(l, maxConnections))
+}
+
+func (s *server) serve(ctx context.Context, l net.Listener) (err error) {
 	h := &http.Server{Handler: s.routes(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0)}
 	failed := make(chan error, 1)
-	go func() { failed <- h.Serve(tls.NewListener(limited(l, maxConnections), config)) }()
+	go func() { failed <- h.Serve(l) }()
 	select {
 	case <-ctx.Done():
 	case <-s.ended:

@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"sync"
@@ -16,7 +17,6 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/session/internal/wire"
 )
 
 // How many requests of a kind are served at a time.
@@ -29,10 +29,14 @@ const (
 
 // A server serves one session.
 type server struct {
-	o       Options
-	ctx     context.Context // of sessions; does not end by itself
-	running wire.Running
-	files   artifacts
+	gate     gate.Opener // that opens the session for a client
+	local    bool        // the session is there, and all clients are processes of this user on this machine
+	describe func() any  // of a local one
+	reported func(proposal.Report, error)
+	absence  time.Duration   // of the client, until the session ends
+	ctx      context.Context // of sessions; does not end by itself
+	running  runningRequests
+	files    announcedFiles
 
 	slots, urgent, transfers, checks chan struct{}
 
@@ -46,13 +50,13 @@ type server struct {
 	present int                // streams of events that are open
 	absent  *time.Timer        // ends the session
 
-	ended   chan struct{} // closed when the log is sealed and Options.Ended was called
-	fetched chan struct{} // closed when the client has the log
+	ended   chan struct{} // closed when the log is sealed and reported was called
+	fetched chan struct{} // closed when the client has the log, or none will fetch it
 	fetch   func()        // closes fetched
 }
 
-func newServer(ctx context.Context, o Options) *server {
-	s := &server{o: o, ctx: context.WithoutCancel(ctx), ended: make(chan struct{}), fetched: make(chan struct{})}
+func newServer(ctx context.Context) *server {
+	s := &server{ctx: context.WithoutCancel(ctx), ended: make(chan struct{}), fetched: make(chan struct{})}
 	s.slots, s.urgent, s.transfers, s.checks = make(chan struct{}, maxRequests), make(chan struct{}, maxUrgent), make(chan struct{}, maxFiles), make(chan struct{}, maxChecks)
 	s.fetch = sync.OnceFunc(func() { close(s.fetched) })
 	return s
@@ -60,23 +64,26 @@ func newServer(ctx context.Context, o Options) *server {
 
 func (s *server) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /check", served(s.checks, s.check))
-	mux.HandleFunc("POST /session", served(s.slots, s.open))
-	mux.HandleFunc("GET /session/events", served(s.urgent, s.inside(s.events)))
-	mux.HandleFunc("POST /session/setup", served(s.slots, s.inside(s.setUp)))
-	mux.HandleFunc("POST /session/cancel", served(s.urgent, s.inside(s.stop)))
-	mux.HandleFunc("POST /session/close", served(s.urgent, s.inside(s.close)))
-	mux.HandleFunc("POST /proposals", served(s.slots, s.inside(s.propose)))
-	mux.HandleFunc("POST /processes", served(s.slots, s.inside(s.start)))
-	mux.HandleFunc("POST /running/{id}/end", served(s.urgent, s.inside(s.finish)))
-	mux.HandleFunc("POST /running/{id}/interrupt", served(s.urgent, s.inside(s.interrupt)))
-	mux.HandleFunc("POST /asked", served(s.slots, s.inside(s.asked)))
-	mux.HandleFunc("GET /files", served(s.slots, s.inside(s.list)))
-	mux.HandleFunc("GET /changes", served(s.slots, s.inside(s.changes)))
-	mux.HandleFunc("POST /diff", served(s.slots, s.inside(s.diff)))
-	mux.HandleFunc("GET /file", served(s.transfers, s.inside(s.take)))
-	mux.HandleFunc("PUT /file", served(s.transfers, s.inside(s.put)))
-	mux.HandleFunc("GET /artifact", served(s.transfers, s.inside(s.artifact)))
+	if s.local {
+		mux.HandleFunc("GET /session", s.served(s.urgent, s.inside(s.attach)))
+	} else {
+		mux.HandleFunc("POST /check", s.served(s.checks, s.check))
+		mux.HandleFunc("POST /session", s.served(s.slots, s.open))
+		mux.HandleFunc("POST /session/cancel", s.served(s.urgent, s.inside(s.stop)))
+		mux.HandleFunc("GET /artifact", s.served(s.transfers, s.inside(s.artifact)))
+	}
+	mux.HandleFunc("GET /session/events", s.served(s.urgent, s.inside(s.events)))
+	mux.HandleFunc("POST /session/setup", s.served(s.slots, s.inside(s.setUp)))
+	mux.HandleFunc("POST /session/close", s.served(s.urgent, s.inside(s.close)))
+	mux.HandleFunc("POST /proposals", s.served(s.slots, s.inside(s.propose)))
+	mux.HandleFunc("POST /processes", s.served(s.slots, s.inside(s.start)))
+	mux.HandleFunc("POST /running/{id}/end", s.served(s.urgent, s.inside(s.finish)))
+	mux.HandleFunc("POST /running/{id}/interrupt", s.served(s.urgent, s.inside(s.interrupt)))
+	mux.HandleFunc("GET /file", s.served(s.transfers, s.inside(s.take)))
+	mux.HandleFunc("PUT /file", s.served(s.transfers, s.inside(s.put)))
+	for _, m := range methods {
+		mux.HandleFunc(m.handler(s))
+	}
 	return mux
 }
 
@@ -84,34 +91,67 @@ func (s *server) routes() http.Handler {
 type handler func(w http.ResponseWriter, r *http.Request) error
 
 // served returns h within a number of requests at a time.
-func served(slots chan struct{}, h handler) http.HandlerFunc {
+func (s *server) served(slots chan struct{}, h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		w = patient{w}
+		if !s.local {
+			w = patient{w}
+		}
 		select {
 		case slots <- struct{}{}:
 			defer func() { <-slots }()
 		default:
-			wire.Answer(w, nil, &proposal.StopError{Code: "session.requests", Message: "the session has its maximum of requests", Hint: "wait until one ends"})
+			sendAnswer(w, nil, &proposal.StopError{Code: "session.requests", Message: "the session has its maximum of requests", Hint: "wait until one ends"})
 			return
 		}
 		if err := h(w, r); err != nil {
-			wire.Answer(w, nil, err)
+			sendAnswer(w, nil, err)
 		}
 	}
 }
 
-// inside returns h for the client that opened the session.
+// inside returns h for the client that opened the session. All clients of a local session may use
+// it: the listener has checked whose they are.
 func (s *server) inside(h func(http.ResponseWriter, *http.Request, gate.Session) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		s.mu.Lock()
 		session, token := s.session, s.token
 		s.mu.Unlock()
 		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if session == nil || subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
+		if session == nil || !s.local && subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
 			return &proposal.StopError{Code: "session.unknown", Message: "the request is not of the client that opened the session", Hint: "open a session first"}
 		}
 		return h(w, r, session)
 	}
+}
+
+// An attached says what clients of a local session know of it.
+type attached struct {
+	ID          string          `json:"id"`
+	Log         string          `json:"log"`
+	Artifacts   string          `json:"artifacts"`
+	Description json.RawMessage `json:"description"`
+}
+
+func (s *server) attach(w http.ResponseWriter, _ *http.Request, session gate.Session) error {
+	description, err := json.Marshal(s.describe())
+	sendAnswer(w, attached{session.ID(), absolute(session.Log()), absolute(session.Artifacts()), description}, err)
+	return nil
+}
+
+func (s *server) check(w http.ResponseWriter, r *http.Request) error {
+	plan, err := readDocument[proposal.Plan](w, r)
+	if err != nil {
+		return err
+	}
+	records, err := s.gate.Check(r.Context(), plan)
+	sendAnswer(w, records, err)
+	return nil
+}
+
+// Check is gate.Gate.Check. The plan may have 1 MiB as JSON.
+func (c *Client) Check(ctx context.Context, plan proposal.Plan) (records []proposal.Record, err error) {
+	err = c.call(ctx, request{method: http.MethodPost, path: "/check", document: plan}, &records)
+	return records, err
 }
 
 // An opening has the gate.SessionOptions.
@@ -144,7 +184,7 @@ type opened struct {
 }
 
 func (s *server) open(w http.ResponseWriter, r *http.Request) error {
-	o, err := document[opening](w, r)
+	o, err := readDocument[opening](w, r)
 	if err != nil {
 		return err
 	}
@@ -156,14 +196,14 @@ func (s *server) open(w http.ResponseWriter, r *http.Request) error {
 		return errTaken
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, cmp.Or(o.Lifetime.Std(), gate.DefaultLifetime))
-	session, err := s.o.Gate.Open(ctx, o.options())
+	session, err := s.gate.Open(ctx, o.options())
 	if err != nil {
 		cancel()
 		return err
 	}
 	s.over = true
 	s.begin(session, cancel)
-	wire.Answer(w, opened{session.ID(), s.token}, nil)
+	sendAnswer(w, opened{session.ID(), s.token}, nil)
 	return nil
 }
 
@@ -173,14 +213,25 @@ var errTaken = &proposal.StopError{Code: "session.taken", Message: "this server 
 func (s *server) begin(session gate.Session, cancel context.CancelFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.session, s.cancel, s.token = session, cancel, rand.Text()
-	s.absent = time.AfterFunc(s.o.Absent, s.leave)
-	go func() {
-		<-session.Done()
-		s.o.Ended(session.Close())
-		cancel()
-		close(s.ended)
-	}()
+	s.session, s.cancel = session, cancel
+	if !s.local {
+		s.token = rand.Text()
+		s.absent = time.AfterFunc(s.absence, s.leave)
+	}
+	go s.report()
+}
+
+// report waits for the end of the session.
+func (s *server) report() {
+	<-s.session.Done()
+	s.reported(s.session.Close())
+	s.mu.Lock()
+	if s.local && s.present == 0 {
+		s.fetch()
+	}
+	s.mu.Unlock()
+	s.cancel()
+	close(s.ended)
 }
 
 // enter and exit count the streams of events. While there is none, the client is away.
@@ -188,14 +239,16 @@ func (s *server) enter() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.present++
-	s.absent.Stop()
+	if !s.local {
+		s.absent.Stop()
+	}
 }
 
 func (s *server) exit() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.present--; s.present == 0 {
-		s.absent.Reset(s.o.Absent)
+	if s.present--; s.present == 0 && !s.local {
+		s.absent.Reset(s.absence)
 	}
 }
 
@@ -227,16 +280,20 @@ func (s *server) linger(ctx context.Context) {
 	if s.session == nil {
 		return
 	}
-	late := time.NewTimer(s.o.Absent)
+	late := time.NewTimer(s.absence)
 	defer late.Stop()
-	defer context.AfterFunc(ctx, func() { late.Reset(min(shortLinger, s.o.Absent)) })()
+	defer context.AfterFunc(ctx, func() { late.Reset(min(shortLinger, s.absence)) })()
 	select {
 	case <-s.fetched:
 	case <-late.C:
 	}
 }
 
-// document reads the JSON document of a request.
-func document[T any](w http.ResponseWriter, r *http.Request) (T, error) {
-	return receive(w, func() (v T, err error) { return v, wire.Decode(w, r, &v) })
+// stop ends the session as the end of the context of a local Open does.
+func (s *server) stop(w http.ResponseWriter, _ *http.Request, _ gate.Session) error {
+	s.mu.Lock()
+	s.cancel()
+	s.mu.Unlock()
+	sendAnswer(w, struct{}{}, nil)
+	return nil
 }

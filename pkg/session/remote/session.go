@@ -8,22 +8,20 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/session/internal/wire"
 )
 
 // A Session is a gate.Session of the server. Its methods are safe for concurrent use. If the
 // connection breaks during a call, the error is session.lost, and what ran was killed.
 type Session struct {
-	client    *Client
-	id, token string
+	client             *Client
+	id, token          string
+	logFile, artifacts string
 
 	ctx   context.Context // ends when the server is lost
 	lose  context.CancelCauseFunc
@@ -33,11 +31,14 @@ type Session struct {
 	closing atomic.Bool
 	once    sync.Once
 	report  proposal.Report
+	stopped error
 	err     error
 }
 
-func (c *Client) begin(ctx context.Context, o opened) *Session {
-	s := &Session{client: c, id: o.ID, token: o.Token, ended: make(chan struct{}), done: make(chan struct{})}
+// begin follows the session s, whose client and names are set, until it has ended or Detach is
+// called. The end of ctx ends the session.
+func (s *Session) begin(ctx context.Context) {
+	s.ended, s.done = make(chan struct{}), make(chan struct{})
 	s.ctx, s.lose = context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, s.stop)
 	go func() {
@@ -45,17 +46,24 @@ func (c *Client) begin(ctx context.Context, o opened) *Session {
 		defer stop()
 		s.follow()
 	}()
-	return s
+}
+
+// Detach ends the use of the session, which goes on for its other clients. Later calls fail.
+func (s *Session) Detach() {
+	s.lose(errClosed)
+	<-s.done
+	s.client.http.CloseIdleConnections()
 }
 
 // ID is gate.Session.ID.
 func (s *Session) ID() string { return s.id }
 
-// Log returns the path of the file that Close puts the log in. Until then there is none.
-func (s *Session) Log() string { return filepath.Join(s.client.o.Logs, s.id+".jsonl") }
+// Log returns the path of the log. That of a session on another machine is there when Close has
+// returned.
+func (s *Session) Log() string { return s.logFile }
 
-// Artifacts is gate.Session.Artifacts: ClientOptions.Artifacts.
-func (s *Session) Artifacts() string { return s.client.o.Artifacts }
+// Artifacts is gate.Session.Artifacts; "" if there are none.
+func (s *Session) Artifacts() string { return s.artifacts }
 
 // Done is closed when the session has ended, for any reason, or when the server is gone: it was
 // not heard for 30 seconds, or connections to it fail.
@@ -100,77 +108,30 @@ func (s *Session) call(ctx context.Context, q request, v any) error {
 	return s.client.call(ctx, q, v)
 }
 
-// named returns path with a query that has a name of the workspace.
-func named(path, key, name string) (string, error) {
-	if len(name) > maxName {
-		return "", wire.Refusal("the name has more than 16 KiB", "shorten it")
-	}
-	return path + "?" + url.Values{key: {name}}.Encode(), nil
-}
-
-// Asked is gate.Session.Asked.
-func (s *Session) Asked(ctx context.Context, p proposal.Proposal) (asked proposal.ClientApproval, err error) {
-	return asked, s.call(ctx, request{method: http.MethodPost, path: "/asked", document: p}, &asked)
-}
-
-// List is gate.Session.List.
-func (s *Session) List(ctx context.Context, pattern string) (found proposal.Changes, err error) {
-	path, err := named("/files", "pattern", pattern)
-	if err != nil {
-		return found, err
-	}
-	return found, s.call(ctx, request{method: http.MethodGet, path: path}, &found)
-}
-
-// Changes is gate.Session.Changes.
-func (s *Session) Changes(ctx context.Context) (list proposal.Changes, err error) {
-	return list, s.call(ctx, request{method: http.MethodGet, path: "/changes"}, &list)
-}
-
-// Do is gate.Session.Do, for a proposal of at most 1 MiB as JSON. If ctx ends, the command is
-// interrupted, and the Record says so; if that takes more than 30 seconds, the connection is
-// ended, which kills it. The files of the Result are copies among ClientOptions.Artifacts.
-func (s *Session) Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
-	return s.propose(ctx, proposed{Proposal: p})
-}
-
-// DoApproved is gate.Session.DoApproved. The server checks a as the gate does.
-func (s *Session) DoApproved(ctx context.Context, p proposal.Proposal, a proposal.ClientApproval) (proposal.Record, error) {
-	return s.propose(ctx, proposed{Proposal: p, Approval: &a})
-}
-
-func (s *Session) propose(ctx context.Context, p proposed) (record proposal.Record, err error) {
-	p.Output = hood.OutputOf(ctx) != nil
-	x, err := s.command(ctx, request{method: http.MethodPost, path: "/proposals", document: p}, p.Output)
-	if err != nil {
-		return record, err
-	}
-	defer x.close()
-	defer context.AfterFunc(ctx, x.interrupt)()
-	return x.record(ctx, p.Proposal.ID)
-}
-
-// SetUp is gate.Session.SetUp.
-func (s *Session) SetUp(ctx context.Context, each func(proposal.Record)) error {
-	type document struct {
-		Output bool `json:"output"`
-	}
-	x, err := s.command(ctx, request{method: http.MethodPost, path: "/session/setup", document: document{hood.OutputOf(ctx) != nil}}, hood.OutputOf(ctx) != nil)
-	if err != nil {
-		return err
-	}
-	defer x.close()
-	defer context.AfterFunc(ctx, x.interrupt)()
+// events sends signs of life until the session has ended.
+func (s *server) events(w http.ResponseWriter, r *http.Request, _ gate.Session) error {
+	s.enter()
+	defer s.exit()
+	events := newStream(w)
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
 	for {
-		e, err := x.next(ctx)
-		if err != nil || e.Ended {
-			return err
+		if err := events.send(event{Alive: true}); err != nil {
+			return nil
 		}
-		if e.Record != nil && each != nil {
-			each(x.fetched(*e.Record))
+		select {
+		case <-s.ended:
+			_ = events.send(event{Ended: true})
+			return nil
+		case <-r.Context().Done():
+			return nil
+		case <-tick.C:
 		}
 	}
 }
+
+// heartbeat is the time between two signs of life.
+const heartbeat = 10 * time.Second
 
 // follow returns when the session has ended or the server is lost.
 func (s *Session) follow() {
@@ -188,7 +149,11 @@ func (s *Session) follow() {
 			s.lose(err)
 			return
 		}
-		time.Sleep(pause)
+		select {
+		case <-time.After(pause):
+		case <-s.ctx.Done():
+			return
+		}
 		pause *= 2
 	}
 }
@@ -197,14 +162,14 @@ func (s *Session) follow() {
 const maxTries = 3
 
 // transient reports whether another connection may help.
-func transient(err error) bool { return proposal.FailureOf(err).Code == "session.lost" }
+func transient(err error) bool { return errors.As(err, new(connectionError)) }
 
 // listen follows the stream of events of one connection. heard says that there was a sign of
 // life. The error is nil if the session has ended.
 func (s *Session) listen() (heard bool, err error) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	defer cancel(nil)
-	silent := time.AfterFunc(s.client.bounds.silence, func() { cancel(lost(errSilent)) })
+	silent := time.AfterFunc(s.client.bounds.silence, func() { cancel(s.client.lost(errSilent)) })
 	defer silent.Stop()
 	answer, err := s.client.send(ctx, request{method: http.MethodGet, path: "/session/events", token: s.token})
 	if err != nil {
@@ -212,7 +177,7 @@ func (s *Session) listen() (heard bool, err error) {
 	}
 	defer answer.Body.Close()
 	begun := time.Now()
-	for r, n := newReader(answer.Body, maxFailure, s.client.bounds.output), 0; ; n++ {
+	for r, n := s.client.newReader(answer.Body, maxFailure, s.client.bounds.output), 0; ; n++ {
 		e, err := r.event(minEvent)
 		switch {
 		case err != nil:

@@ -10,59 +10,95 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // closeTime is how long the server may take to end the session, and between two parts of the log.
 const closeTime = 2 * time.Minute
 
-// Close ends the session, as gate.Session.Close does, and puts its log into a new file in
-// ClientOptions.Logs. The Report's Audit.File is its path. The error says why the session
+// close ends the session and answers with its report and, for a client on another machine, its log.
+func (s *server) close(w http.ResponseWriter, _ *http.Request, session gate.Session) error {
+	report, err := session.Close()
+	<-s.ended
+	p := part{Report: &report, Error: proposal.FailureOf(err)}
+	if report.Audit == nil || s.local {
+		defer s.fetch()
+		_ = p.send(w, strings.NewReader(""))
+		return nil
+	}
+	f, err := os.Open(report.Audit.File)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	p.Size = info.Size()
+	if p.send(w, f) != nil {
+		panic(http.ErrAbortHandler) // the client must see that it is cut; it can ask again
+	}
+	if http.NewResponseController(w).Flush() == nil {
+		s.fetch()
+	}
+	return nil
+}
+
+// Close ends the session, as gate.Session.Close does. From another machine it puts the log into a
+// new file in ClientOptions.Logs; the Report's Audit.File is its path. The error says why the session
 // stopped early, if it did. It is session.log if the log does not verify, is not of this session
 // or was cut: the file then has what came. If the server is lost, the Report says only which
 // session it was. Later calls return the same.
 func (s *Session) Close() (proposal.Report, error) {
-	s.closing.Store(true)
-	s.once.Do(func() {
-		report, err := s.end()
-		if err != nil && report == nil {
-			report = &proposal.Report{Schema: proposal.ReportSchema, Run: proposal.Run{ID: s.id}, Records: []proposal.Record{}, Error: proposal.FailureOf(err)}
-		}
-		s.report, s.err = *report, err
-		s.lose(errClosed)
-		<-s.done
-	})
-	return s.report, s.err
+	report, stopped, err := s.End()
+	return report, errors.Join(err, stopped)
 }
 
-// end ends the session and fetches its report and its log. The report may be nil if there is an error.
-func (s *Session) end() (report *proposal.Report, err error) {
+// End is Close. err is about the report and the log, and stopped says why the session stopped early.
+func (s *Session) End() (_ proposal.Report, stopped, err error) {
+	s.closing.Store(true)
+	s.once.Do(func() {
+		report, stopped, err := s.end()
+		if report == nil {
+			report = &proposal.Report{Schema: proposal.ReportSchema, Run: proposal.Run{ID: s.id}, Records: []proposal.Record{}, Error: proposal.FailureOf(err)}
+		}
+		s.report, s.stopped, s.err = *report, stopped, err
+		s.Detach()
+	})
+	return s.report, s.stopped, s.err
+}
+
+// end ends the session and fetches its report and its log. The report is nil only if there is an error.
+func (s *Session) end() (report *proposal.Report, stopped, err error) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(s.ctx))
 	defer cancel(nil)
 	if cause := context.Cause(s.ctx); cause != nil {
-		return nil, cause
+		return nil, nil, cause
 	}
 	defer context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })()
-	late := time.AfterFunc(closeTime, func() { cancel(lost(errSilent)) })
+	late := time.AfterFunc(closeTime, func() { cancel(s.client.lost(errSilent)) })
 	defer late.Stop()
 	answer, err := s.client.send(ctx, request{method: http.MethodPost, path: "/session/close", token: s.token})
 	if err != nil {
-		return nil, ended(ctx, err)
+		return nil, nil, ended(ctx, err)
 	}
 	defer answer.Body.Close()
-	var stopped error
 	body := &progress{answer.Body, late}
-	err = s.client.bounds.part(body, s.client.bounds.report, s.client.bounds.log, func(p part, data io.Reader) error {
+	err = s.client.part(body, s.client.bounds.report, s.client.bounds.log, func(p part, data io.Reader) error {
 		report, stopped, err = s.sealed(p, data)
 		return err
 	})
 	if report != nil && err != nil {
 		err = logError(err)
 	}
-	return report, errors.Join(ended(ctx, err), stopped)
+	return report, stopped, ended(ctx, err)
 }
 
 // A progress resets a timer with each read.
@@ -76,17 +112,20 @@ func (p *progress) Read(data []byte) (int, error) {
 	return p.in.Read(data)
 }
 
-// sealed writes the log of a report.
+// sealed returns the report, and writes its log if that is on another machine.
 func (s *Session) sealed(p part, data io.Reader) (report *proposal.Report, stopped, err error) {
 	if p.Report == nil || p.Report.Run.ID != s.id {
 		return nil, nil, errors.New("there is no report of this session")
 	}
 	report = p.Report
-	for i, r := range report.Records {
-		report.Records[i] = located(r, func(proposal.Stream) string { return "" })
-	}
 	if p.Error != nil {
 		stopped = failure(p.Error)
+	}
+	if s.client.local {
+		return report, stopped, nil
+	}
+	for i, r := range report.Records {
+		report.Records[i] = relocate(r, func(proposal.Stream) string { return "" })
 	}
 	if report.Audit == nil {
 		return report, stopped, errors.New("the report names no log")

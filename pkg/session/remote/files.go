@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// maxAnnounced is the maximum number of files that a client can fetch.
+const maxAnnounced = 100_000
+
+// announcedFiles are the files that answers have named. Clients on other machines fetch them by
+// names that mean nothing to a file system; others open them by their paths.
+type announcedFiles struct {
+	local bool
+
+	mu    sync.Mutex
+	paths map[string]string
+}
+
+// announce returns the name for path; "" for none.
+func (a *announcedFiles) announce(path string) string {
+	if a.local {
+		return absolute(path)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if path == "" || len(a.paths) >= maxAnnounced {
+		return ""
+	}
+	if a.paths == nil {
+		a.paths = map[string]string{}
+	}
+	name := fmt.Sprintf("f%d", len(a.paths))
+	a.paths[name] = path
+	return name
+}
+
+// announceRecord returns r with names in place of the paths of this machine. Only streams that r
+// does not have have one.
+func (a *announcedFiles) announceRecord(r proposal.Record) proposal.Record {
+	if a.local {
+		return r
+	}
+	return relocate(r, func(o proposal.Stream) string { return a.announce(o.File) })
+}
+
+// absolute returns path, if there is one, for clients, which have other working directories.
+func absolute(path string) string {
+	if full, err := filepath.Abs(path); err == nil && path != "" {
+		return full
+	}
+	return path
+}
+
+// relocate returns r with the files of its truncated streams as file says, and without others.
+func relocate(r proposal.Record, file func(proposal.Stream) string) proposal.Record {
+	if r.Result == nil {
+		return r
+	}
+	result := *r.Result
+	for _, o := range []*proposal.Stream{&result.Stdout, &result.Stderr} {
+		if !o.Truncated || o.File == "" {
+			o.File = ""
+			continue
+		}
+		o.File = file(*o)
+	}
+	result.Outputs = withoutCopies(result.Outputs)
+	if result.Retried != nil {
+		first := *result.Retried
+		first.Stdout.File, first.Stderr.File, first.Outputs = "", "", withoutCopies(first.Outputs)
+		result.Retried = &first
+	}
+	r.Result = &result
+	return r
+}
+
+// withoutCopies returns the files without their copies' paths.
+func withoutCopies(list []proposal.Output) []proposal.Output {
+	out := make([]proposal.Output, len(list))
+	for i, o := range list {
+		out[i] = o
+		out[i].File = ""
+	}
+	return out
+}
+
+func (s *server) artifact(w http.ResponseWriter, r *http.Request, _ gate.Session) error {
+	s.files.mu.Lock()
+	path := s.files.paths[r.URL.Query().Get("name")]
+	s.files.mu.Unlock()
+	f, err := os.Open(path)
+	if err != nil {
+		return refusal("there is no such file", "")
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	_ = part{Size: info.Size()}.send(w, f)
+	return nil
+}
+
+// put answers with the Output of a file.
+func (s *server) put(w http.ResponseWriter, r *http.Request, session gate.Session) error {
+	data, err := readFile(w, r)
+	if err != nil {
+		return err
+	}
+	out, err := session.Put(r.Context(), r.URL.Query().Get("path"), data)
+	s.files.announceOutput(session, &out)
+	sendAnswer(w, out, err)
+	return nil
+}
+
+// take answers with the Output and the data of a file.
+func (s *server) take(w http.ResponseWriter, r *http.Request, session gate.Session) error {
+	data, out, err := session.Take(r.Context(), r.URL.Query().Get("path"))
+	if err != nil {
+		return err
+	}
+	s.files.announceOutput(session, &out)
+	_ = part{Output: &out, Size: int64(len(data))}.send(w, bytes.NewReader(data))
+	return nil
+}
+
+// announceOutput sets the path of an Output's copy among the artifacts. A client on another machine
+// gets none: it has the data.
+func (a *announcedFiles) announceOutput(session gate.Session, out *proposal.Output) {
+	if !a.local {
+		out.File = ""
+	}
+	if out.File != "" {
+		out.File = absolute(filepath.Join(session.Artifacts(), out.File))
+	}
+}
+
+// named returns path with a query that has a name of the workspace.
+func named(path, key, name string) (string, error) {
+	if len(name) > maxName {
+		return "", refusal("the name has more than 16 KiB", "shorten it")
+	}
+	return path + "?" + url.Values{key: {name}}.Encode(), nil
+}
+
+// Put is gate.Session.Put, for at most 32 MiB.
+func (s *Session) Put(ctx context.Context, name string, data []byte) (out proposal.Output, err error) {
+	if len(data) > MaxFile {
+		return out, refusal(fmt.Sprintf("the file has more than %d MiB", MaxFile>>20), "put smaller files")
+	}
+	path, err := named("/file", "path", name)
+	if err != nil {
+		return out, err
+	}
+	err = s.call(ctx, request{method: http.MethodPut, path: path, data: data}, &out)
+	if !s.client.local {
+		out.File = ""
+	}
+	return out, err
+}
+
+// Take is gate.Session.Take, for at most 128 MiB. Output.File is the path of the copy; empty if
+// that is on another machine.
+func (s *Session) Take(ctx context.Context, name string) (data []byte, out proposal.Output, err error) {
+	path, err := named("/file", "path", name)
+	if err != nil {
+		return nil, out, err
+	}
+	err = s.parts(ctx, path, func(p part, body io.Reader) error {
+		if p.Output == nil {
+			return errors.New("there is no Output")
+		}
+		out = *p.Output
+		data, err = io.ReadAll(body)
+		return err
+	})
+	if !s.client.local {
+		out.File = ""
+	}
+	return data, out, err
+}
+
+// parts gets path, whose answer is a part and its data, and calls read with both.
+func (s *Session) parts(ctx context.Context, path string, read func(part, io.Reader) error) error {
+	if err := s.open(); err != nil {
+		return err
+	}
+	ctx, cancel := s.with(ctx)
+	defer cancel()
+	answer, err := s.client.send(ctx, request{method: http.MethodGet, path: path, token: s.token})
+	if err != nil {
+		return ended(ctx, err)
+	}
+	defer answer.Body.Close()
+	return ended(ctx, s.client.part(answer.Body, maxFailure, maxArtifact, read))
+}
+
+// part reads a part of at most line bytes, and calls read with its data, of at most max bytes.
+func (c *Client) part(body io.Reader, line int, max int64, read func(part, io.Reader) error) error {
+	r := c.newReader(body, line, int64(line))
+	text, err := r.line()
+	if err != nil {
+		return err
+	}
+	var p part
+	if err := decode(text, c.bounds.values, &p); err != nil {
+		return err
+	}
+	if p.Size < 0 || p.Size > max {
+		return invalidAnswer(errTooLong)
+	}
+	n := &counted{in: io.LimitReader(r.in, p.Size)}
+	if err := read(p, n); err != nil {
+		return invalidAnswer(err)
+	}
+	if n.read != p.Size {
+		return c.lost(io.ErrUnexpectedEOF)
+	}
+	return nil
+}
+
+// A counted reader counts what was read.
+type counted struct {
+	in   io.Reader
+	read int64
+}
+
+func (c *counted) Read(data []byte) (int, error) {
+	n, err := c.in.Read(data)
+	c.read += int64(n)
+	return n, err
+}
+
+// fetched returns r with copies in place of the files that it names.
+func (x *command) fetched(r proposal.Record) proposal.Record {
+	if x.session.client.local {
+		return r
+	}
+	return relocate(r, func(o proposal.Stream) string { return x.session.copied(x.ctx, o.File) })
+}
+
+var copies atomic.Int64 // that this process has made, for their names
+
+// copied returns the path of a new copy of the file that an answer calls name. It returns "" if
+// there is none: callers then have the parts that the answer has.
+func (s *Session) copied(ctx context.Context, name string) string {
+	if name == "" || s.artifacts == "" {
+		return ""
+	}
+	query, err := named("/artifact", "name", name)
+	if err != nil {
+		return ""
+	}
+	path := filepath.Join(s.artifacts, fmt.Sprintf("%s-%d", s.id, copies.Add(1)))
+	err = s.parts(ctx, query, func(_ part, data io.Reader) error { return create(path, data) })
+	if err != nil {
+		_ = os.Remove(path)
+		return ""
+	}
+	return path
+}
+
+// create writes a new file that only this user can read.
+func create(path string, data io.Reader) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
