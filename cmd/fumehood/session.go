@@ -163,7 +163,7 @@ Exit codes: 0 the session has ended, 3 there is none, or it had stopped early`,
 		Args:    cli.Args(1, "the name of a session"),
 		RunE: c.Run(func(args []string) int {
 			return c.onSession(args[0], func(s *session.Client) int {
-				ended, err := s.End()
+				ended, err := s.End(c.Ctx)
 				switch {
 				case err != nil:
 					return c.Stop(err)

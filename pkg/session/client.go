@@ -114,8 +114,12 @@ func setupFailure(r proposal.Record) string {
 }
 
 // End ends the session. When it returns, another can have the name.
-func (c *Client) End() (Ended, error) {
+func (c *Client) End(ctx context.Context) (Ended, error) {
+	defer context.AfterFunc(ctx, c.Detach)()
 	report, stopped, err := c.Session.End()
+	if ctx.Err() != nil {
+		err = c.broken(ctx.Err())
+	}
 	if err != nil {
 		return Ended{}, err
 	}
