@@ -11,8 +11,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A background command is the Process of a session in this process.
-type background struct {
+// A backgroundProcess is the Process of a session in this process.
+type backgroundProcess struct {
 	session *session
 	running *hood.Running
 }
@@ -21,16 +21,16 @@ func (s *session) Start(ctx context.Context, p proposal.Proposal) (started Proce
 	_, err = s.decided(ctx, p, func(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
 		running, err := s.inner.Start(ctx, p, nil)
 		if err == nil {
-			started = &background{session: s, running: running}
+			started = &backgroundProcess{session: s, running: running}
 		}
 		return proposal.Record{}, err
 	})
 	return started, err
 }
 
-func (p *background) Done() <-chan struct{} { return p.running.Done() }
+func (p *backgroundProcess) Done() <-chan struct{} { return p.running.Done() }
 
-func (p *background) Wait(ctx context.Context) (proposal.Record, error) {
+func (p *backgroundProcess) Wait(ctx context.Context) (proposal.Record, error) {
 	select {
 	case <-p.Done():
 	case <-ctx.Done():
@@ -40,11 +40,11 @@ func (p *background) Wait(ctx context.Context) (proposal.Record, error) {
 	return record, p.session.gate.redactor.Error(err)
 }
 
-func (p *background) Interrupt() error {
+func (p *backgroundProcess) Interrupt() error {
 	if err := p.running.Interrupt(); err != nil {
 		return p.session.gate.redactor.Error(&proposal.StopError{Code: "session.interrupt", Message: "cannot interrupt the command", Hint: "kill it", Err: err})
 	}
 	return nil
 }
 
-func (p *background) Kill() { p.running.Kill(proposal.KilledCaller) }
+func (p *backgroundProcess) Kill() { p.running.Kill(proposal.KilledCaller) }

@@ -53,8 +53,9 @@ func Host(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	h := &shared{Session: inner, ctx: lifetime, ready: make(chan struct{}),
-		info: Info{Name: o.Name, Session: inner.ID(), Log: absolute(inner.Log()), Workspace: absolute(o.Workspace), PID: os.Getpid(), Started: time.Now()}}
+	h := &sharedSession{Session: inner, ctx: lifetime, ready: make(chan struct{}),
+		info: Info{Name: o.Name, Session: inner.ID(), Log: absolute(inner.Log()), Workspace: absolute(o.Workspace),
+			PID: os.Getpid(), Started: time.Now()}}
 	listener, err := p.listen()
 	if err == nil {
 		err = p.write(h.info)
@@ -66,13 +67,15 @@ func Host(ctx context.Context, o Options) error {
 		return remote.ServeLocal(ctx, listener, remote.LocalOptions{Session: h, Describe: h.describe, Ended: o.Ended})
 	}
 	_, endErr := inner.Close()
-	return errors.Join(&proposal.StopError{Code: "session.start", Message: fmt.Sprintf("cannot serve the session %q", o.Name), Hint: "free space in the user's state directory", Err: err}, endErr)
+	err = &proposal.StopError{Code: "session.start", Message: fmt.Sprintf("cannot serve the session %q", o.Name),
+		Hint: "free space in the user's state directory", Err: err}
+	return errors.Join(err, endErr)
 }
 
-// A shared session is one that several commands of the command line use. It gives proposals their
+// A sharedSession is one that several commands of the command line use. It gives proposals their
 // ids, installs the dependencies once, whichever client waits for it, and has no approvals: who
 // sends a proposal cannot be who approves it.
-type shared struct {
+type sharedSession struct {
 	gate.Session
 	ctx context.Context // ends after the session's lifetime
 
@@ -85,21 +88,21 @@ type shared struct {
 	err   error         // of the set-up
 }
 
-func (h *shared) describe() any {
+func (h *sharedSession) describe() any {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.info
 }
 
 // Do is Do of the session, with an id.
-func (h *shared) Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
+func (h *sharedSession) Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
 	p.ID = h.enter()
 	defer h.leave()
 	return h.Session.Do(ctx, p)
 }
 
 // enter counts a proposal, and returns its id.
-func (h *shared) enter() string {
+func (h *sharedSession) enter() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.info.Proposals++
@@ -107,25 +110,26 @@ func (h *shared) enter() string {
 	return fmt.Sprintf("c%d", h.info.Proposals)
 }
 
-func (h *shared) leave() {
+func (h *sharedSession) leave() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.info.Running--
 }
 
 // Start refuses p.
-func (h *shared) Start(context.Context, proposal.Proposal) (gate.Process, error) {
-	return nil, stop("session.request", "a session of the command line has no commands in the background", "run the command with: fumehood session exec")
+func (h *sharedSession) Start(context.Context, proposal.Proposal) (gate.Process, error) {
+	return nil, stop("session.request", "a session of the command line has no commands in the background",
+		"run the command with: fumehood session exec")
 }
 
 // DoApproved refuses p.
-func (h *shared) DoApproved(context.Context, proposal.Proposal, proposal.ClientApproval) (proposal.Record, error) {
-	return proposal.Record{}, stop("session.request", "a session of the command line has no approvals", "propose what policy allows")
+func (h *sharedSession) DoApproved(context.Context, proposal.Proposal, proposal.ClientApproval) (r proposal.Record, err error) {
+	return r, stop("session.request", "a session of the command line has no approvals", "propose what policy allows")
 }
 
 // SetUp ends with the session, not with the client that waits first: the next one needs it too.
 // The first one whose context has not ended gets the records.
-func (h *shared) SetUp(ctx context.Context, each func(proposal.Record)) error {
+func (h *sharedSession) SetUp(ctx context.Context, each func(proposal.Record)) error {
 	h.setup.Do(func() {
 		go func() {
 			defer close(h.ready)

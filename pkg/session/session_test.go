@@ -184,7 +184,7 @@ func TestPlace(t *testing.T) {
 
 // Clients of a session have no approvals, and nothing in the background.
 func TestShared(t *testing.T) {
-	h := &shared{} // no call reaches the session
+	h := &sharedSession{} // no call reaches the session
 	if _, err := h.DoApproved(t.Context(), proposal.Proposal{}, proposal.ClientApproval{}); proposal.FailureOf(err).Code != "session.request" {
 		t.Errorf("an approval: %v", err)
 	}

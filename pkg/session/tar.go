@@ -81,7 +81,8 @@ func (t *archive) file(ctx context.Context, f proposal.Change) error {
 		return nil
 	}
 	t.bytes += int64(len(data))
-	if err := t.w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.Path, Size: int64(len(data)), Mode: 0o644, ModTime: t.now}); err != nil {
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: f.Path, Size: int64(len(data)), Mode: 0o644, ModTime: t.now}
+	if err := t.w.WriteHeader(header); err != nil {
 		return err
 	}
 	_, err = t.w.Write(data)

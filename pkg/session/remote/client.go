@@ -76,9 +76,12 @@ var defaultBounds = bounds{line: 64 << 20, document: 32 << 20, report: 64 << 20,
 // forever is the time of a client that waits: a pager, or one that its user's shell has stopped.
 const forever = math.MaxInt64
 
-// localBounds are those of what a process of the same user sends, which the kernel says is alive.
-var localBounds = bounds{line: defaultBounds.line, document: defaultBounds.document, report: defaultBounds.report, values: defaultBounds.values, output: math.MaxInt64,
-	log: defaultBounds.log, silence: forever, retry: defaultBounds.retry, patience: defaultBounds.patience, lastCalls: forever}
+// localBounds returns those of what a process of the same user sends, which the kernel says is alive.
+func localBounds() bounds {
+	b := defaultBounds
+	b.output, b.silence, b.lastCalls = math.MaxInt64, forever, forever
+	return b
+}
 
 // Time limits of connections.
 const (
@@ -151,7 +154,8 @@ func (c *Client) Open(ctx context.Context, o gate.SessionOptions) (gate.Session,
 	if !validID.MatchString(answer.ID) || len(answer.Token) > 256 {
 		return nil, invalidAnswer(errors.New("the session has an invalid id"))
 	}
-	c.session = &Session{client: c, id: answer.ID, token: answer.Token, logFile: filepath.Join(c.o.Logs, answer.ID+".jsonl"), artifacts: c.o.Artifacts}
+	c.session = &Session{client: c, id: answer.ID, token: answer.Token, artifacts: c.o.Artifacts}
+	c.session.logFile = filepath.Join(c.o.Logs, answer.ID+".jsonl")
 	c.session.begin(ctx)
 	return c.session, nil
 }
@@ -171,7 +175,7 @@ type AttachOptions struct {
 func Attach(ctx context.Context, o AttachOptions) (*Session, error) {
 	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return o.Dial(ctx) }}
-	c := &Client{url: "http://session", http: newHTTP(transport), bounds: localBounds, local: true,
+	c := &Client{url: "http://session", http: newHTTP(transport), bounds: localBounds(), local: true,
 		lost: func(err error) error { return o.Lost(connectionError{err}) }}
 	var answer attached
 	if err := c.call(ctx, request{method: http.MethodGet, path: "/session"}, &answer); err != nil {

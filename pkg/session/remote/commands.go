@@ -156,7 +156,7 @@ type command struct {
 
 // command sends a request that outlives ctx: its command is interrupted, and it says how it ended.
 func (s *Session) command(ctx context.Context, q request, output bool) (*command, error) {
-	if err := errors.Join(s.open(), interrupted(ctx)); err != nil {
+	if err := errors.Join(s.open(), interruptionOf(ctx)); err != nil {
 		return nil, err
 	}
 	x := &command{session: s}
@@ -166,7 +166,7 @@ func (s *Session) command(ctx context.Context, q request, output bool) (*command
 	answer, err := s.client.send(x.ctx, q)
 	if err != nil {
 		x.cancel()
-		return nil, errors.Join(interrupted(ctx), ended(s.ctx, err))
+		return nil, errors.Join(interruptionOf(ctx), ended(s.ctx, err))
 	}
 	x.answer, x.events = answer, s.client.newReader(answer.Body, s.client.bounds.line, s.client.bounds.output)
 	var receive func(proposal.Chunk)
@@ -263,7 +263,7 @@ func (x *command) broken(ctx context.Context, err error) error {
 // failed returns the server's error; the caller's own if that is why nothing ran.
 func (x *command) failed(ctx context.Context, f *proposal.Failure) error {
 	if ctx.Err() != nil && f.Code == codeCancelled {
-		return interrupted(ctx)
+		return interruptionOf(ctx)
 	}
 	return failure(f)
 }

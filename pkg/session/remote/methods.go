@@ -17,7 +17,14 @@ import (
 // process.go and files.go.
 type method[Q, A any] struct {
 	path   string
-	answer func(ctx context.Context, s *server, session gate.Session, question Q) (A, error)
+	answer func(at inSession, question Q) (A, error)
+}
+
+// inSession is where the server answers a question.
+type inSession struct {
+	ctx     context.Context // of the request
+	session gate.Session
+	files   *announcedFiles
 }
 
 func (m method[Q, A]) call(ctx context.Context, s *Session, question Q) (answer A, err error) {
@@ -26,15 +33,16 @@ func (m method[Q, A]) call(ctx context.Context, s *Session, question Q) (answer 
 }
 
 func (m method[Q, A]) handler(s *server) (pattern string, h http.HandlerFunc) {
-	return "POST " + m.path, s.served(s.slots, s.inside(func(w http.ResponseWriter, r *http.Request, session gate.Session) error {
+	handle := func(w http.ResponseWriter, r *http.Request, session gate.Session) error {
 		question, err := readDocument[Q](w, r)
 		if err != nil {
 			return err
 		}
-		answer, err := m.answer(r.Context(), s, session, question)
+		answer, err := m.answer(inSession{r.Context(), session, &s.files}, question)
 		sendAnswer(w, answer, err)
 		return nil
-	}))
+	}
+	return "POST " + m.path, s.served(s.slots, s.inside(handle))
 }
 
 // methods are what the server serves.
@@ -44,8 +52,8 @@ var methods = []interface {
 
 type noQuestion struct{}
 
-var asked = method[proposal.Proposal, proposal.ClientApproval]{"/asked", func(ctx context.Context, _ *server, session gate.Session, p proposal.Proposal) (proposal.ClientApproval, error) {
-	return session.Asked(ctx, p)
+var asked = method[proposal.Proposal, proposal.ClientApproval]{"/asked", func(at inSession, p proposal.Proposal) (proposal.ClientApproval, error) {
+	return at.session.Asked(at.ctx, p)
 }}
 
 // Asked is gate.Session.Asked.
@@ -53,8 +61,8 @@ func (s *Session) Asked(ctx context.Context, p proposal.Proposal) (proposal.Clie
 	return asked.call(ctx, s, p)
 }
 
-var list = method[string, proposal.Changes]{"/list", func(ctx context.Context, _ *server, session gate.Session, pattern string) (proposal.Changes, error) {
-	return session.List(ctx, pattern)
+var list = method[string, proposal.Changes]{"/list", func(at inSession, pattern string) (proposal.Changes, error) {
+	return at.session.List(at.ctx, pattern)
 }}
 
 // List is gate.Session.List.
@@ -62,8 +70,8 @@ func (s *Session) List(ctx context.Context, pattern string) (proposal.Changes, e
 	return list.call(ctx, s, pattern)
 }
 
-var changes = method[noQuestion, proposal.Changes]{"/changes", func(ctx context.Context, _ *server, session gate.Session, _ noQuestion) (proposal.Changes, error) {
-	return session.Changes(ctx)
+var changes = method[noQuestion, proposal.Changes]{"/changes", func(at inSession, _ noQuestion) (proposal.Changes, error) {
+	return at.session.Changes(at.ctx)
 }}
 
 // Changes is gate.Session.Changes.
@@ -71,9 +79,9 @@ func (s *Session) Changes(ctx context.Context) (proposal.Changes, error) {
 	return changes.call(ctx, s, noQuestion{})
 }
 
-var diff = method[[]string, proposal.Diff]{"/diff", func(ctx context.Context, s *server, session gate.Session, paths []string) (proposal.Diff, error) {
-	d, err := session.Diff(ctx, paths...)
-	d.Patch.File = s.files.announce(d.Patch.File)
+var diff = method[[]string, proposal.Diff]{"/diff", func(at inSession, paths []string) (proposal.Diff, error) {
+	d, err := at.session.Diff(at.ctx, paths...)
+	d.Patch.File = at.files.announce(d.Patch.File)
 	return d, err
 }}
 

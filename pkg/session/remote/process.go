@@ -101,8 +101,8 @@ func (p *process) Interrupt() error {
 	}
 	ctx, cancel := context.WithTimeout(p.command.ctx, p.command.session.client.bounds.patience)
 	defer cancel()
-	var answer struct{}
-	return p.command.session.call(ctx, request{method: http.MethodPost, path: "/running/" + p.command.name() + "/interrupt"}, &answer)
+	q := request{method: http.MethodPost, path: "/running/" + p.command.name() + "/interrupt"}
+	return p.command.session.call(ctx, q, &struct{}{})
 }
 
 // Kill is gate.Process.Kill. If the server does not answer, the connection is ended, which

@@ -100,7 +100,7 @@ func (s *server) served(slots chan struct{}, h handler) http.HandlerFunc {
 		case slots <- struct{}{}:
 			defer func() { <-slots }()
 		default:
-			sendAnswer(w, nil, &proposal.StopError{Code: "session.requests", Message: "the session has its maximum of requests", Hint: "wait until one ends"})
+			sendAnswer(w, nil, errRequests)
 			return
 		}
 		if err := h(w, r); err != nil {
@@ -108,6 +108,9 @@ func (s *server) served(slots chan struct{}, h handler) http.HandlerFunc {
 		}
 	}
 }
+
+var errRequests = &proposal.StopError{Code: "session.requests", Message: "the session has its maximum of requests",
+	Hint: "wait until one ends"}
 
 // inside returns h for the client that opened the session. All clients of a local session may use
 // it: the listener has checked whose they are.

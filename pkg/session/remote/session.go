@@ -93,13 +93,13 @@ func (s *Session) open() error {
 // with returns a context that also ends when the server is lost, with that as its cause.
 func (s *Session) with(ctx context.Context) (context.Context, context.CancelFunc) {
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	stopCaller := context.AfterFunc(ctx, func() { cancel(interrupted(ctx)) })
+	stopCaller := context.AfterFunc(ctx, func() { cancel(interruptionOf(ctx)) })
 	stopLost := context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })
 	return inner, func() { stopCaller(); stopLost(); cancel(nil) }
 }
 
-// interrupted returns ctx's error with a code for people; nil if ctx has not ended.
-func interrupted(ctx context.Context) error { return errors.Join(hood.Interruption(ctx), ctx.Err()) }
+// interruptionOf returns ctx's error with a code for people; nil if ctx has not ended.
+func interruptionOf(ctx context.Context) error { return errors.Join(hood.Interruption(ctx), ctx.Err()) }
 
 // call sends a request of the session.
 func (s *Session) call(ctx context.Context, q request, v any) error {
