@@ -27,7 +27,7 @@ var layers = map[string]int{
 
 	"pkg/gate": 4, "pkg/report": 4, "pkg/comment": 4, "pkg/action": 4, "pkg/bot": 4, "pkg/export": 4,
 
-	"pkg/hood": 3, "pkg/key": 3,
+	"pkg/key": 3,
 
 	"pkg/plan": 2, "pkg/config": 2, "pkg/setup": 2, "pkg/parse": 2, "pkg/policy": 2, "pkg/rootfs": 2, "pkg/sandbox": 2, "pkg/audit": 2,
 	"pkg/checkout": 2, "pkg/github": 2, "pkg/egress": 2, "pkg/snippet": 2, "pkg/redact": 2, "pkg/lineage": 2, "pkg/observe": 2, "pkg/baseline": 2, "pkg/process": 2, "pkg/health": 2, "pkg/results": 2,

@@ -18,7 +18,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -225,8 +225,8 @@ func inside(b *testing.B, workspace, text string, watched bool) proposal.Result 
 	if err != nil {
 		b.Fatal(err)
 	}
-	h, err := hood.New(hood.Parts{Parse: parse.Analyze, Policy: allower{}, Log: log, Now: time.Now, Observer: observer, Redactor: u, Begin: lineage.Begin,
-		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
+	h, err := order.New(order.Parts{Parse: parse.Analyze, Policy: allower{}, Log: log, Now: time.Now, Observer: observer, Redactor: u, Begin: lineage.Begin,
+		Sandbox: func(l proposal.Limits) (order.Runner, error) {
 			o.Limits = l
 			return sandbox.New(o)
 		}})

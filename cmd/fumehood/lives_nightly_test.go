@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 )
 
 // lives returns how often a test of long lives repeats its work: whole times with
@@ -78,7 +78,7 @@ func TestNightlyMCPLivesLong(t *testing.T) {
 	t.Parallel()
 	d := newMCPDesk(t)
 	w := newWire(t, d.command())
-	n := lives(hood.MaxProposals-1, 480) // one is the set-up's
+	n := lives(order.MaxProposals-1, 480) // one is the set-up's
 	part := n / 8
 	var took, used []time.Duration // of each call, and until it
 	var server, sandbox, crashes int

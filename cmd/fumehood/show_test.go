@@ -19,7 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -28,7 +28,7 @@ import (
 
 // A scene is a fake policy and sandbox, whose command produces events.
 type scene struct {
-	hood.Files
+	order.Files
 	events []proposal.Event
 	see    func(proposal.Event)
 }
@@ -75,8 +75,8 @@ func writeLog(path string, events ...proposal.Event) error {
 	if err != nil {
 		return err
 	}
-	h, err := hood.New(hood.Parts{Parse: parse.Analyze, Policy: s, Log: log, Now: clock, Observer: observer, Redactor: u,
-		Sandbox: func(proposal.Limits) (hood.Runner, error) { return s, nil }})
+	h, err := order.New(order.Parts{Parse: parse.Analyze, Policy: s, Log: log, Now: clock, Observer: observer, Redactor: u,
+		Sandbox: func(proposal.Limits) (order.Runner, error) { return s, nil }})
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@
 // Package baseline compares the failure of a command on a pull request's code with its run on
 // the base of the pull request.
 //
-// It is pure: no I/O, and the same two records give the same Comparison. The hood compares what
+// It is pure: no I/O, and the same two records give the same Comparison. Package order compares what
 // it ran; a reader of a report compares again.
 //
 // # Promises

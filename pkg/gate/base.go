@@ -18,7 +18,7 @@ import (
 	"syscall"
 
 	"github.com/fumehood/fumehood/pkg/checkout"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/internal/lease"
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -102,7 +102,7 @@ func NewBaseTree(workspace, commit, below string) *BaseTree {
 // baseDir is the name prefix of directories for the files of a base.
 const baseDir = "fumehood-base-"
 
-// base implements hood.Base for one run. Nothing that the pull request's code could write is in
+// base implements order.Base for one run. Nothing that the pull request's code could write is in
 // its sandbox: the files are another directory's, the overlays are new, and a layer is used only if
 // a run before this one kept it, not a private one or one of an exchange.
 type base struct {
@@ -123,7 +123,7 @@ func (g *Gate) baseOf(r *run) *base {
 
 func (b *base) Commit() string { return b.tree.Commit }
 
-// Open implements hood.Base.
+// Open implements order.Base.
 func (b *base) Open(ctx context.Context) (err error) {
 	defer func() { err = withoutBaseDir(err) }()
 	lease.Sweep(os.TempDir(), baseDir, (*lease.Dir).Remove) // of runs that were killed
@@ -204,8 +204,8 @@ func ownLike(workspace, parent, top string) error {
 	})
 }
 
-// Sandbox implements hood.Base. The network may have been opened since Open.
-func (b *base) Sandbox(limits proposal.Limits) (hood.Runner, error) {
+// Sandbox implements order.Base. The network may have been opened since Open.
+func (b *base) Sandbox(limits proposal.Limits) (order.Runner, error) {
 	o := b.head.sandbox
 	o.Env, o.Files, o.Home, o.Binds = maps.Clone(o.Env), maps.Clone(o.Files), maps.Clone(o.Home), slices.Clone(o.Binds)
 	o.Workspace, o.Limits, o.Pool, o.Layer = b.run.sandbox.Workspace, limits, nil, nil
@@ -216,15 +216,15 @@ func (b *base) Sandbox(limits proposal.Limits) (hood.Runner, error) {
 	return sandbox.New(o)
 }
 
-// Layers implements hood.Base.
-func (b *base) Layers() hood.Layers {
+// Layers implements order.Base.
+func (b *base) Layers() order.Layers {
 	if b.layers == nil {
 		return nil // not a nil pointer in it
 	}
 	return b.layers
 }
 
-// Close implements hood.Base.
+// Close implements order.Base.
 func (b *base) Close() error {
 	if b.layers != nil {
 		b.layers.close()
@@ -238,7 +238,7 @@ func (b *base) Close() error {
 // baseLayers finds layers that earlier runs kept, and keeps none.
 type baseLayers struct{ layering }
 
-// Find implements hood.Layers.
+// Find implements order.Layers.
 func (l *baseLayers) Find(_ context.Context, records []proposal.Record) *proposal.Layer {
 	var err error
 	if l.key, err = l.keyOf(records); err != nil {
@@ -256,7 +256,7 @@ func (l *baseLayers) Find(_ context.Context, records []proposal.Record) *proposa
 	return layerOf(found.Info)
 }
 
-// Keep implements hood.Layers.
-func (l *baseLayers) Keep(context.Context, hood.Runner, []proposal.Record) *proposal.Layer {
+// Keep implements order.Layers.
+func (l *baseLayers) Keep(context.Context, order.Runner, []proposal.Record) *proposal.Layer {
 	return nil
 }

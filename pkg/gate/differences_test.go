@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
 	"github.com/fumehood/fumehood/pkg/setup"
@@ -57,7 +57,7 @@ func TestRunDifferences(t *testing.T) {
 	}
 	checkLog(t, r, true)
 	entries := entriesOf(t, r)
-	if doubts := hood.CompareLog(r, entries); len(doubts) > 0 {
+	if doubts := order.CompareLog(r, entries); len(doubts) > 0 {
 		t.Errorf("doubts: %q", doubts)
 	}
 	data, err := report.JSON(r)
@@ -72,7 +72,7 @@ func TestRunDifferences(t *testing.T) {
 		t.Errorf("a changed text was read: %v", err)
 	}
 	r.Differences = nil
-	if doubts := hood.CompareLog(r, entries); len(doubts) == 0 {
+	if doubts := order.CompareLog(r, entries); len(doubts) == 0 {
 		t.Error("a report without its differences agrees with its log")
 	}
 }
@@ -92,7 +92,7 @@ func TestRunWithoutDifferences(t *testing.T) {
 	if err != nil || r.Records[2].Result.Status != proposal.TimedOut || r.Differences == nil || len(r.Differences.Files) != 2 || r.Differences.Files[0].Path != "second" {
 		t.Fatalf("%+v, %v", r.Differences, err)
 	}
-	if doubts := hood.CompareLog(r, entriesOf(t, r)); len(doubts) > 0 {
+	if doubts := order.CompareLog(r, entriesOf(t, r)); len(doubts) > 0 {
 		t.Errorf("doubts: %q", doubts)
 	}
 }

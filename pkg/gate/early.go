@@ -5,7 +5,7 @@
 package gate
 
 import (
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox"
@@ -43,5 +43,5 @@ func usualLimits(list []proposal.Proposal, ceiling proposal.Limits) (proposal.Li
 		}
 		records = append(records, proposal.Record{Decision: proposal.Decision{Effect: proposal.Allow, Grant: &proposal.Grant{Limits: limits.Under(ceiling)}}})
 	}
-	return hood.Largest(records)
+	return order.Largest(records)
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -37,7 +37,7 @@ func TestEarly(t *testing.T) {
 		test := tests[name]
 		t.Run(name, func(t *testing.T) {
 			p, during := decode(t, test.plan), []string(nil)
-			g := newGateAlone(t, gate.Options{Plan: &p, Ceiling: test.ceiling, Progress: func(s hood.Step) {
+			g := newGateAlone(t, gate.Options{Plan: &p, Ceiling: test.ceiling, Progress: func(s order.Step) {
 				if s.Proposal == "a" && s.Result != nil {
 					during = ownDirs(os.TempDir())
 				}

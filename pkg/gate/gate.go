@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/diagnose"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/explain"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -178,7 +178,7 @@ func (g *Gate) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record
 	if err := g.usable(); err != nil {
 		return nil, err
 	}
-	h, err := hood.New(hood.Parts{Parse: Analyze, Policy: g.engine, Now: time.Now, Ceiling: g.o.Ceiling, Advise: explain.NewAdviser(g.engine, Analyze).Advise})
+	h, err := order.New(order.Parts{Parse: Analyze, Policy: g.engine, Now: time.Now, Ceiling: g.o.Ceiling, Advise: explain.NewAdviser(g.engine, Analyze).Advise})
 	if err != nil {
 		return nil, err
 	}

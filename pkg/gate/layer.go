@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/image"
 	"github.com/fumehood/fumehood/pkg/image/layers"
 	"github.com/fumehood/fumehood/pkg/internal/keep"
@@ -156,7 +156,7 @@ type layerCommand struct {
 	Exec      []string
 }
 
-// Find implements hood.Layers.
+// Find implements order.Layers.
 func (l *layering) Find(_ context.Context, records []proposal.Record) *proposal.Layer {
 	g := l.run.gate
 	key, err := l.keyOf(records)
@@ -293,8 +293,8 @@ type layered interface {
 	UseLayer(*os.File)
 }
 
-// Keep implements hood.Layers.
-func (l *layering) Keep(ctx context.Context, runner hood.Runner, _ []proposal.Record) *proposal.Layer {
+// Keep implements order.Layers.
+func (l *layering) Keep(ctx context.Context, runner order.Runner, _ []proposal.Record) *proposal.Layer {
 	g := l.run.gate
 	from, ok := runner.(layered)
 	if !ok || l.began.IsZero() || l.used != nil {

@@ -36,7 +36,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/egress/netns/netnstest"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/rootfs"
@@ -412,7 +412,7 @@ func (w *outsideWorld) gated(b *testing.B, add func(string, cost)) {
 		Workspace: w.workspace, Resolvers: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:53")},
 		Policies: []gate.Policy{{Layer: policy.Layer{Name: "hosts", Role: policy.Opens, Files: []policy.File{
 			{Name: "hosts.rego", Content: []byte(benchHosts)}, {Name: "seen.rego", Content: []byte(benchSeen)}}}}},
-		Progress: func(s hood.Step) {
+		Progress: func(s order.Step) {
 			if m.way = s.Proposal; s.Result == nil {
 				m.begins()
 				return

@@ -7,7 +7,7 @@ package gate
 import (
 	"context"
 
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -130,7 +130,7 @@ type Session interface {
 }
 
 // MaxBackground is how many commands of a session may run in the background at once.
-const MaxBackground = hood.MaxBackground
+const MaxBackground = order.MaxBackground
 
 // A Process is a command that Session.Start started. Its methods are safe for concurrent use,
 // do not wait for other calls of the Session, and do nothing once the command has ended.

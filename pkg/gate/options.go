@@ -11,7 +11,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/egress/registry"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/image/layers"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -98,7 +98,7 @@ type Options struct {
 	// Version is the version in the report; fumehood's module version if empty.
 	Version string
 	// Progress is called as each command begins and ends; nil for no calls.
-	Progress func(hood.Step)
+	Progress func(order.Step)
 	// Notice is called with one line about slow work, such as building fumehood-runsc;
 	// nil for no calls.
 	Notice func(string)

@@ -7,14 +7,14 @@ package gate
 import (
 	"context"
 
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // A backgroundProcess is the Process of a session in this process.
 type backgroundProcess struct {
 	session *session
-	running *hood.Running
+	running *order.Running
 }
 
 func (s *session) Start(ctx context.Context, p proposal.Proposal) (started Process, err error) {

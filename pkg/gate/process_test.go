@@ -17,7 +17,7 @@ import (
 	"github.com/fumehood/fumehood/internal/lanetest"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -126,7 +126,7 @@ func TestProcesses(t *testing.T) {
 		t.Errorf("interrupt after the end: %v", err)
 	}
 	entries := entriesOf(t, report)
-	if doubts := hood.CompareLog(report, entries); len(doubts) > 0 {
+	if doubts := order.CompareLog(report, entries); len(doubts) > 0 {
 		t.Errorf("report and log: %q", doubts)
 	}
 	for _, e := range entries {
@@ -145,10 +145,10 @@ func TestProcesses(t *testing.T) {
 		if !strings.Contains(string(e.Body), `"ticker"`) || e.Kind == "decision" {
 			continue
 		}
-		if doubts := hood.CompareLog(report, slices.Delete(slices.Clone(entries), i, i+1)); len(doubts) == 0 {
+		if doubts := order.CompareLog(report, slices.Delete(slices.Clone(entries), i, i+1)); len(doubts) == 0 {
 			t.Errorf("%s of %d is missing, and no doubt says so", e.Kind, i)
 		}
-		if doubts := hood.CompareLog(report, slices.Insert(slices.Clone(entries), i, e)); len(doubts) == 0 {
+		if doubts := order.CompareLog(report, slices.Insert(slices.Clone(entries), i, e)); len(doubts) == 0 {
 			t.Errorf("%s of %d is there twice, and no doubt says so", e.Kind, i)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"sync"
 
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/results"
 	"github.com/fumehood/fumehood/pkg/sandbox"
@@ -79,7 +79,7 @@ func (o Options) resultsDir() (string, error) {
 	return filepath.Join(dir, "results"), err
 }
 
-// keptResults implements hood.Results for one run.
+// keptResults implements order.Results for one run.
 type keptResults struct {
 	run   *run
 	mode  results.Mode
@@ -99,7 +99,7 @@ type offered struct {
 // maxOffered is how many results one run keeps.
 const maxOffered = 1000
 
-// Find implements hood.Results.
+// Find implements order.Results.
 func (k *keptResults) Find(ctx context.Context, r proposal.Record) (string, *proposal.Result) {
 	digests, known := k.run.layering.digests()
 	in := k.inputs(ctx, r)
@@ -128,7 +128,7 @@ func (k *keptResults) get(key string) (proposal.Result, error) {
 	if s := k.run.gate.o.Signer; s != nil && s.Key() != e.LogKey {
 		return proposal.Result{}, errors.New("its log is signed with another key")
 	}
-	p, err := hood.ProofOf(e.Proof, e.LogKey)
+	p, err := order.ProofOf(e.Proof, e.LogKey)
 	if err != nil {
 		return proposal.Result{}, err
 	}
@@ -184,7 +184,7 @@ var programDigest = sync.OnceValue(func() string {
 	return hex.EncodeToString(sum.Sum(nil))
 })
 
-// Keep implements hood.Results.
+// Keep implements order.Results.
 func (k *keptResults) Keep(r proposal.Record, entry int64) {
 	if k.mode != results.Write || len(k.offered) >= maxOffered {
 		return
@@ -224,7 +224,7 @@ func (k *keptResults) put(a proposal.Audit, o offered) error {
 		return err
 	}
 	e := results.NewEntry(o.record, k.run.info.ID, a.Key, proof)
-	p, err := hood.ProofOf(e.Proof, e.LogKey)
+	p, err := order.ProofOf(e.Proof, e.LogKey)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/policy/explain"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -27,8 +27,8 @@ type run struct {
 	log      *audit.Log
 	sandbox  sandbox.Options
 	network  *network
-	hood     *hood.Hood
-	budget   time.Duration // for all commands; hood.DefaultBudget if 0
+	stages   *order.Hood
+	budget   time.Duration // for all commands; order.DefaultBudget if 0
 	files    place
 	results  *keptResults  // nil if none are used
 	opened   time.Duration // in which the session was opened
@@ -64,7 +64,7 @@ func (g *Gate) Run(ctx context.Context, plan proposal.Plan) (proposal.Report, er
 		err = g.redactor.Error(err)
 		return g.notStarted(plan, err), err
 	}
-	report, err := r.hood.Run(ctx, planned, r.info)
+	report, err := r.stages.Run(ctx, planned, r.info)
 	err = g.redactor.Error(errors.Join(err, r.network.close()))
 	g.warn(g.engine.Warnings()...)
 	return r.seal(report, err)
@@ -139,16 +139,16 @@ func (r *run) wire(ctx context.Context) (err error) {
 		return err
 	}
 	log := r.counted()
-	var kept hood.Layers // not a nil pointer in it
+	var kept order.Layers // not a nil pointer in it
 	if g.o.keepsLayers() || r.private() {
 		r.layering = &layering{run: r}
 		kept = r.layering
 	}
 	r.network = &network{o: g.o, engine: g.engine, observer: observer, sandbox: &r.sandbox}
-	parts := hood.Parts{
+	parts := order.Parts{
 		Parse: Analyze, Policy: g.engine, Log: log, Now: time.Now, Progress: g.o.Progress,
 		Layers: kept, Ceiling: g.o.Ceiling, Budget: r.budget, Observer: observer, Network: r.network, NetworkAlways: g.o.ObserveNetworkUnsafe, Redactor: r.redactor, Advise: explain.NewAdviser(g.engine, Analyze).Advise, Begin: lineage.Begin, End: lineage.End,
-		Sandbox: func(l proposal.Limits) (hood.Runner, error) {
+		Sandbox: func(l proposal.Limits) (order.Runner, error) {
 			r.sandbox.Limits = l
 			return sandbox.New(r.sandbox)
 		},
@@ -159,7 +159,7 @@ func (r *run) wire(ctx context.Context) (err error) {
 	if b := g.baseOf(r); b != nil {
 		parts.Base = b
 	}
-	r.hood, err = hood.New(parts)
+	r.stages, err = order.New(parts)
 	return err
 }
 

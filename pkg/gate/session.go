@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/interpreter"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -52,7 +52,7 @@ const (
 type session struct {
 	gate  *Gate
 	run   *run
-	inner *hood.Session
+	inner *order.Session
 
 	ctx    context.Context // ends when the session closes
 	cancel context.CancelCauseFunc
@@ -129,7 +129,7 @@ func (g *Gate) begin(ctx context.Context, o SessionOptions) (*session, error) {
 	s.run = &run{gate: g, sandbox: g.sessionSandbox(), budget: cmp.Or(o.Lifetime, DefaultLifetime)}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	if err = s.run.open(s.ctx, o.described()); err == nil {
-		s.inner, err = s.run.hood.Open(s.run.info, bounds)
+		s.inner, err = s.run.stages.Open(s.run.info, bounds)
 	}
 	if err != nil {
 		s.cancel(err)
@@ -149,7 +149,7 @@ func (g *Gate) begin(ctx context.Context, o SessionOptions) (*session, error) {
 func (s *session) watch(ctx context.Context) {
 	select {
 	case <-s.ctx.Done():
-		s.close(hood.Interruption(ctx))
+		s.close(order.Interruption(ctx))
 	case <-s.idle.C:
 		s.close(errIdle)
 	}
@@ -169,16 +169,16 @@ func (o SessionOptions) described() proposal.Plan {
 // sessionBounds returns what the sandbox and the gateway of a session are created for. The
 // zero fields of o.Limits become the maximum of what policy grants to the set-up and to a
 // command that requests nothing.
-func (g *Gate) sessionBounds(ctx context.Context, o SessionOptions) (hood.Bounds, error) {
-	b := hood.Bounds{Limits: o.Limits.Under(g.o.Ceiling), Network: o.Network}
+func (g *Gate) sessionBounds(ctx context.Context, o SessionOptions) (order.Bounds, error) {
+	b := order.Bounds{Limits: o.Limits.Under(g.o.Ceiling), Network: o.Network}
 	records, err := g.Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{{ID: "session", Argv: []string{"true"}}}})
 	if err != nil {
 		return b, err
 	}
 	setup := len(records) - 1
-	b.SetupNetwork = hood.Granted(records[:setup])
-	if _, any := hood.Largest(records[setup:]); any {
-		most, _ := hood.Largest(records)
+	b.SetupNetwork = order.Granted(records[:setup])
+	if _, any := order.Largest(records[setup:]); any {
+		most, _ := order.Largest(records)
 		b.Limits = b.Limits.Or(most)
 		return b, nil
 	}
@@ -230,7 +230,7 @@ func (s *session) Do(ctx context.Context, p proposal.Proposal) (record proposal.
 // in Chunk.Dropped. The Record has all of it. f is not called after Do has returned; Do waits
 // for it for at most ten seconds. f must not call the Session.
 func WithOutput(ctx context.Context, f func(proposal.Chunk)) context.Context {
-	return hood.WithOutput(ctx, f)
+	return order.WithOutput(ctx, f)
 }
 
 func (s *session) DoApproved(ctx context.Context, p proposal.Proposal, a proposal.ClientApproval) (proposal.Record, error) {

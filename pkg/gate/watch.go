@@ -19,7 +19,7 @@ import (
 // Watch sets o's Exec and Event: policy decides about every program that a command
 // starts, and what the sandbox's kernel sees goes to the log and the report. A policy that
 // cannot answer refuses the program and stops the run. The caller gives the Observer to
-// package hood and calls the lineage gate's Begin before each command. A Gate does all
+// package order and calls the lineage gate's Begin before each command. A Gate does all
 // of that; Watch is for callers with another order of stages. The error is observe.New's.
 func Watch(ctx context.Context, engine *policy.Engine, log journal.Log, o *sandbox.Options) (*observe.Observer, *lineage.Gate, error) {
 	observer, err := observe.New(log, engine.Event)

@@ -21,8 +21,8 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/github"
-	"github.com/fumehood/fumehood/pkg/hood"
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/plan"
@@ -122,7 +122,7 @@ func (l *PlanRun) checkLog(log []byte) error {
 	if summary.State == audit.Sealed {
 		l.seal, l.digest = summary.Checkpoint, fmt.Sprintf("%x", sha256.Sum256(log))
 	}
-	if doubts := hood.CompareLog(l.Report, entries); len(doubts) > 0 {
+	if doubts := order.CompareLog(l.Report, entries); len(doubts) > 0 {
 		return malformed("the report does not match the audit log: %s", doubts[0])
 	}
 	return nil
@@ -183,7 +183,7 @@ func (r reviewer) redecide(ctx context.Context, l *PlanRun) error {
 			return err
 		}
 	}
-	h, err := hood.New(hood.Parts{Parse: gate.Analyze, Policy: r.engine, Now: time.Now, Advise: explain.NewAdviser(r.engine, gate.Analyze).Advise})
+	h, err := order.New(order.Parts{Parse: gate.Analyze, Policy: r.engine, Now: time.Now, Advise: explain.NewAdviser(r.engine, gate.Analyze).Advise})
 	if err != nil {
 		return err
 	}

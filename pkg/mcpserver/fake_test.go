@@ -18,7 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -106,7 +106,7 @@ func (w *world) do(ctx context.Context, r proposal.Record) (proposal.Record, err
 	result := proposal.Result{WallMS: 5, Status: proposal.Exited, NewSandbox: !w.has("first")}
 	w.note("first")
 	if r.Proposal.Run == "wait" {
-		if print := hood.OutputOf(ctx); print != nil {
+		if print := order.OutputOf(ctx); print != nil {
 			print(proposal.Chunk{Stream: proposal.ChunkStdout, Data: []byte("1 of 2\n2 of \x1b[1m2\n")})
 		}
 		select {

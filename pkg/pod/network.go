@@ -13,7 +13,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/egress"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -82,12 +82,12 @@ func (p *Pod) decideNetwork(ctx context.Context, n Network) (proposal.Record, er
 	if err != nil {
 		return proposal.Record{}, stop("pod.network", "the pod's network cannot be decided: "+err.Error(), "correct the entries", nil)
 	}
-	records, err := p.hood.Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{proposed}})
+	records, err := p.stages.Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{proposed}})
 	if err != nil {
 		return proposal.Record{}, err
 	}
 	record, err := p.log(records[0])
-	if err == nil && len(hood.Granted([]proposal.Record{record})) == 0 {
+	if err == nil && len(order.Granted([]proposal.Record{record})) == 0 {
 		err = stop("pod.denied", "policy grants no network to the pod", "change the entries, or the policy that the pod names", nil)
 	}
 	if err == nil {

@@ -45,7 +45,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/lineage"
 	"github.com/fumehood/fumehood/pkg/monitor"
@@ -97,7 +97,7 @@ type Pod struct {
 	o        Options
 	policy   *Policy // set by Use, as are the next three
 	redactor *redact.Redactor
-	hood     *hood.Hood
+	stages   *order.Hood
 	observer *observe.Observer
 	monitor  *monitor.Monitor
 	network  *connected             // nil if the pod has none; set before the sandbox starts
@@ -141,7 +141,7 @@ func (p *Pod) Use(x *Policy) (err error) {
 	if p.redactor, err = redact.New(redact.Options{Decide: decided(x, (*policy.Engine).Output)}); err != nil {
 		return err
 	}
-	if p.hood, err = hood.New(hood.Parts{Parse: gate.Analyze, Policy: x, Now: time.Now}); err != nil {
+	if p.stages, err = order.New(order.Parts{Parse: gate.Analyze, Policy: x, Now: time.Now}); err != nil {
 		return err
 	}
 	if p.observer, err = observe.New(p.o.Log, decided(x, (*policy.Engine).Event)); err != nil {

@@ -43,7 +43,7 @@ func (p *Policy) Digest() string { return p.digest }
 // Ready is closed when nothing is left to compile, or that has failed.
 func (p *Policy) Ready() <-chan struct{} { return p.ready }
 
-// Decide implements hood.Decider.
+// Decide implements order.Decider.
 func (p *Policy) Decide(ctx context.Context, x proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
 	made, err := p.made()
 	if err != nil {

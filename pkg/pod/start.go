@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/lineage"
 	"github.com/fumehood/fumehood/pkg/monitor"
@@ -162,7 +162,7 @@ func (p *Pod) decide(ctx context.Context, x Process) (proposal.Record, error) {
 	if x.Pause {
 		record.Decision = proposal.Decision{Effect: proposal.Allow, Rules: []string{"pod.pause"}, Grant: &proposal.Grant{Exec: []string{proposal.ExecBuilt}}}
 	} else {
-		records, err := p.hood.Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{proposed}})
+		records, err := p.stages.Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{proposed}})
 		if err != nil {
 			return record, err
 		}
@@ -178,7 +178,7 @@ func (p *Pod) log(r proposal.Record) (proposal.Record, error) {
 	if r.Entry, err = p.o.Log.Append("decision", journal.NewDecision(p.redactor.Record(r))); err != nil {
 		return r, p.fail(err)
 	}
-	allowed := r.Runnable() && hood.Runnable(r) && slices.Equal(r.Analysis.Commands[0].Argv(), r.Proposal.Argv)
+	allowed := r.Runnable() && order.Runnable(r) && slices.Equal(r.Analysis.Commands[0].Argv(), r.Proposal.Argv)
 	p.count(r, allowed)
 	if !allowed {
 		return r, denied(r)

@@ -65,7 +65,7 @@ type Finding struct {
 }
 
 // Observations are what was seen of one command. The sandbox sets Complete and
-// Counts.Dropped; the hood adds everything else from the Events that it received.
+// Counts.Dropped; package observe adds everything else from the Events that it received.
 type Observations struct {
 	Programs []Program `json:"programs"` // parents before children, in order of their first start; bounded
 	Execs    []Event   `json:"execs"`    // programs started and refused, in order; bounded

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -28,7 +28,7 @@ import (
 
 // A scene is a sandbox in which the commands of each proposal do what the test specifies.
 type scene struct {
-	hood.Files
+	order.Files
 	see    func(proposal.Event)
 	events map[string][]proposal.Event
 }
@@ -51,7 +51,7 @@ func (s *scene) End() error                                      { return nil }
 
 var digest = "sha256:" + strings.Repeat("0", 64)
 
-// played runs proposals through a real hood under the policy and returns the log
+// played runs proposals through the real stages under the policy and returns the log
 // and the report.
 func played(t testing.TB, id string, o policy.Options, events map[string][]proposal.Event, proposals ...proposal.Proposal) (log string, r proposal.Report) {
 	t.Helper()
@@ -74,8 +74,8 @@ func played(t testing.TB, id string, o policy.Options, events map[string][]propo
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := hood.New(hood.Parts{Parse: parse.Analyze, Policy: engine, Log: written, Now: time.Now, Observer: observer, Redactor: u, Network: s,
-		Sandbox: func(proposal.Limits) (hood.Runner, error) { return s, nil }})
+	h, err := order.New(order.Parts{Parse: parse.Analyze, Policy: engine, Log: written, Now: time.Now, Observer: observer, Redactor: u, Network: s,
+		Sandbox: func(proposal.Limits) (order.Runner, error) { return s, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/session/remote"
 )
@@ -139,7 +139,7 @@ func (h *sharedSession) SetUp(ctx context.Context, each func(proposal.Record)) e
 	select {
 	case <-h.ready:
 	case <-ctx.Done():
-		return hood.Interruption(ctx)
+		return order.Interruption(ctx)
 	}
 	h.mu.Lock()
 	records := h.records

@@ -19,7 +19,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/egress"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -203,7 +203,7 @@ func (s *Flags) Open(c *cli.Invocation) (*gate.Gate, error) {
 	}
 	p := NewProgress(c.Stderr)
 	if show := p.Output(); show != nil {
-		c.Ctx = hood.WithOutput(c.Ctx, show)
+		c.Ctx = order.WithOutput(c.Ctx, show)
 	}
 	o.Progress, o.Notice, o.Health, o.Pool, o.Plan = p.Step, p.Notice, s.Health, s.pool, s.planned
 	if err := s.configure(c, &o); err != nil {

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/terminal"
 )
@@ -57,7 +57,7 @@ func (p Progress) Detail(text string) {
 
 // Step prints how a step ended, or that it does not begin. On a terminal it also shows the step
 // while it runs. After long set-up it mentions layers, which keep what set-up leaves.
-func (p Progress) Step(s hood.Step) {
+func (p Progress) Step(s order.Step) {
 	name := fmt.Sprintf("[%d/%d] %s", s.Number, s.Of, terminal.Line(s.Proposal))
 	p.mentionLayers(s)
 	begins := s.Result == nil && !s.Refused
@@ -151,7 +151,7 @@ func (p Progress) Output() func(proposal.Chunk) {
 const longSetup = 20 * time.Second
 
 // mentionLayers says once, after long set-up without a layer, how later runs avoid it.
-func (p Progress) mentionLayers(s hood.Step) {
+func (p Progress) mentionLayers(s order.Step) {
 	r := p.run
 	if s.Result != nil && s.Setup {
 		r.setup += time.Duration(s.Result.WallMS) * time.Millisecond
@@ -208,7 +208,7 @@ func (p Progress) Proposals(of int) func(done int) {
 }
 
 // ended describes how a command ended, and after what time, or why it did not begin.
-func ended(s hood.Step) string {
+func ended(s order.Step) string {
 	if s.Refused {
 		return refusedBy(s.Decision)
 	}
@@ -263,7 +263,7 @@ func refusals(r *proposal.Result) string {
 }
 
 // mark returns the mark of a step, two columns wide as terminals show it.
-func (p Progress) mark(s hood.Step) string {
+func (p Progress) mark(s order.Step) string {
 	switch {
 	case s.Refused && s.Decision.Effect == proposal.Ask:
 		return p.paint("33", "✋")

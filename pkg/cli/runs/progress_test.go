@@ -10,14 +10,14 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
 // A step's begin and end are printed on a terminal, and its end on a pipe. Nothing in its id
 // reaches the terminal as an escape sequence.
 func TestProgress(t *testing.T) {
-	end := hood.Step{Proposal: "unit\x1b", Number: 2, Of: 3, Result: &proposal.Result{Status: proposal.Exited, ExitCode: 1, WallMS: 1500}}
+	end := order.Step{Proposal: "unit\x1b", Number: 2, Of: 3, Result: &proposal.Result{Status: proposal.Exited, ExitCode: 1, WallMS: 1500}}
 	begin := end
 	begin.Result = nil
 	for name, c := range map[string]struct {
@@ -38,7 +38,7 @@ func TestProgress(t *testing.T) {
 func TestOutcomes(t *testing.T) {
 	denied := proposal.Decision{Effect: proposal.Deny, Reasons: []proposal.Reason{{Effect: proposal.Deny, Rule: "git.push\x1b"}}}
 	asked := proposal.Decision{Effect: proposal.Ask, Reasons: []proposal.Reason{{Effect: proposal.Ask, Rule: "org.review"}}}
-	for want, s := range map[string]hood.Step{
+	for want, s := range map[string]order.Step{
 		"✓  [1/2] a: succeeded in 20ms\n":           {Result: &proposal.Result{Status: proposal.Exited, WallMS: 20}},
 		"✗  [1/2] a: timed out in 2m0s\n":           {Result: &proposal.Result{Status: proposal.TimedOut, WallMS: 120000}},
 		"–  [1/2] a: not run\n":                     {Result: &proposal.Result{Status: proposal.NotRun}},
@@ -57,7 +57,7 @@ func TestShownWhileItRuns(t *testing.T) {
 	var out strings.Builder
 	clock := time.Unix(0, 0)
 	p := Progress{w: &out, on: true, now: func() time.Time { return clock }, run: &runningStep{}}
-	p.Step(hood.Step{Proposal: "unit", Number: 1, Of: 2, Decision: proposal.Decision{Grant: &proposal.Grant{Limits: proposal.Limits{Wall: proposal.Duration(2 * time.Minute)}}}})
+	p.Step(order.Step{Proposal: "unit", Number: 1, Of: 2, Decision: proposal.Decision{Grant: &proposal.Grant{Limits: proposal.Limits{Wall: proposal.Duration(2 * time.Minute)}}}})
 	p.end() // the ticker, which reads the clock
 	p.run.name, p.run.stop = "[1/2] unit", make(chan struct{})
 	p.Output()(proposal.Chunk{Data: []byte("ok a\nok b \x1b[2J\n")})
@@ -83,19 +83,19 @@ func TestShownWhileItRuns(t *testing.T) {
 
 // Layers are mentioned once, after set-up of more than 20 s that no layer keeps.
 func TestLayersAreMentioned(t *testing.T) {
-	setup := func(ms int64, layer *proposal.Layer) hood.Step {
-		return hood.Step{Proposal: "s", Number: 1, Of: 3, Setup: true, Result: &proposal.Result{Status: proposal.Exited, WallMS: ms, Layer: layer}}
+	setup := func(ms int64, layer *proposal.Layer) order.Step {
+		return order.Step{Proposal: "s", Number: 1, Of: 3, Setup: true, Result: &proposal.Result{Status: proposal.Exited, WallMS: ms, Layer: layer}}
 	}
-	command := hood.Step{Proposal: "c", Number: 3, Of: 3, Result: &proposal.Result{Status: proposal.Exited}}
+	command := order.Step{Proposal: "c", Number: 3, Of: 3, Result: &proposal.Result{Status: proposal.Exited}}
 	for name, c := range map[string]struct {
-		steps []hood.Step
+		steps []order.Step
 		want  int
 	}{
-		"short":         {[]hood.Step{setup(20000, nil), command}, 0},
-		"long":          {[]hood.Step{setup(15000, nil), setup(6000, nil), command, command}, 1},
-		"kept":          {[]hood.Step{setup(30000, &proposal.Layer{Kept: true}), command}, 0},
-		"private layer": {[]hood.Step{setup(30000, &proposal.Layer{Kept: true, Private: true}), command}, 1},
-		"command":       {[]hood.Step{{Proposal: "c", Number: 1, Of: 1, Result: &proposal.Result{Status: proposal.Exited, WallMS: 90000}}}, 0},
+		"short":         {[]order.Step{setup(20000, nil), command}, 0},
+		"long":          {[]order.Step{setup(15000, nil), setup(6000, nil), command, command}, 1},
+		"kept":          {[]order.Step{setup(30000, &proposal.Layer{Kept: true}), command}, 0},
+		"private layer": {[]order.Step{setup(30000, &proposal.Layer{Kept: true, Private: true}), command}, 1},
+		"command":       {[]order.Step{{Proposal: "c", Number: 1, Of: 1, Result: &proposal.Result{Status: proposal.Exited, WallMS: 90000}}}, 0},
 	} {
 		got := printed(Progress{}, c.steps...)
 		if n := strings.Count(got, "--layers write"); n != c.want {
@@ -104,7 +104,7 @@ func TestLayersAreMentioned(t *testing.T) {
 	}
 }
 
-func printed(p Progress, steps ...hood.Step) string {
+func printed(p Progress, steps ...order.Step) string {
 	var out strings.Builder
 	p.w, p.run, p.now = &out, &runningStep{}, func() time.Time { return time.Time{} }
 	for _, s := range steps {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/internal/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -84,7 +84,7 @@ func (s *Session) DoApproved(ctx context.Context, p proposal.Proposal, a proposa
 }
 
 func (s *Session) propose(ctx context.Context, p proposed) (record proposal.Record, err error) {
-	p.Output = hood.OutputOf(ctx) != nil
+	p.Output = order.OutputOf(ctx) != nil
 	x, err := s.command(ctx, request{method: http.MethodPost, path: "/proposals", document: p}, p.Output)
 	if err != nil {
 		return record, err
@@ -113,7 +113,7 @@ func (s *server) setUp(w http.ResponseWriter, r *http.Request, session gate.Sess
 
 // SetUp is gate.Session.SetUp.
 func (s *Session) SetUp(ctx context.Context, each func(proposal.Record)) error {
-	output := hood.OutputOf(ctx) != nil
+	output := order.OutputOf(ctx) != nil
 	x, err := s.command(ctx, request{method: http.MethodPost, path: "/session/setup", document: settingUp{output}}, output)
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (s *Session) command(ctx context.Context, q request, output bool) (*command
 	x.answer, x.events = answer, s.client.newReader(answer.Body, s.client.bounds.line, s.client.bounds.output)
 	var receive func(proposal.Chunk)
 	if output {
-		receive = hood.OutputOf(ctx)
+		receive = order.OutputOf(ctx)
 	}
 	x.output = newOutlet(receive, s.client.bounds.lastCalls)
 	return x, nil
@@ -255,7 +255,7 @@ func (x *command) next(ctx context.Context) (event, error) {
 // broken returns why the stream ended too early.
 func (x *command) broken(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return errors.Join(hood.Interruption(ctx), err)
+		return errors.Join(order.Interruption(ctx), err)
 	}
 	return ended(x.session.ctx, err)
 }

@@ -10,7 +10,7 @@ import (
 	"net/http"
 
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -55,7 +55,7 @@ type process struct {
 // Start is gate.Session.Start. If the connection ends, the command is killed. ctx is for the
 // decision and the start, and for gate.WithOutput.
 func (s *Session) Start(ctx context.Context, p proposal.Proposal) (gate.Process, error) {
-	q := proposed{Proposal: p, Output: hood.OutputOf(ctx) != nil}
+	q := proposed{Proposal: p, Output: order.OutputOf(ctx) != nil}
 	x, err := s.command(ctx, request{method: http.MethodPost, path: "/processes", document: q}, q.Output)
 	if err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/hood"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -99,7 +99,7 @@ func (s *Session) with(ctx context.Context) (context.Context, context.CancelFunc
 }
 
 // interruptionOf returns ctx's error with a code for people; nil if ctx has not ended.
-func interruptionOf(ctx context.Context) error { return errors.Join(hood.Interruption(ctx), ctx.Err()) }
+func interruptionOf(ctx context.Context) error { return errors.Join(order.Interruption(ctx), ctx.Err()) }
 
 // call sends a request of the session.
 func (s *Session) call(ctx context.Context, q request, v any) error {

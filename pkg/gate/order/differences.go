@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package order
+
+import (
+	"context"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// The bounds of a report's Differences.
+const (
+	maxCompared     = 100       // files
+	maxComparedSize = 256 << 10 // bytes of a file
+	maxDifference   = 64 << 10  // bytes of one text
+	maxDifferences  = 512 << 10 // bytes of all texts
+)
+
+// compare adds to the report how the commands left the workspace of the last sandbox: changes
+// in one that ended before are lost, and what set-up changed is not part of it. It copies
+// nothing if no command changed a file.
+func (s *Session) compare(ctx context.Context) error {
+	for _, r := range s.records {
+		if r.Result != nil && r.Proposal.Origin == "" {
+			s.changed(*r.Result)
+		}
+	}
+	paths, omitted := compared(s.Changes())
+	if s.runner == nil || len(paths)+omitted == 0 {
+		return nil
+	}
+	var d proposal.Diff
+	if len(paths) > 0 {
+		var err error
+		if d, err = s.diff(context.WithoutCancel(ctx), "~1", paths, proposal.DiffBounds{File: maxDifference, All: maxDifferences}); err != nil { // no proposal ID contains a tilde
+			return err
+		}
+	}
+	found := proposal.DifferencesOf(d)
+	found.Omitted += omitted
+	s.report.Differences = &found
+	_, err := s.h.p.Log.Append("transfer", found.Transfer(len(s.records)))
+	return err
+}
+
+// compared returns the files of changes that are compared, and how many other paths there are:
+// a directory that was removed may have had any number of files.
+func compared(changes proposal.Changes) (paths []string, omitted int) {
+	omitted = changes.Omitted
+	for _, c := range changes.Files {
+		switch {
+		case c.Type == "dir" && c.Kind != "removed":
+		case c.Type != "dir" && len(paths) < maxCompared && c.Bytes <= maxComparedSize:
+			paths = append(paths, c.Path)
+		default:
+			omitted++
+		}
+	}
+	return paths, omitted
+}
+
+// diff compares the files at paths, redacted and within bounds.
+func (s *Session) diff(ctx context.Context, name string, paths []string, bounds proposal.DiffBounds) (proposal.Diff, error) {
+	d, err := s.runner.Diff(ctx, name, paths)
+	if err != nil {
+		return proposal.Diff{}, err
+	}
+	return s.h.p.Redactor.Diff(ctx, name, d, bounds)
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package order
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// executionOf takes what will run from the analysis, never from the proposal: the
+// text that was printed and parsed again, or the argv that was decided.
+func executionOf(r proposal.Record) proposal.Execution {
+	x := proposal.Execution{
+		ID: r.Proposal.ID, Cwd: r.Proposal.Cwd, Stdin: r.Proposal.Stdin,
+		Outputs: r.Proposal.Outputs, Grant: *r.Decision.Grant, Service: r.Proposal.Origin == proposal.OriginService,
+		Setup: r.Proposal.Origin != "",
+	}
+	if p := r.Proposal; p.Context != "" && p.Code != "" {
+		x.Cell = &proposal.Cell{Language: p.Language, Context: p.Context, Code: p.Code}
+		if p.RunsShell() {
+			x.Cell.Earlier, x.Cell.Code = r.Analysis.Canonical[:r.Analysis.Begins], r.Analysis.Own()
+		}
+	}
+	if r.Proposal.RunsShell() {
+		x.Text = r.Analysis.Canonical
+	} else {
+		x.Argv = r.Analysis.Commands[0].Argv()
+		x.Launches = r.Analysis.Commands[0].StartsText()
+	}
+	return x
+}
+
+// hindrance returns why an allowed proposal must not run after all, or nothing.
+func (h *Hood) hindrance(ctx context.Context, before []proposal.Record, r proposal.Record, deadline time.Time) string {
+	switch {
+	case ctx.Err() != nil:
+		return "the run was interrupted"
+	case !h.p.Now().Before(deadline):
+		return fmt.Sprintf("the run's time budget of %s is used up", h.budget())
+	case !Runnable(r):
+		return "policy allowed it without a grant or a command"
+	}
+	for _, id := range r.Proposal.Needs {
+		if !succeeded(before, id) {
+			if command, onBase := proposal.OfBaseID(id); onBase {
+				return fmt.Sprintf("it needs the earlier command %q, which does not succeed on the base", command)
+			}
+			return fmt.Sprintf("it needs %q, which did not succeed", id)
+		}
+	}
+	return ""
+}
+
+// Runnable is the last check before a start: a proposal without a grant or a command, or with
+// anything that could not be analyzed, never runs, whatever a Decider says.
+func Runnable(r proposal.Record) bool {
+	return r.Decision.Grant != nil && len(r.Analysis.Commands) > 0 && len(r.Analysis.Unknowns) == 0 && r.Analysis.Canonical != ""
+}
+
+func succeeded(records []proposal.Record, id string) bool {
+	for _, r := range records {
+		if r.Proposal.ID == id {
+			return r.Outcome() == proposal.OutcomeSucceeded
+		}
+	}
+	return false
+}
+
+func notRun(why string) *proposal.Result {
+	return &proposal.Result{Status: proposal.NotRun, ExitCode: -1, Detail: why,
+		Outputs: []proposal.Output{}, Changes: proposal.Changes{Files: []proposal.Change{}}}
+}
+
+// notStarted is the Result of a command whose start is in the log, and which did not start.
+func notStarted(why string) proposal.Result {
+	r := notRun("it was not started: " + why)
+	r.Status = proposal.SandboxFailed
+	return *r
+}
+
+func markAll(records []proposal.Record, err error) {
+	code := proposal.FailureOf(err).Code
+	for i := range records {
+		if records[i].Runnable() && records[i].Result == nil {
+			records[i].Result = notRun("the run stopped: " + code)
+		}
+	}
+}
+
+// Largest returns the maximum of each limit over all grants, for which the run's
+// one sandbox must be created.
+func Largest(records []proposal.Record) (proposal.Limits, bool) {
+	var bounds proposal.Limits
+	found := false
+	for _, r := range records {
+		if !r.Runnable() || r.Decision.Grant == nil {
+			continue
+		}
+		l := r.Decision.Grant.Limits
+		bounds = proposal.Limits{
+			Wall: max(bounds.Wall, l.Wall), CPUs: max(bounds.CPUs, l.CPUs), Memory: max(bounds.Memory, l.Memory),
+			Pids: max(bounds.Pids, l.Pids), Disk: max(bounds.Disk, l.Disk), Files: max(bounds.Files, l.Files), Output: max(bounds.Output, l.Output),
+		}
+		found = true
+	}
+	return bounds, found
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package order
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fumehood/fumehood/pkg/diagnose"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// MaxProposals is the maximum number of proposals in one session.
+const MaxProposals = 10_000
+
+// Bounds are the limits for which a session's one sandbox and one gateway are created,
+// before the first proposal is known.
+type Bounds struct {
+	// Limits are the maximum for every command; all are required.
+	Limits proposal.Limits
+	// Network are the entries that commands may be granted. A proposal that is granted any
+	// other is denied (session.network).
+	Network []string
+	// SetupNetwork are further entries that only proposals of proposal.OriginSetup may be
+	// granted.
+	SetupNetwork []string
+}
+
+// A Session decides and runs proposals of one run as they come, each recorded on disk
+// before it runs. Its methods must not be called concurrently.
+type Session struct {
+	h        *Hood
+	run      proposal.Run
+	bounds   Bounds
+	report   proposal.Report   // redacted
+	records  []proposal.Record // as decided
+	known    map[string]bool   // the ids of records that Do added
+	probing  probing           // of records that Do added
+	runner   Runner            // nil until first needed
+	deadline time.Time
+	stopped  error // the reason that nothing more runs
+
+	background []*Running // whose results are not in records yet
+
+	layer *proposal.Layer // replaces the commands of set-up; nil if they run
+	setup map[string]bool // the ids of the commands whose effects a layer would have
+
+	listed   int // events and files in the report
+	changing int // commands that ran and files that were put, which approvals are bound to
+
+	changes map[string]proposal.Change // of the workspace, by path
+	omitted int
+}
+
+// begin writes the log's first entry. If it returns no Session, nothing was written.
+func (h *Hood) begin(run proposal.Run, b Bounds) (*Session, error) {
+	if h.p.running() < runningParts {
+		return nil, incomplete("Sandbox, Log, Observer and Redactor")
+	}
+	run.Start = h.p.Now()
+	s := &Session{h: h, run: run, bounds: b, report: proposal.Report{Schema: proposal.ReportSchema, Run: h.p.Redactor.Run(run), Records: []proposal.Record{}},
+		known: map[string]bool{}, probing: probing{}}
+	_, err := h.p.Log.Append("run", s.report.Run)
+	return s, err
+}
+
+// Open begins a run whose proposals are not known yet. A Hood has one run; Close must be
+// called. The Report omits the commands' output, except for its length and digest, because
+// a session may be long.
+func (h *Hood) Open(run proposal.Run, b Bounds) (*Session, error) {
+	if b.Limits.Open() {
+		return nil, &proposal.StopError{Code: "session.limits", Message: "the session does not set every limit", Hint: "set every field of Limits"}
+	}
+	run.Session = true
+	s, err := h.begin(run, b)
+	if err != nil && s != nil {
+		_, err = s.end(context.Background(), err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Do decides p, records the decision, and runs p if it is allowed. If ctx ends, the
+// command is killed, its Result says so, and the session continues.
+//
+// Denied, failed and killed are values in the Record. An error is a *proposal.StopError:
+// either p was not accepted (session.proposal), or the session is over, and then every
+// later call returns the same error.
+func (s *Session) Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
+	return s.do(ctx, p, nil)
+}
+
+// Asked returns what an approval of p by the session's client must be bound to, at this
+// moment: everything of it except for Client and Time.
+func (s *Session) Asked(p proposal.Proposal) proposal.ClientApproval {
+	p = s.continued(p)
+	return proposal.ClientApproval{Session: s.run.ID, Proposal: p.Digest(), Policy: s.run.Policy, After: s.changing}
+}
+
+// DoApproved is Do for a proposal that the session's client approves. If policy asks about
+// p, it runs; denied stays denied. An approval of another proposal, policy or session, or
+// after which the session has run something, is refused (approval.void): nothing runs, and
+// the session continues.
+func (s *Session) DoApproved(ctx context.Context, p proposal.Proposal, a proposal.ClientApproval) (proposal.Record, error) {
+	return s.do(ctx, p, &a)
+}
+
+// continued returns p with what the shell of its context has run, which is decided with it.
+func (s *Session) continued(p proposal.Proposal) proposal.Proposal {
+	p.Earlier = nil
+	if shells, ok := s.runner.(Shells); ok && p.Context != "" && p.RunsShell() {
+		p.Earlier = shells.Earlier(p.Language, p.Context)
+	}
+	return p
+}
+
+func (s *Session) do(ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval) (proposal.Record, error) {
+	p = s.continued(p)
+	if err := s.admit(p, a); err != nil {
+		return proposal.Record{}, err
+	}
+	i := len(s.records)
+	err := s.decideOne(ctx, p, a, false)
+	if err == nil && s.records[i].Runnable() {
+		err = s.runOne(ctx, i)
+	}
+	s.stopped = err
+	record := s.report.Records[i]
+	record.Result = s.records[i].Result
+	record.Cause = diagnose.Of(record, s.report.Run.Unmet)
+	if record.Result != nil {
+		s.changed(*record.Result)
+	}
+	s.records[i].Result = s.kept(record.Result)
+	return record, err
+}
+
+// admit returns why p cannot be proposed now.
+func (s *Session) admit(p proposal.Proposal, a *proposal.ClientApproval) error {
+	if s.stopped == nil {
+		s.stopped = s.collect(false)
+	}
+	if s.stopped != nil {
+		return s.stopped
+	}
+	if err := s.acceptable(p); err != nil {
+		return err
+	}
+	if a != nil && !a.Covers(s.Asked(p)) {
+		return errVoid
+	}
+	return nil
+}
+
+var errVoid = &proposal.StopError{Code: "approval.void", Message: "the approval is for another command, policy or session, or the session has run something since",
+	Hint: "propose the command again and approve it then"}
+
+// acceptable refuses proposals that the log could not distinguish.
+func (s *Session) acceptable(p proposal.Proposal) error {
+	refuse := func(message, hint string) error {
+		return &proposal.StopError{Code: "session.proposal", Message: message, Hint: hint}
+	}
+	switch {
+	case len(s.records) >= MaxProposals:
+		return &proposal.StopError{Code: "session.full", Message: fmt.Sprintf("the session has reached its limit of %d proposals", MaxProposals), Hint: "open another session"}
+	case s.known[p.ID]:
+		return refuse(fmt.Sprintf("the id %q was used before", p.ID), "give each proposal its own id")
+	}
+	for _, id := range p.Needs {
+		if !s.known[id] {
+			return refuse(fmt.Sprintf("it needs %q, which was not proposed before", id), "name earlier proposals")
+		}
+	}
+	return s.h.p.Redactor.Named(proposal.Plan{Proposals: []proposal.Proposal{p}})
+}
+
+// decideOne decides p and records the decision. It adds a Record of p on every return.
+func (s *Session) decideOne(ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval, background bool) error {
+	i := len(s.records)
+	records, err := s.h.Check(context.WithoutCancel(ctx), proposal.Plan{Proposals: []proposal.Proposal{p}})
+	records[0].Background = background
+	if err == nil {
+		s.confine(&records[0])
+		if records[0].Decision.Effect == proposal.Ask {
+			records[0].ClientApproval = a
+		}
+	}
+	s.probing.met(&records[0])
+	s.records = append(s.records, records...)
+	s.known[p.ID] = true
+	s.report.Records = append(s.report.Records, s.h.redacted(s.records[i:])...)
+	if err != nil {
+		return err
+	}
+	return s.record(i)
+}
+
+// confine limits a decision to the session's bounds.
+func (s *Session) confine(r *proposal.Record) {
+	g := r.Decision.Grant
+	if g == nil {
+		return
+	}
+	lower(g, s.bounds.Limits)
+	if len(g.Network) > 0 && (r.Background || s.busy()) {
+		r.Decision = proposal.Denied("session.background", "a command with a network cannot run while commands run in the background, or as one of them: they share the network",
+			"end the commands in the background first")
+		return
+	}
+	for _, entry := range g.Network {
+		setup := r.Proposal.Origin == proposal.OriginSetup && slices.Contains(s.bounds.SetupNetwork, entry)
+		if !setup && !slices.Contains(s.bounds.Network, entry) {
+			r.Decision = proposal.Denied("session.network", fmt.Sprintf("the session was not opened for the network entry %q", entry),
+				"open a session that names it, or propose the command without it")
+			return
+		}
+	}
+}
+
+// runOne runs the allowed record i.
+func (s *Session) runOne(ctx context.Context, i int) error {
+	s.changing++
+	if err := s.ready(ctx); err != nil {
+		markAll(s.records[i:], err)
+		return err
+	}
+	return s.next(ctx, i)
+}
+
+// ready creates the sandbox if it does not exist yet.
+func (s *Session) ready(ctx context.Context) error {
+	if s.runner != nil {
+		return nil
+	}
+	network := slices.Concat(s.bounds.Network, s.bounds.SetupNetwork)
+	slices.Sort(network)
+	return s.start(context.WithoutCancel(ctx), s.bounds.Limits, slices.Compact(network))
+}
+
+// Close ends the session: its sandbox, its network and its log. The error says why the
+// session stopped early, if it did.
+func (s *Session) Close(why error) (proposal.Report, error) {
+	if s.stopped == nil {
+		s.stopped = why
+	}
+	by := proposal.KilledClosed
+	if why != nil {
+		by = proposal.KilledBy(why)
+	}
+	for _, r := range s.background {
+		r.Kill(by)
+	}
+	report, err := s.end(context.Background(), s.stopped)
+	if s.stopped == nil {
+		s.stopped = &proposal.StopError{Code: "session.closed", Message: "the session was closed", Hint: "open another session"}
+	}
+	return report, err
+}
+
+// maxListed is how many events and changed files a session's report lists, so that memory is
+// bounded. The log has all of them.
+const maxListed = 50_000
+
+// kept returns what the report has of r.
+func (s *Session) kept(r *proposal.Result) *proposal.Result {
+	r = withoutStreams(r)
+	if r == nil {
+		return nil
+	}
+	s.listed += len(r.Changes.Files)
+	if o := r.Observations; o != nil {
+		s.listed += len(o.Programs) + len(o.Execs) + len(o.Notable) + len(o.Network)
+	}
+	if s.listed > maxListed {
+		r.Changes = proposal.Changes{Files: []proposal.Change{}, Omitted: r.Changes.Omitted + len(r.Changes.Files)}
+		r.Observations = counted(r.Observations)
+	}
+	return r
+}
+
+// counted returns o without what was counted.
+func counted(o *proposal.Observations) *proposal.Observations {
+	if o == nil {
+		return nil
+	}
+	return &proposal.Observations{Programs: []proposal.Program{}, Execs: []proposal.Event{}, Notable: []proposal.Event{}, Network: []proposal.Reach{},
+		Counts: o.Counts, Findings: o.Findings, Complete: o.Complete}
+}
+
+// withoutStreams returns r without the bytes that a command printed.
+func withoutStreams(r *proposal.Result) *proposal.Result {
+	if r == nil {
+		return nil
+	}
+	short := *r
+	short.Stdout.Head, short.Stdout.Tail, short.Stderr.Head, short.Stderr.Tail = nil, nil, nil, nil
+	short.TestResults.Head, short.TestResults.Tail = nil, nil
+	short.Displays = proposal.Digests(short.Displays)
+	if short.Retried != nil {
+		first := *short.Retried
+		first.Stdout.Head, first.Stdout.Tail, first.Stderr.Head, first.Stderr.Tail = nil, nil, nil, nil
+		short.Retried = &first
+	}
+	return &short
+}

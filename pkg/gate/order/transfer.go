@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package order
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// MaxTransfers is the maximum number of files and lists that one session moves.
+const MaxTransfers = 10_000
+
+// Put writes data to path, which is relative to the workspace, as the commands' user. A
+// file that could not be written is refused in the Output, and so is one that policy would not
+// let a command copy there. The error is as for Do.
+func (s *Session) Put(ctx context.Context, path string, data []byte) (proposal.Output, error) {
+	t, _, err := s.transfer(ctx, proposal.TransferPut, func(ctx context.Context, _ string) (proposal.Result, error) {
+		if why, err := s.refusedPlace(ctx, path); err != nil || why != "" {
+			return proposal.Result{Outputs: []proposal.Output{{Path: path, Refused: why}}}, err
+		}
+		r, err := s.runner.Put(ctx, path, data)
+		if len(r.Outputs) == 1 && s.h.p.Redactor.Text(string(data)) == string(data) {
+			sum := sha256.Sum256(data)
+			r.Outputs[0].SHA256 = hex.EncodeToString(sum[:])
+		}
+		return r, err
+	})
+	return t.Output, err
+}
+
+// refusedPlace returns why policy would not let a command copy a file to path, or "".
+func (s *Session) refusedPlace(ctx context.Context, path string) (why string, err error) {
+	if !filepath.IsLocal(path) {
+		return "", nil // the sandbox refuses it
+	}
+	p := proposal.Proposal{ID: "put", Argv: []string{"cp", "--", "/tmp/upload", "./" + filepath.ToSlash(path)}}
+	records, err := s.h.Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{p}})
+	if d := records[0].Decision; d.Effect != proposal.Allow {
+		why = "denied by policy"
+		if len(d.Reasons) > 0 {
+			why = fmt.Sprintf("%s (%s)", d.Reasons[0].Message, d.Reasons[0].Rule)
+		}
+	}
+	return why, err
+}
+
+// Take copies the file at path out, as far as policy allows it to leave. Output.File is
+// its path, relative to the artifacts. The error is as for Do.
+func (s *Session) Take(ctx context.Context, path string) (proposal.Output, error) {
+	t, _, err := s.transfer(ctx, proposal.TransferTake, func(ctx context.Context, name string) (proposal.Result, error) {
+		return s.runner.Take(ctx, name, path)
+	})
+	return t.Output, err
+}
+
+// List returns the files of the workspace that match pattern, with secrets in their names
+// redacted. The error is as for Do.
+func (s *Session) List(ctx context.Context, pattern string) (proposal.Changes, error) {
+	_, r, err := s.transfer(ctx, proposal.TransferList, func(ctx context.Context, _ string) (proposal.Result, error) {
+		r, err := s.runner.List(ctx, pattern)
+		r.Outputs = []proposal.Output{{Path: pattern}}
+		return r, err
+	})
+	return r.Changes, err
+}
+
+// Diff compares the workspace with the one that the session began with, or that its set-up
+// left: the files at paths, or all. The Patch's File is relative to the artifacts. The error
+// is as for Do.
+func (s *Session) Diff(ctx context.Context, paths []string) (d proposal.Diff, err error) {
+	if s.runner == nil && s.stopped == nil {
+		return proposal.Diff{Files: []proposal.FileDiff{}}, nil // nothing has run
+	}
+	err = s.recorded(proposal.TransferDiff, func(name string, t *proposal.Transfer) error {
+		d, err = s.diff(context.WithoutCancel(ctx), name, paths, proposal.DiffBounds{})
+		d.Patch.Path = s.h.p.Redactor.Text(strings.Join(paths, " "))
+		t.Output, t.Names = d.Patch, len(d.Files)
+		return err
+	})
+	if err != nil {
+		d = proposal.Diff{}
+	}
+	return d, err
+}
+
+// transfer moves something, applies the Redactor to it, and records it.
+func (s *Session) transfer(ctx context.Context, kind string, move func(ctx context.Context, name string) (proposal.Result, error)) (t proposal.Transfer, r proposal.Result, err error) {
+	err = s.recorded(kind, func(name string, given *proposal.Transfer) error {
+		if r, err = s.moved(context.WithoutCancel(ctx), name, move); err != nil {
+			return err
+		}
+		given.Output = r.Outputs[0]
+		if kind == proposal.TransferList {
+			given.Names = len(r.Changes.Files) + r.Changes.Omitted
+		} else {
+			s.changed(r)
+		}
+		t = *given
+		return nil
+	})
+	if err != nil {
+		return proposal.Transfer{Kind: kind}, proposal.Result{}, err
+	}
+	return t, r, nil
+}
+
+// recorded calls move, which describes the transfer, and records it. name is unique.
+func (s *Session) recorded(kind string, move func(name string, t *proposal.Transfer) error) error {
+	if s.stopped == nil {
+		s.stopped = s.collect(false)
+	}
+	if s.stopped != nil {
+		return s.stopped
+	}
+	if len(s.report.Transfers) >= MaxTransfers {
+		return &proposal.StopError{Code: "session.full", Message: fmt.Sprintf("the session has reached its limit of %d transfers", MaxTransfers), Hint: "open another session"}
+	}
+	if kind == proposal.TransferPut {
+		s.changing++
+	}
+	t := proposal.Transfer{Kind: kind, After: len(s.records)}
+	err := move(fmt.Sprintf("~%d", len(s.report.Transfers)+1), &t) // no proposal ID contains a tilde
+	if err == nil {
+		_, err = s.h.p.Log.Append("transfer", t)
+	}
+	if s.stopped = err; err == nil {
+		s.report.Transfers = append(s.report.Transfers, t)
+	}
+	return err
+}
+
+func (s *Session) moved(ctx context.Context, name string, move func(context.Context, string) (proposal.Result, error)) (proposal.Result, error) {
+	if err := s.ready(ctx); err != nil {
+		return proposal.Result{}, err
+	}
+	r, err := move(ctx, name)
+	if err == nil && len(r.Outputs) != 1 {
+		err = fmt.Errorf("internal error: %d files moved", len(r.Outputs))
+	}
+	if err != nil {
+		return r, err
+	}
+	return s.h.p.Redactor.Result(ctx, name, r)
+}
+
+// changed adds the changes in r to the session's list. A new sandbox starts with the
+// original workspace.
+func (s *Session) changed(r proposal.Result) {
+	if r.NewSandbox || s.changes == nil {
+		s.changes, s.omitted = map[string]proposal.Change{}, 0
+	}
+	s.omitted += r.Changes.Omitted
+	for _, c := range r.Changes.Files {
+		before, known := s.changes[c.Path]
+		switch {
+		case known && before.Kind == "added" && c.Kind == "removed":
+			delete(s.changes, c.Path)
+			continue
+		case known && before.Kind == "added":
+			c.Kind = "added"
+		case known && before.Kind == "removed" && c.Kind == "added":
+			c.Kind = "changed"
+		}
+		s.changes[c.Path] = c
+	}
+}
+
+// Changes returns the changes to the workspace since the session's sandbox was created,
+// by path. If Omitted, which counts unlisted changes, is not 0, the list is incomplete.
+func (s *Session) Changes() proposal.Changes {
+	list := proposal.Changes{Files: []proposal.Change{}, Omitted: s.omitted}
+	for _, path := range slices.Sorted(maps.Keys(s.changes)) {
+		list.Files = append(list.Files, s.changes[path])
+	}
+	return list
+}
