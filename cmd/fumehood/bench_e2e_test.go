@@ -19,7 +19,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/gate/order"
-	"github.com/fumehood/fumehood/pkg/parse"
+	"github.com/fumehood/fumehood/pkg/lineage"
+	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/redact"
@@ -214,26 +215,25 @@ func inside(b *testing.B, workspace, text string, watched bool) proposal.Result 
 	if err != nil {
 		b.Fatal(err)
 	}
-	observer, lineage, err := gate.Watch(b.Context(), engine, log, &o)
+	observer, err := observe.New(log, engine.Event)
 	if err != nil {
 		b.Fatal(err)
-	}
-	if !watched {
-		o.Exec, o.Event, o.UnwatchedUnsafe = nil, nil, true
 	}
 	u, err := redact.New(redact.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	h, err := order.New(order.Parts{Parse: parse.Analyze, Policy: allower{}, Log: log, Now: time.Now, Observer: observer, Redactor: u, Begin: lineage.Begin,
-		Sandbox: func(l proposal.Limits) (order.Runner, error) {
-			o.Limits = l
-			return sandbox.New(o)
-		}})
-	if err != nil {
-		b.Fatal(err)
+	stages := order.Stages{
+		Checker: order.Checker{Policy: allower{}}, Log: log, Redactor: u, Observer: observer, Sandbox: o, Now: time.Now,
+		Lineage: &lineage.Gate{Exec: engine.Exec, Analyze: order.Analyze, Start: engine.Start, DecideProgram: engine.DecideProgram, Confine: policy.Confine, Path: strings.Split(o.Path, ":")},
+		Start: func(o sandbox.Options) (order.Runner, error) {
+			if !watched {
+				o.Exec, o.Event, o.UnwatchedUnsafe = nil, nil, true
+			}
+			return order.StartSandbox(o)
+		},
 	}
-	report, err := h.Run(b.Context(), proposal.Plan{Proposals: []proposal.Proposal{{ID: "x", Run: text}}}, proposal.Run{})
+	report, err := stages.Run(b.Context(), proposal.Plan{Proposals: []proposal.Proposal{{ID: "x", Run: text}}}, proposal.Run{})
 	if err != nil {
 		b.Fatal(err)
 	}

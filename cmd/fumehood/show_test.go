@@ -20,15 +20,17 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate/order"
+	"github.com/fumehood/fumehood/pkg/lineage"
 	"github.com/fumehood/fumehood/pkg/observe"
-	"github.com/fumehood/fumehood/pkg/parse"
+	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/redact"
+	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
 // A scene is a fake policy and sandbox, whose command produces events.
 type scene struct {
-	order.Files
+	order.Runner
 	events []proposal.Event
 	see    func(proposal.Event)
 }
@@ -75,13 +77,10 @@ func writeLog(path string, events ...proposal.Event) error {
 	if err != nil {
 		return err
 	}
-	h, err := order.New(order.Parts{Parse: parse.Analyze, Policy: s, Log: log, Now: clock, Observer: observer, Redactor: u,
-		Sandbox: func(proposal.Limits) (order.Runner, error) { return s, nil }})
-	if err != nil {
-		return err
-	}
+	stages := order.Stages{Checker: order.Checker{Policy: s}, Log: log, Redactor: u, Lineage: &lineage.Gate{Confine: policy.Confine}, Observer: observer, Now: clock,
+		Start: func(sandbox.Options) (order.Runner, error) { return s, nil }}
 	plan := proposal.Plan{Proposer: "tester", Proposals: []proposal.Proposal{{ID: "unit", Run: "go test ./..."}, {ID: "fetch", Run: "curl https://evil.example"}}}
-	if _, err := h.Run(context.Background(), plan, proposal.Run{ID: "20261121-0405-7f3a", Proposer: "tester"}); err != nil {
+	if _, err := stages.Run(context.Background(), plan, proposal.Run{ID: "20261121-0405-7f3a", Proposer: "tester"}); err != nil {
 		return err
 	}
 	_, err = log.Seal()

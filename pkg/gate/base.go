@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -106,7 +105,6 @@ const baseDir = "fumehood-base-"
 // its sandbox: the files are another directory's, the overlays are new, and a layer is used only if
 // a run before this one kept it, not a private one or one of an exchange.
 type base struct {
-	run    run // with the sandbox of the base; only what layering needs is used
 	head   *run
 	tree   BaseTree
 	dir    *lease.Dir // of the files; nil before Open
@@ -124,33 +122,31 @@ func (g *Gate) baseOf(r *run) *base {
 func (b *base) Commit() string { return b.tree.Commit }
 
 // Open implements order.Base.
-func (b *base) Open(ctx context.Context) (err error) {
+func (b *base) Open(ctx context.Context) (workspace string, err error) {
 	defer func() { err = withoutBaseDir(err) }()
 	lease.Sweep(os.TempDir(), baseDir, (*lease.Dir).Remove) // of runs that were killed
 	if b.dir, err = lease.Make(os.TempDir(), baseDir); err != nil {
-		return err
+		return "", err
 	}
 	top := filepath.Join(b.dir.Path, "workspace")
 	left, err := b.tree.Write(ctx, top)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if !slices.Equal(left, b.tree.Left) {
-		return fmt.Errorf("other parts of the commit are left out: %s", strings.Join(left, "; "))
+		return "", fmt.Errorf("other parts of the commit are left out: %s", strings.Join(left, "; "))
 	}
-	workspace := filepath.Join(top, b.tree.Directory)
+	workspace = filepath.Join(top, b.tree.Directory)
 	if info, err := os.Lstat(workspace); err != nil || !info.IsDir() || !filepath.IsLocal(filepath.Join(".", b.tree.Directory)) {
-		return fmt.Errorf("it has no directory %q", b.tree.Directory)
+		return "", fmt.Errorf("it has no directory %q", b.tree.Directory)
 	}
-	if err := ownLike(b.head.sandbox.Workspace, b.dir.Path, top); err != nil {
-		return err
+	if err := ownLike(b.head.gate.sandbox.Workspace, b.dir.Path, top); err != nil {
+		return "", err
 	}
-	b.run = *b.head
-	b.run.sandbox.Workspace = workspace
 	if b.head.gate.o.Layers != nil {
-		b.layers = &baseLayers{layering{run: &b.run}}
+		b.layers = &baseLayers{layering{run: b.head}}
 	}
-	return nil
+	return workspace, nil
 }
 
 // basePath is the path of a file of a base, of which the beginning differs from run to run, and
@@ -204,18 +200,6 @@ func ownLike(workspace, parent, top string) error {
 	})
 }
 
-// Sandbox implements order.Base. The network may have been opened since Open.
-func (b *base) Sandbox(limits proposal.Limits) (order.Runner, error) {
-	o := b.head.sandbox
-	o.Env, o.Files, o.Home, o.Binds = maps.Clone(o.Env), maps.Clone(o.Files), maps.Clone(o.Home), slices.Clone(o.Binds)
-	o.Workspace, o.Limits, o.Pool, o.Layer = b.run.sandbox.Workspace, limits, nil, nil
-	o.Recorded = false
-	if b.layers != nil && b.layers.used != nil {
-		o.Layer = b.layers.used.File
-	}
-	return sandbox.New(o)
-}
-
 // Layers implements order.Base.
 func (b *base) Layers() order.Layers {
 	if b.layers == nil {
@@ -239,21 +223,21 @@ func (b *base) Close() error {
 type baseLayers struct{ layering }
 
 // Find implements order.Layers.
-func (l *baseLayers) Find(_ context.Context, records []proposal.Record) *proposal.Layer {
+func (l *baseLayers) Find(_ context.Context, records []proposal.Record, o sandbox.Options) (none order.FoundLayer) {
 	var err error
-	if l.key, err = l.keyOf(records); err != nil {
-		return nil
+	if l.key, err = l.keyOf(records, o); err != nil {
+		return none
 	}
-	found, _ := l.find(l.run.gate.o.Layers.Find)
+	found, _ := l.find(o.Workspace, l.run.gate.o.Layers.Find)
 	if found == nil {
-		return nil
+		return none
 	}
 	if found.Info.Run == l.run.info.ID {
 		_ = found.Close()
-		return nil
+		return none
 	}
 	l.used = found
-	return layerOf(found.Info)
+	return order.FoundLayer{Layer: layerOf(found.Info), File: found.File}
 }
 
 // Keep implements order.Layers.

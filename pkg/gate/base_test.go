@@ -28,7 +28,7 @@ func TestBaseLeavesNothing(t *testing.T) {
 	b := &base{tree: BaseTree{Write: func(_ context.Context, dir string) ([]string, error) {
 		return nil, errors.Join(os.MkdirAll(filepath.Join(dir, "part"), 0o755), &fs.PathError{Op: "write", Path: filepath.Join(dir, "part/a.txt"), Err: full})
 	}}}
-	if err := b.Open(t.Context()); !errors.Is(err, full) || err.Error() != "write part/a.txt: no space left on device" {
+	if _, err := b.Open(t.Context()); !errors.Is(err, full) || err.Error() != "write part/a.txt: no space left on device" {
 		t.Errorf("opened: %v", err)
 	}
 	if err := b.Close(); err != nil {

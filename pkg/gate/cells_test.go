@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
@@ -235,7 +236,7 @@ func TestShellRecord(t *testing.T) {
 		default:
 			t.Errorf("%q: %+v, %+v", text, e, r.Analysis)
 		}
-		if diff := cmp.Diff(r.Analysis, gate.Analyze(r.Proposal)); diff != "" {
+		if diff := cmp.Diff(r.Analysis, order.Analyze(r.Proposal)); diff != "" {
 			t.Errorf("the record is not decided again as it was:\n%s", diff)
 		}
 	}

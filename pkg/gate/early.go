@@ -17,11 +17,10 @@ func (g *Gate) startEarly(o sandbox.Options) {
 		return
 	}
 	planned := g.o.Planned(*g.o.Plan).Proposals
-	limits, any := usualLimits(planned, g.o.Ceiling)
-	if !any {
+	limits, found := usualLimits(planned, g.o.Ceiling)
+	if !found {
 		return
 	}
-	o = g.own(o)
 	o.Limits, o.ImageFrom = limits, g.o.imageFrom(len(planned))
 	g.early = sandbox.Early(o)
 }

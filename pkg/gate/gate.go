@@ -10,7 +10,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/fumehood/fumehood/pkg/diagnose"
 	"github.com/fumehood/fumehood/pkg/gate/order"
@@ -36,7 +35,7 @@ type Gate struct {
 	unmet    []proposal.Unmet
 	modules  []proposal.GoModule
 	runsc    install.Runsc
-	sandbox  sandbox.Options // without the parts that belong to one run
+	sandbox  sandbox.Options // of every run: see order.Stages
 	early    *sandbox.Pool   // the sandbox of the first run, or nil
 
 	running sync.Mutex // held for a whole run
@@ -155,6 +154,7 @@ func (g *Gate) findSandbox(ctx context.Context, find func() (install.Runsc, erro
 	if goCache != "" {
 		o.Trees = append(o.Trees, sandbox.Bind{Source: goCache, Target: rootfs.GoCacheInside})
 	}
+	o = g.withSetup(o)
 	g.startEarly(o)
 	return o, nil
 }
@@ -178,13 +178,14 @@ func (g *Gate) Check(ctx context.Context, plan proposal.Plan) ([]proposal.Record
 	if err := g.usable(); err != nil {
 		return nil, err
 	}
-	h, err := order.New(order.Parts{Parse: Analyze, Policy: g.engine, Now: time.Now, Ceiling: g.o.Ceiling, Advise: explain.NewAdviser(g.engine, Analyze).Advise})
-	if err != nil {
-		return nil, err
-	}
-	records, err := h.Check(ctx, g.o.Planned(plan))
+	records, err := g.checker().Check(ctx, g.o.Planned(plan))
 	g.warn(g.engine.Warnings()...)
 	return records, err
+}
+
+// checker returns what decides for g.
+func (g *Gate) checker() order.Checker {
+	return order.Checker{Policy: g.engine, Adviser: explain.NewAdviser(g.engine, order.Analyze), Ceiling: g.o.Ceiling}
 }
 
 // usable returns an error if the Gate is closed.

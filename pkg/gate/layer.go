@@ -122,13 +122,14 @@ func (o Options) needsPrivate(renews bool) bool {
 // layering finds and keeps the layer of one run. Whatever goes wrong is a notice: set-up then
 // runs, or is not kept.
 type layering struct {
-	run      *run
-	key      string // of set-up; "" if there is none
-	began    time.Time
-	optional string // id of the command of set-up from which on all are optional; "" if the last is not
-	inputs   []setup.Input
-	covers   []setup.Input // the inputs without those of optional commands
-	used     *layers.Layer
+	run       *run
+	workspace string // of the sandbox
+	key       string // of set-up; "" if there is none
+	began     time.Time
+	optional  string // id of the command of set-up from which on all are optional; "" if the last is not
+	inputs    []setup.Input
+	covers    []setup.Input // the inputs without those of optional commands
+	used      *layers.Layer
 }
 
 // A layerKey is everything that decides what set-up leaves, except for the workspace: of that, a
@@ -157,26 +158,25 @@ type layerCommand struct {
 }
 
 // Find implements order.Layers.
-func (l *layering) Find(_ context.Context, records []proposal.Record) *proposal.Layer {
+func (l *layering) Find(_ context.Context, records []proposal.Record, o sandbox.Options) (found order.FoundLayer) {
 	g := l.run.gate
-	key, err := l.keyOf(records)
+	key, err := l.keyOf(records, o)
 	if err != nil {
 		g.o.notice("set-up is not kept in a layer: " + notKept(layers.CodeUnknown, err).Error())
-		return nil
+		return found
 	}
-	l.key = key
-	if l.used, err = l.find(g.findLayer); err != nil {
+	l.key, l.workspace = key, o.Workspace
+	if l.used, err = l.find(o.Workspace, g.findLayer); err != nil {
 		g.o.notice("warning: " + g.redactor.Error(err).Error())
 	}
 	switch {
 	case l.used != nil:
-		l.run.sandbox.Layer = l.used.File
-		return layerOf(l.used.Info)
+		found.Layer, found.File = layerOf(l.used.Info), l.used.File
 	case g.o.LayersWrite || l.run.private() && g.layers.refused != key:
-		l.run.sandbox.Recorded, l.began = true, setup.Now()
+		found.Record, l.began = true, setup.Now()
 		l.optional = optionalFrom(g.o.Setup.Steps, records)
 	}
-	return nil
+	return found
 }
 
 // optionalFrom returns the id of the first command of set-up that is optional like all after it, ""
@@ -194,9 +194,9 @@ func optionalFrom(steps []setup.Step, records []proposal.Record) (id string) {
 	return id
 }
 
-// find returns the layer that look finds for the workspace.
-func (l *layering) find(look func(key string, match layers.Matcher) (*layers.Layer, error)) (*layers.Layer, error) {
-	tree, err := setup.OpenTree(l.run.sandbox.Workspace)
+// find returns the layer that look finds for workspace.
+func (l *layering) find(workspace string, look func(key string, match layers.Matcher) (*layers.Layer, error)) (*layers.Layer, error) {
+	tree, err := setup.OpenTree(workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -231,10 +231,10 @@ func layerOf(i layers.Info) *proposal.Layer {
 	return &proposal.Layer{Key: i.Key, Digest: i.Digest, Run: i.Run, Made: i.Made, Private: i.Private}
 }
 
-// keyOf returns the key of records, or why there is none: something decides what they leave
+// keyOf returns the key of records in a sandbox of s, or why there is none: something decides what they leave
 // that is not known.
-func (l *layering) keyOf(records []proposal.Record) (string, error) {
-	o, s := l.run.gate.o, l.run.sandbox
+func (l *layering) keyOf(records []proposal.Record, s sandbox.Options) (string, error) {
+	o := l.run.gate.o
 	switch {
 	case len(o.Setup.Services) > 0:
 		return "", errors.New("services may hold a part of what it leaves")
@@ -286,27 +286,19 @@ func wordsOf(p proposal.Proposal) []string {
 	return nil
 }
 
-// A layered is a Runner whose files can be a layer.
-type layered interface {
-	Reads(ctx context.Context, before string) ([]sandbox.Read, error)
-	Export(context.Context, sandbox.LayerBounds, func(sandbox.LayerFile, io.Reader) error) error
-	UseLayer(*os.File)
-}
-
 // Keep implements order.Layers.
 func (l *layering) Keep(ctx context.Context, runner order.Runner, _ []proposal.Record) *proposal.Layer {
 	g := l.run.gate
-	from, ok := runner.(layered)
-	if !ok || l.began.IsZero() || l.used != nil {
+	if l.began.IsZero() || l.used != nil {
 		return nil
 	}
-	store, info, err := l.make(ctx, from)
+	store, info, err := l.make(ctx, runner)
 	if err != nil {
 		g.layers.refused = l.key
 		g.o.notice("warning: set-up is not kept in a layer: " + l.run.redactor.Text(notKept(layers.CodeFiles, err).Error()))
 		return nil
 	}
-	if err := errors.Join(l.leave(store, info), l.begin(store, info, from)); err != nil {
+	if err := errors.Join(l.leave(store, info), l.begin(store, info, runner)); err != nil {
 		g.o.notice("warning: " + l.run.redactor.Text(err.Error()))
 	}
 	return layerOf(info)
@@ -334,13 +326,13 @@ func notKept(code string, err error) error {
 }
 
 // readInputs sets what set-up learned of the workspace, which is the same as before set-up.
-func (l *layering) readInputs(ctx context.Context, from layered) error {
+func (l *layering) readInputs(ctx context.Context, from order.SetupFiles) error {
 	reads, err := from.Reads(ctx, l.optional)
 	all := errors.Is(err, sandbox.ErrReads)
 	if err != nil && !all {
 		return err
 	}
-	tree, err := setup.OpenTree(l.run.sandbox.Workspace)
+	tree, err := setup.OpenTree(l.workspace)
 	if err != nil {
 		return err
 	}
@@ -365,7 +357,7 @@ func (l *layering) readInputs(ctx context.Context, from layered) error {
 }
 
 // make makes the layer, in the returned store.
-func (l *layering) make(ctx context.Context, from layered) (_ *layers.Store, _ layers.Info, err error) {
+func (l *layering) make(ctx context.Context, from order.SetupFiles) (_ *layers.Store, _ layers.Info, err error) {
 	if err = l.readInputs(ctx, from); err != nil {
 		return nil, layers.Info{}, err
 	}
@@ -405,7 +397,7 @@ func (l *layering) leave(store *layers.Store, made layers.Info) error {
 
 // begin makes the run's next sandboxes begin with the layer that was made, unless another run's
 // was kept for the same key.
-func (l *layering) begin(store *layers.Store, made layers.Info, runner layered) error {
+func (l *layering) begin(store *layers.Store, made layers.Info, runner order.SetupFiles) error {
 	if !l.run.renews || l.run.gate.o.LayersOff {
 		return nil
 	}

@@ -25,19 +25,19 @@ import (
 	"github.com/fumehood/fumehood/pkg/egress/segment"
 	"github.com/fumehood/fumehood/pkg/egress/upstream"
 	"github.com/fumehood/fumehood/pkg/egress/wire"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
-// A network is the network access of one run. It is created if a command that will run
-// was granted a host, before the sandbox, whose options it completes.
+// A network is the network access of one run. Its gateway is started if a command that will run
+// was granted a host, before the sandbox.
 type network struct {
 	o        Options
 	engine   *policy.Engine
 	observer *observe.Observer
-	sandbox  *sandbox.Options
 
 	notes   notes
 	names   NamesBelow
@@ -45,28 +45,31 @@ type network struct {
 	dir     string // the part of it that the sandbox sees
 }
 
-// Open starts the gateway.
-func (n *network) Open(ctx context.Context, granted []string) error {
+// Open implements order.Network: it starts the gateway. One of an earlier sandbox ends.
+func (n *network) Open(ctx context.Context, granted []string, sandboxed sandbox.Options) (link order.Link, err error) {
+	if err := n.close(); err != nil {
+		return link, err
+	}
 	registries, err := n.o.registriesOf(ctx, registry.Named(granted))
 	if err != nil {
-		return err
+		return link, err
 	}
-	credentials := n.o.credentialsFor(registries, n.sandbox.Env)
+	credentials := n.o.credentialsFor(registries)
 	proxies, err := upstream.FromEnvironment()
 	if err != nil {
-		return err
+		return link, err
 	}
 	if err := proxies.Resolve(ctx, net.DefaultResolver.LookupNetIP); err != nil {
-		return err
+		return link, err
 	}
 	o, err := n.options(ctx, registries, credentials, proxies)
 	if err != nil {
-		return err
+		return link, err
 	}
 	if n.gateway, err = egress.Start(ctx, o); err != nil {
-		return err
+		return link, err
 	}
-	return n.show(registries, o.Roots)
+	return n.link(sandboxed.Binds, registries, credentials, o.Roots)
 }
 
 // registriesOf returns the locations of the named registries.
@@ -99,11 +102,11 @@ func (n *network) options(ctx context.Context, registries []registry.Registry, c
 		return egress.Options{}, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	return n.observed(egress.Options{
+	return n.onlyObserve(egress.Options{
 		Decide: func(_ context.Context, x proposal.Egress) (proposal.EgressDecision, error) {
 			d, err := n.engine.Egress(ctx, x)
 			d = n.names.Bound(x, d)
-			n.refused(x, d)
+			n.noteRefusal(x, d)
 			d.Unresolved = proxied && d.Effect == proposal.Allow && (x.Kind == proposal.EgressLookup || x.Kind == proposal.EgressConnect) && policy.Named(x)
 			d.Intercept = d.Intercept || x.Kind == proposal.EgressConnect && credited(credentials, x)
 			return d, err
@@ -128,7 +131,9 @@ func (n *network) close() error {
 	if n == nil || n.gateway == nil {
 		return nil
 	}
-	return errors.Join(n.gateway.Close(), os.RemoveAll(n.dir))
+	err := errors.Join(n.gateway.Close(), os.RemoveAll(n.dir))
+	n.gateway, n.dir = nil, ""
+	return err
 }
 
 // bundles are the paths where programs look for trusted certificates.
@@ -145,29 +150,46 @@ var trusting = []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE",
 // CertificatesInside is where commands with a network find the certificates to trust.
 const CertificatesInside = "/etc/fumehood/ca-certificates.crt"
 
-// show completes the sandbox's options: its network devices, name servers, trusted
-// certificates, and the locations of the registries.
-func (n *network) show(registries []registry.Registry, roots string) error {
-	o := n.sandbox
-	o.Netns = n.gateway.Path()
-	o.Files, o.Env = maps.Clone(o.Files), maps.Clone(o.Env)
+// link returns what a sandbox with binds needs to use the gateway: its network devices, name servers,
+// trusted certificates, the locations of the registries, and placeholders of credentials.
+func (n *network) link(
+	binds []sandbox.Bind, registries []registry.Registry, credentials []wire.Credential, roots string,
+) (order.Link, error) {
 	trusted := append(append([]byte(strings.TrimSpace(roots)), '\n'), n.gateway.CA()...)
-	o.Files["/etc/resolv.conf"] = fmt.Appendf(nil, "nameserver %s\noptions timeout:5 attempts:2\n", segment.Default().Gateway.V4)
-	o.Files[CertificatesInside] = trusted
+	link := order.Link{
+		Netns: n.gateway.Path(), Unset: n.offlineNames(registries),
+		Env: map[string]string{}, Home: map[string]string{},
+		Files: map[string][]byte{
+			"/etc/resolv.conf": fmt.Appendf(nil, "nameserver %s\noptions timeout:5 attempts:2\n", segment.Default().Gateway.V4),
+			CertificatesInside: trusted,
+		},
+	}
+	for _, c := range credentials {
+		if c.Placeholder != "" {
+			link.Env[c.Name] = c.Placeholder
+		}
+	}
 	for _, name := range trusting {
-		o.Env[name] = CertificatesInside
+		link.Env[name] = CertificatesInside
 	}
 	for _, r := range registries {
-		maps.Copy(o.Env, r.Env)
-		n.addFiles(r.Files)
+		maps.Copy(link.Env, r.Env)
+		for _, f := range r.Files {
+			if path, home := strings.CutPrefix(f.Path, "~/"); home {
+				link.Home[path] = f.Content
+			} else {
+				link.Files[f.Path] = []byte(f.Content)
+			}
+		}
 	}
-	n.online(registries)
-	return n.showBundles(trusted)
+	var err error
+	link.Binds, err = n.coverBundles(binds, trusted)
+	return link, err
 }
 
-// online removes the variables that keep the tools of registries off the network, except for those
+// offlineNames returns the variables that keep the tools of registries off the network, except for those
 // that a registry sets; where the network is observed, those of all tools.
-func (n *network) online(registries []registry.Registry) {
+func (n *network) offlineNames(registries []registry.Registry) []string {
 	var names []string
 	set := map[string]string{}
 	for _, r := range registries {
@@ -177,62 +199,42 @@ func (n *network) online(registries []registry.Registry) {
 	if n.o.ObserveNetworkUnsafe {
 		names = slices.Concat(slices.Collect(maps.Values(offline))...)
 	}
-	for _, name := range names {
-		if _, kept := set[name]; !kept {
-			delete(n.sandbox.Env, name)
-		}
-	}
-}
-
-// addFiles adds a registry's files to HOME or the root file system.
-func (n *network) addFiles(files []registry.File) {
-	if n.sandbox.Home == nil {
-		n.sandbox.Home = map[string]string{}
-	}
-	for _, f := range files {
-		if path, home := strings.CutPrefix(f.Path, "~/"); home {
-			n.sandbox.Home[path] = f.Content
-		} else {
-			n.sandbox.Files[f.Path] = []byte(f.Content)
-		}
-	}
+	return slices.DeleteFunc(names, func(name string) bool { _, kept := set[name]; return kept })
 }
 
 // offline are the variables that keep a tool off the network if it has none.
 var offline = map[string][]string{"go": {"GOPROXY"}, "crates": {"CARGO_NET_OFFLINE"}}
 
-// showBundles mounts the bundle over those of the root file system, and over Java's.
-func (n *network) showBundles(trusted []byte) error {
-	var err error
+// coverBundles returns mounts of the trusted certificates over those that binds show, and over Java's.
+func (n *network) coverBundles(binds []sandbox.Bind, trusted []byte) (covers []sandbox.Bind, err error) {
 	if n.dir, err = os.MkdirTemp("", "fumehood-"); err != nil {
-		return err
+		return nil, err
 	}
 	if err := os.Chmod(n.dir, 0o755); err != nil {
-		return err
+		return nil, err
 	}
-	return errors.Join(
-		n.cover(bundles, "ca-certificates.crt", trusted),
-		n.cover(javaTruststores(), "cacerts", truststore(trusted)))
+	ours, err := n.cover(binds, bundles, "ca-certificates.crt", trusted)
+	java, javaErr := n.cover(binds, javaTruststores(), "cacerts", truststore(trusted))
+	return append(ours, java...), errors.Join(err, javaErr)
 }
 
-// cover mounts a file over those of the root file system that exist.
-func (n *network) cover(paths []string, name string, content []byte) error {
+// cover returns mounts of a new file over those of paths that binds show.
+func (n *network) cover(binds []sandbox.Bind, paths []string, name string, content []byte) (covers []sandbox.Bind, _ error) {
 	file := filepath.Join(n.dir, name)
 	if err := os.WriteFile(file, content, 0o644); err != nil {
-		return err
+		return nil, err
 	}
 	for _, path := range paths {
-		if n.shown(path) {
-			n.sandbox.Binds = append(n.sandbox.Binds, sandbox.Bind{Source: file, Target: path})
+		if isShown(binds, path) {
+			covers = append(covers, sandbox.Bind{Source: file, Target: path})
 		}
 	}
-	return nil
+	return covers, nil
 }
 
-// shown reports whether the root file system has a regular file at path, in a directory
-// that is bound.
-func (n *network) shown(path string) bool {
-	for _, b := range n.sandbox.Binds {
+// isShown reports whether binds show a regular file at path, in a directory that is bound.
+func isShown(binds []sandbox.Bind, path string) bool {
+	for _, b := range binds {
 		if rest, ok := strings.CutPrefix(path, b.Target+"/"); ok {
 			info, err := os.Lstat(filepath.Join(b.Source, rest))
 			return err == nil && info.Mode().IsRegular()
@@ -268,9 +270,9 @@ func (o Options) sources(proxied bool) (names.Upstream, error) {
 	return u, nil
 }
 
-// credentialsFor returns o's credentials and those in the registries' own configuration.
-// Each of o's gets a placeholder in env, under the variable's name.
-func (o Options) credentialsFor(registries []registry.Registry, env map[string]string) []wire.Credential {
+// credentialsFor returns o's credentials, each with a placeholder, and those in the registries' own
+// configuration, without.
+func (o Options) credentialsFor(registries []registry.Registry) []wire.Credential {
 	var list []wire.Credential
 	for _, r := range registries {
 		for _, c := range r.Credentials {
@@ -278,9 +280,7 @@ func (o Options) credentialsFor(registries []registry.Registry, env map[string]s
 		}
 	}
 	for _, c := range o.Credentials {
-		placed := c.wire()
-		env[placed.Name] = placed.Placeholder
-		list = append(list, placed)
+		list = append(list, c.wire())
 	}
 	return list
 }

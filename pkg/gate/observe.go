@@ -37,16 +37,16 @@ func (o Options) observing() Options {
 	return o
 }
 
-// observed changes the options of the gateway of a network that is only observed.
-func (n *network) observed(o egress.Options) egress.Options {
+// onlyObserve changes the options of the gateway of a network that is only observed.
+func (n *network) onlyObserve(o egress.Options) egress.Options {
 	if n.o.ObserveNetworkUnsafe {
 		o.ObserveUnsafe, o.Credentials = true, nil
 	}
 	return o
 }
 
-// refused notes that x was refused, unless the refusal is only observed.
-func (n *network) refused(x proposal.Egress, d proposal.EgressDecision) {
+// noteRefusal notes that x was refused, unless the refusal is only observed.
+func (n *network) noteRefusal(x proposal.Egress, d proposal.EgressDecision) {
 	if n.o.ObserveNetworkUnsafe {
 		if d.Firm == nil {
 			return

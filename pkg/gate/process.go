@@ -18,7 +18,7 @@ type backgroundProcess struct {
 }
 
 func (s *session) Start(ctx context.Context, p proposal.Proposal) (started Process, err error) {
-	_, err = s.decided(ctx, p, func(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
+	_, err = s.callProposed(ctx, p, func(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
 		running, err := s.inner.Start(ctx, p, nil)
 		if err == nil {
 			started = &backgroundProcess{session: s, running: running}

@@ -100,9 +100,9 @@ type offered struct {
 const maxOffered = 1000
 
 // Find implements order.Results.
-func (k *keptResults) Find(ctx context.Context, r proposal.Record) (string, *proposal.Result) {
+func (k *keptResults) Find(ctx context.Context, r proposal.Record, o sandbox.Options) (string, *proposal.Result) {
 	digests, known := k.run.layering.digests()
-	in := k.inputs(ctx, r)
+	in := k.inputs(ctx, r, o)
 	in.Layers = digests
 	key := in.Key()
 	if key == "" || !known {
@@ -140,8 +140,8 @@ func (k *keptResults) get(key string) (proposal.Result, error) {
 	return e.Result(key, p)
 }
 
-// inputs returns what the result of r may depend on.
-func (k *keptResults) inputs(ctx context.Context, r proposal.Record) results.Inputs {
+// inputs returns what the result of r may depend on in a sandbox of o.
+func (k *keptResults) inputs(ctx context.Context, r proposal.Record, o sandbox.Options) results.Inputs {
 	g := k.run.gate
 	k.once.Do(func() {
 		var err error
@@ -152,16 +152,15 @@ func (k *keptResults) inputs(ctx context.Context, r proposal.Record) results.Inp
 	in := results.Of(r)
 	in.Policy, in.Root, in.Toolchain, in.Runsc, in.Arch = g.engine.Digest(), g.root.String(), g.tools, g.runsc.Digest, runtime.GOARCH
 	in.Program, in.Workspace = programDigest(), k.workspace
-	in.Sandbox = results.Digest(shown(k.run))
+	in.Sandbox = results.Digest(shown(o))
 	for _, step := range g.o.Setup.Steps {
 		in.Setup = append(in.Setup, step.Proposal)
 	}
 	return in
 }
 
-// shown is what every command of r sees besides the root's own files.
-func shown(r *run) []any {
-	o := r.sandbox
+// shown is what every command in a sandbox of o sees besides the root's own files.
+func shown(o sandbox.Options) []any {
 	var trees []string
 	for _, t := range o.Trees {
 		trees = append(trees, t.Target)

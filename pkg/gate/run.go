@@ -7,13 +7,15 @@ package gate
 import (
 	"context"
 	"errors"
-	"sync"
+	"strings"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/journal"
-	"github.com/fumehood/fumehood/pkg/policy/explain"
+	"github.com/fumehood/fumehood/pkg/lineage"
+	"github.com/fumehood/fumehood/pkg/observe"
+	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/redact"
 	"github.com/fumehood/fumehood/pkg/sandbox"
@@ -25,15 +27,13 @@ type run struct {
 	info     proposal.Run
 	redactor *redact.Redactor
 	log      *audit.Log
-	sandbox  sandbox.Options
 	network  *network
-	stages   *order.Hood
+	stages   order.Stages
 	budget   time.Duration // for all commands; order.DefaultBudget if 0
 	files    place
-	results  *keptResults  // nil if none are used
-	opened   time.Duration // in which the session was opened
-	layering *layering     // nil if no layers are used
-	renews   bool          // a proposal requests a new sandbox
+	results  *keptResults // nil if none are used
+	layering *layering    // nil if no layers are used
+	renews   bool         // a proposal requests a new sandbox
 }
 
 // Run decides every proposal of plan, writes the decisions to a new log, runs what is
@@ -50,15 +50,13 @@ func (g *Gate) Run(ctx context.Context, plan proposal.Plan) (proposal.Report, er
 	g.running.Lock()
 	defer g.running.Unlock()
 	planned := g.o.Planned(plan)
-	r := &run{gate: g, sandbox: g.own(g.sandbox), budget: budget(ctx), renews: renews(planned)}
-	r.sandbox.ImageFrom = g.o.imageFrom(len(planned.Proposals))
-	r.sandbox.Pool = g.early
+	r := &run{gate: g, budget: budget(ctx), renews: renews(planned)}
 	defer func() {
 		if err := g.early.Close(); err != nil {
 			g.warn("sandbox.left: cannot remove a sandbox that was not used: " + err.Error())
 		}
 	}()
-	err := r.open(ctx, plan)
+	err := r.open(ctx, plan, g.planSandbox(len(planned.Proposals)))
 	defer r.close()
 	if err != nil {
 		err = g.redactor.Error(err)
@@ -109,8 +107,9 @@ func (g *Gate) notStarted(plan proposal.Plan, err error) proposal.Report {
 	return g.redactor.Report(g.o.NotStarted(plan, err))
 }
 
-// open creates what one run needs. The log comes last, so that there is no log without a run.
-func (r *run) open(ctx context.Context, plan proposal.Plan) (err error) {
+// open creates what one run needs, for a sandbox of o. The log comes last, so that there is no log
+// without a run.
+func (r *run) open(ctx context.Context, plan proposal.Plan, o sandbox.Options) (err error) {
 	g, id := r.gate, runID()
 	if r.info, err = g.describe(id, plan); err != nil {
 		return err
@@ -122,62 +121,54 @@ func (r *run) open(ctx context.Context, plan proposal.Plan) (err error) {
 	if r.redactor, err = redact.New(redact.Options{Masks: g.o.masks(), Decide: g.engine.Output, Artifacts: r.files.artifacts}); err != nil {
 		return err
 	}
-	if r.sandbox.Artifacts, err = r.redactor.Raw(); err != nil {
+	unread, err := r.redactor.Raw()
+	if err != nil {
 		return err
 	}
 	if r.log, err = audit.Create(r.files.audit, audit.Options{Origin: "fumehood/" + id, Signer: g.o.Signer}); err != nil {
 		return err
 	}
-	return r.wire(ctx)
+	return r.connectStages(o, unread)
 }
 
-// wire connects the stages to each other.
-func (r *run) wire(ctx context.Context) (err error) {
+// connectStages makes the stages of the run, for a sandbox of o that writes to unread.
+func (r *run) connectStages(o sandbox.Options, unread string) error {
 	g := r.gate
-	observer, lineage, err := Watch(ctx, g.engine, r.log, &r.sandbox)
+	var log journal.Log = r.log
+	if g.o.Health != nil {
+		log = g.o.Health.Log(r.log)
+	}
+	observer, err := observe.New(log, g.engine.Event)
 	if err != nil {
 		return err
 	}
-	log := r.counted()
-	var kept order.Layers // not a nil pointer in it
+	go g.engine.Ready() // while the sandbox starts
+	r.network = &network{o: g.o, engine: g.engine, observer: observer}
+	r.stages = order.Stages{
+		Checker: g.checker(), Log: log, Redactor: r.redactor, Unread: unread, Observer: observer,
+		Lineage: &lineage.Gate{
+			Exec: g.engine.Exec, Analyze: order.Analyze, Start: g.engine.Start, DecideProgram: g.engine.DecideProgram,
+			Confine: policy.Confine, Path: strings.Split(o.Path, ":"),
+		},
+		Sandbox: o, Start: order.StartSandbox, Now: time.Now,
+		Budget: r.budget, Progress: g.o.Progress,
+		Network: r.network, NetworkAlways: g.o.ObserveNetworkUnsafe,
+	}
+	// No interface holds a nil pointer.
+	if g.o.Health != nil {
+		r.stages.Health = g.o.Health
+	}
 	if g.o.keepsLayers() || r.private() {
 		r.layering = &layering{run: r}
-		kept = r.layering
-	}
-	r.network = &network{o: g.o, engine: g.engine, observer: observer, sandbox: &r.sandbox}
-	parts := order.Parts{
-		Parse: Analyze, Policy: g.engine, Log: log, Now: time.Now, Progress: g.o.Progress,
-		Layers: kept, Ceiling: g.o.Ceiling, Budget: r.budget, Observer: observer, Network: r.network, NetworkAlways: g.o.ObserveNetworkUnsafe, Redactor: r.redactor, Advise: explain.NewAdviser(g.engine, Analyze).Advise, Begin: lineage.Begin, End: lineage.End,
-		Sandbox: func(l proposal.Limits) (order.Runner, error) {
-			r.sandbox.Limits = l
-			return sandbox.New(r.sandbox)
-		},
+		r.stages.Layers = r.layering
 	}
 	if r.results = g.resultsOf(r); r.results != nil {
-		parts.Results = r.results
+		r.stages.Results = r.results
 	}
 	if b := g.baseOf(r); b != nil {
-		parts.Base = b
+		r.stages.Base = b
 	}
-	r.stages, err = order.New(parts)
-	return err
-}
-
-// counted has Options.Health count the run's sandboxes, and returns the log to write to.
-func (r *run) counted() journal.Log {
-	h := r.gate.o.Health
-	if h == nil {
-		return r.log
-	}
-	var first sync.Once
-	r.sandbox.Ended = h.Ended
-	r.sandbox.Started = func(took time.Duration, err error) {
-		h.Started(took, err)
-		if err == nil && r.opened > 0 {
-			first.Do(func() { h.Ready(r.opened + took) })
-		}
-	}
-	return h.Log(r.log)
+	return nil
 }
 
 // seal ends the log and adds to the report how to verify it.

@@ -31,8 +31,8 @@ func Privileged() error {
 }
 
 // SandboxOptions returns the sandbox options that every Gate uses: the root file
-// system, the workspace, the variables of well-known tools and the guard for git. The
-// caller adds Exec, Event and Limits. Its error is a *proposal.StopError.
+// system, the workspace, the variables of well-known tools and the guard for git. Package
+// order completes them. Its error is a *proposal.StopError.
 func SandboxOptions(workspace string, root rootfs.Root, runsc install.Runsc) (sandbox.Options, error) {
 	dir, err := resolveDir(workspace)
 	if err != nil {
@@ -64,17 +64,25 @@ func (o Options) imageFrom(commands int) int {
 	return math.MaxInt
 }
 
-// own returns o as the options of one run's or session's sandbox, which it may change.
-func (g *Gate) own(o sandbox.Options) sandbox.Options {
-	o.Env, o.Binds, o.Files = maps.Clone(o.Env), slices.Clone(o.Binds), maps.Clone(o.Files)
+// withSetup returns o with what set-up adds to every sandbox, and with the gate's cgroup.
+func (g *Gate) withSetup(o sandbox.Options) sandbox.Options {
+	o.Env = maps.Clone(o.Env)
 	maps.Copy(o.Env, g.o.Setup.Env)
 	o.Path, o.Cgroup = setupPath(g.o.Setup)+o.Path, g.o.Cgroup
 	return o
 }
 
-// sessionSandbox returns the options of a session's sandbox.
+// planSandbox returns the options of a sandbox for commands, before package order completes them.
+func (g *Gate) planSandbox(commands int) sandbox.Options {
+	o := g.sandbox
+	o.ImageFrom, o.Pool = g.o.imageFrom(commands), g.early
+	return o
+}
+
+// sessionSandbox returns the options of a session's sandbox, before package order completes them.
 func (g *Gate) sessionSandbox() sandbox.Options {
-	o := g.own(g.sandbox)
+	o := g.sandbox
+	o.Files = maps.Clone(o.Files)
 	maps.Copy(o.Files, sandbox.InterpreterFiles())
 	o.ImageFrom, o.Pool = g.o.imageFrom(0), g.o.Pool
 	return o

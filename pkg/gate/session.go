@@ -124,11 +124,12 @@ func (g *Gate) begin(ctx context.Context, o SessionOptions) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	bounds.Requested = o.Requested
 	o.Idle = cmp.Or(o.Idle, DefaultIdle)
 	s := &session{gate: g, o: o, turn: make(chan struct{}, 1), done: make(chan struct{}), setup: g.o.Planned(proposal.Plan{}).Proposals}
-	s.run = &run{gate: g, sandbox: g.sessionSandbox(), budget: cmp.Or(o.Lifetime, DefaultLifetime)}
+	s.run = &run{gate: g, budget: cmp.Or(o.Lifetime, DefaultLifetime)}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
-	if err = s.run.open(s.ctx, o.described()); err == nil {
+	if err = s.run.open(s.ctx, o.described(), g.sessionSandbox()); err == nil {
 		s.inner, err = s.run.stages.Open(s.run.info, bounds)
 	}
 	if err != nil {
@@ -140,7 +141,6 @@ func (g *Gate) begin(ctx context.Context, o SessionOptions) (*session, error) {
 	g.session = s // before anything can close it
 	g.mu.Unlock()
 	s.idle = time.NewTimer(o.Idle)
-	s.run.opened = time.Since(o.Requested)
 	go s.watch(ctx)
 	return s, nil
 }
@@ -177,7 +177,7 @@ func (g *Gate) sessionBounds(ctx context.Context, o SessionOptions) (order.Bound
 	}
 	setup := len(records) - 1
 	b.SetupNetwork = order.Granted(records[:setup])
-	if _, any := order.Largest(records[setup:]); any {
+	if _, found := order.Largest(records[setup:]); found {
 		most, _ := order.Largest(records)
 		b.Limits = b.Limits.Or(most)
 		return b, nil
@@ -214,7 +214,7 @@ func (s *session) SetUp(ctx context.Context, each func(proposal.Record)) error {
 }
 
 func (s *session) Do(ctx context.Context, p proposal.Proposal) (record proposal.Record, err error) {
-	return s.decided(ctx, p, func(ctx context.Context, p proposal.Proposal) (proposal.Record, error) { return s.inner.Do(ctx, p) })
+	return s.callProposed(ctx, p, func(ctx context.Context, p proposal.Proposal) (proposal.Record, error) { return s.inner.Do(ctx, p) })
 }
 
 // WithOutput returns a context for a Session's Do, DoApproved and SetUp: f receives what the
@@ -234,22 +234,22 @@ func WithOutput(ctx context.Context, f func(proposal.Chunk)) context.Context {
 }
 
 func (s *session) DoApproved(ctx context.Context, p proposal.Proposal, a proposal.ClientApproval) (proposal.Record, error) {
-	return s.decided(ctx, p, func(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
+	return s.callProposed(ctx, p, func(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
 		return s.inner.DoApproved(ctx, p, a)
 	})
 }
 
 func (s *session) Asked(ctx context.Context, p proposal.Proposal) (asked proposal.ClientApproval, err error) {
-	_, err = s.decided(ctx, p, func(_ context.Context, p proposal.Proposal) (proposal.Record, error) {
+	_, err = s.callProposed(ctx, p, func(_ context.Context, p proposal.Proposal) (proposal.Record, error) {
 		asked = s.inner.Asked(p)
 		return proposal.Record{}, nil
 	})
 	return asked, err
 }
 
-// decided calls f, when it is its turn, with p as it is decided.
-func (s *session) decided(ctx context.Context, p proposal.Proposal, f func(context.Context, proposal.Proposal) (proposal.Record, error)) (record proposal.Record, err error) {
-	p, err = taken(p)
+// callProposed calls f, when it is its turn, with p as it is decided.
+func (s *session) callProposed(ctx context.Context, p proposal.Proposal, f func(context.Context, proposal.Proposal) (proposal.Record, error)) (record proposal.Record, err error) {
+	p, err = checkProposed(p)
 	if err != nil {
 		return record, s.gate.redactor.Error(err)
 	}
@@ -267,9 +267,9 @@ func (s *session) Log() string { return s.run.files.audit }
 
 func (s *session) Artifacts() string { return s.run.files.artifacts }
 
-// taken returns p as it would be read from a plan.
-func taken(p proposal.Proposal) (proposal.Proposal, error) {
-	if err := stateful(p); err != nil {
+// checkProposed returns p as it would be read from a plan.
+func checkProposed(p proposal.Proposal) (proposal.Proposal, error) {
+	if err := checkContext(p); err != nil {
 		return p, err
 	}
 	needs, name := p.Needs, p.Context
@@ -282,9 +282,9 @@ func taken(p proposal.Proposal) (proposal.Proposal, error) {
 	return p, nil
 }
 
-// stateful checks a proposal with a Context: its code runs in a process that is already there,
+// checkContext checks a proposal with a Context: its code runs in a process that is already there,
 // so it cannot have what only a new process has.
-func stateful(p proposal.Proposal) error {
+func checkContext(p proposal.Proposal) error {
 	_, keeps := interpreter.LanguageOf(p.Language)
 	why := ""
 	switch {

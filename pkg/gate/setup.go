@@ -20,6 +20,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/config/devcontainer"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/image/oci"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/sandbox"
@@ -186,7 +187,7 @@ func onlyAllowed(c config.Config, s setup.Setup) setup.Setup {
 		left[step.ID] = !allowed(c, step.Network) || slices.ContainsFunc(step.Needs, func(id string) bool { return left[id] })
 		if left[step.ID] {
 			file, _, _ := strings.Cut(step.Why, ": ")
-			s.Notes = append(s.Notes, setup.Note{File: file, Text: fmt.Sprintf("left out: the configured registries do not allow %q", Analyze(step.Proposal).Canonical)})
+			s.Notes = append(s.Notes, setup.Note{File: file, Text: fmt.Sprintf("left out: the configured registries do not allow %q", order.Analyze(step.Proposal).Canonical)})
 		}
 		return left[step.ID]
 	})
@@ -281,7 +282,7 @@ func setupProposal(step setup.Step) proposal.Proposal {
 	p := step.Proposal
 	p.Origin = proposal.OriginSetup
 	if step.Optional {
-		p.Run, p.Argv = Analyze(p).Canonical+" || true", nil
+		p.Run, p.Argv = order.Analyze(p).Canonical+" || true", nil
 	}
 	return p
 }

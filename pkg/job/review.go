@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
@@ -183,15 +182,12 @@ func (r reviewer) redecide(ctx context.Context, l *PlanRun) error {
 			return err
 		}
 	}
-	h, err := order.New(order.Parts{Parse: gate.Analyze, Policy: r.engine, Now: time.Now, Advise: explain.NewAdviser(r.engine, gate.Analyze).Advise})
-	if err != nil {
-		return err
-	}
+	checker := order.Checker{Policy: r.engine, Adviser: explain.NewAdviser(r.engine, order.Analyze)}
 	decided, err := r.decided(ctx, *l)
 	if err != nil {
 		return err
 	}
-	doubts, barred, err := h.Redecide(ctx, decided, l.Report)
+	doubts, barred, err := checker.Redecide(ctx, decided, l.Report)
 	if err != nil {
 		return err
 	}

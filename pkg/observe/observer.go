@@ -247,6 +247,18 @@ func (o *Observer) Fail(err error) {
 	}
 }
 
+// AnswerExec returns d, the answer about a program, as the sandbox needs it: with an error the program
+// is refused, and what runs is stopped as by Fail.
+func (o *Observer) AnswerExec(d proposal.ExecDecision, err error) proposal.ExecDecision {
+	if err == nil {
+		return d
+	}
+	o.Fail(err)
+	f := proposal.FailureOf(err)
+	return proposal.ExecDecision{Effect: proposal.Deny, Rules: []string{f.Code},
+		Reason: &proposal.Reason{Rule: f.Code, Effect: proposal.Deny, Message: "policy could not decide about the program", Suggestion: f.Hint, Command: -1}}
+}
+
 // fail keeps the first error. Later events still go to the log, unless the log failed.
 func (o *Observer) fail(w *watch, err error) {
 	o.mu.Lock()

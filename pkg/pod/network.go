@@ -82,7 +82,7 @@ func (p *Pod) decideNetwork(ctx context.Context, n Network) (proposal.Record, er
 	if err != nil {
 		return proposal.Record{}, stop("pod.network", "the pod's network cannot be decided: "+err.Error(), "correct the entries", nil)
 	}
-	records, err := p.stages.Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{proposed}})
+	records, err := p.checker().Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{proposed}})
 	if err != nil {
 		return proposal.Record{}, err
 	}

@@ -44,7 +44,6 @@ import (
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/lineage"
@@ -97,7 +96,6 @@ type Pod struct {
 	o        Options
 	policy   *Policy // set by Use, as are the next three
 	redactor *redact.Redactor
-	stages   *order.Hood
 	observer *observe.Observer
 	monitor  *monitor.Monitor
 	network  *connected             // nil if the pod has none; set before the sandbox starts
@@ -141,9 +139,6 @@ func (p *Pod) Use(x *Policy) (err error) {
 	if p.redactor, err = redact.New(redact.Options{Decide: decided(x, (*policy.Engine).Output)}); err != nil {
 		return err
 	}
-	if p.stages, err = order.New(order.Parts{Parse: gate.Analyze, Policy: x, Now: time.Now}); err != nil {
-		return err
-	}
 	if p.observer, err = observe.New(p.o.Log, decided(x, (*policy.Engine).Event)); err != nil {
 		return err
 	}
@@ -162,8 +157,16 @@ func (p *Pod) Use(x *Policy) (err error) {
 	return nil
 }
 
+// checker decides starts. Before Use it denies each.
+func (p *Pod) checker() order.Checker {
+	if p.policy == nil {
+		return order.Checker{}
+	}
+	return order.Checker{Policy: p.policy}
+}
+
 // exec decides a program. The kernel asks only after Confirm, which needs Use.
-func (p *Pod) exec(x proposal.Exec) proposal.ExecDecision { return gate.Judged(p.observer, p.judge)(x) }
+func (p *Pod) exec(x proposal.Exec) proposal.ExecDecision { return p.observer.AnswerExec(p.judge(x)) }
 
 func (p *Pod) event(e proposal.Event) { p.observer.See(e) }
 

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/lineage"
@@ -158,11 +157,11 @@ func (p *Pod) decide(ctx context.Context, x Process) (proposal.Record, error) {
 	if err != nil {
 		return proposal.Record{}, stop("pod.process", "this process cannot be decided: "+err.Error(), "start it by a command that a plan could have", nil)
 	}
-	record := proposal.Record{Proposal: proposed, Analysis: gate.Analyze(proposed), Entry: -1, Background: true}
+	record := proposal.Record{Proposal: proposed, Analysis: order.Analyze(proposed), Entry: -1, Background: true}
 	if x.Pause {
 		record.Decision = proposal.Decision{Effect: proposal.Allow, Rules: []string{"pod.pause"}, Grant: &proposal.Grant{Exec: []string{proposal.ExecBuilt}}}
 	} else {
-		records, err := p.stages.Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{proposed}})
+		records, err := p.checker().Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{proposed}})
 		if err != nil {
 			return record, err
 		}
@@ -287,7 +286,7 @@ func (p *Pod) begin(a *admitted) (*running, error) {
 	}
 	e := p.policy
 	r := &running{p: p, record: a.record, root: a.root, pause: a.pause, began: time.Now(), started: make(chan struct{}), first: make(chan struct{}),
-		gate:  &lineage.Gate{Exec: decided(e, (*policy.Engine).Exec), Analyze: gate.Analyze, Start: e.Start, DecideProgram: e.DecideProgram, Confine: confineInImage, Path: strings.Split(a.path, ":")},
+		gate:  &lineage.Gate{Exec: decided(e, (*policy.Engine).Exec), Analyze: order.Analyze, Start: e.Start, DecideProgram: e.DecideProgram, Confine: confineInImage, Path: strings.Split(a.path, ":")},
 		facts: &monitor.Command{ID: a.record.Proposal.ID, Grants: a.record.Decision.Grant.Exec}}
 	r.facts.Stray = func(proposal.Event) { go r.End(Unknown) } // a shell that connects by itself
 	r.gate.Begin(a.record)

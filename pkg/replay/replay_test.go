@@ -17,6 +17,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate/order"
+	"github.com/fumehood/fumehood/pkg/lineage"
 	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/parse"
 	"github.com/fumehood/fumehood/pkg/policy"
@@ -24,11 +25,12 @@ import (
 	"github.com/fumehood/fumehood/pkg/redact"
 	"github.com/fumehood/fumehood/pkg/replay"
 	"github.com/fumehood/fumehood/pkg/report"
+	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
 // A scene is a sandbox in which the commands of each proposal do what the test specifies.
 type scene struct {
-	order.Files
+	order.Runner
 	see    func(proposal.Event)
 	events map[string][]proposal.Event
 }
@@ -45,7 +47,9 @@ func (s *scene) Run(_ context.Context, x proposal.Execution) (proposal.Result, e
 
 func (s *scene) Close() error { return nil }
 
-func (s *scene) Open(context.Context, []string) error            { return nil }
+func (s *scene) Open(context.Context, []string, sandbox.Options) (order.Link, error) {
+	return order.Link{}, nil
+}
 func (s *scene) Begin(context.Context, proposal.Execution) error { return nil }
 func (s *scene) End() error                                      { return nil }
 
@@ -74,16 +78,13 @@ func played(t testing.TB, id string, o policy.Options, events map[string][]propo
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := order.New(order.Parts{Parse: parse.Analyze, Policy: engine, Log: written, Now: time.Now, Observer: observer, Redactor: u, Network: s,
-		Sandbox: func(proposal.Limits) (order.Runner, error) { return s, nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stages := order.Stages{Checker: order.Checker{Policy: engine}, Log: written, Redactor: u, Lineage: &lineage.Gate{Confine: policy.Confine}, Observer: observer, Network: s, Now: time.Now,
+		Start: func(sandbox.Options) (order.Runner, error) { return s, nil }}
 	mode := "enforce"
 	if o.Observe {
 		mode = "observe"
 	}
-	r, err = h.Run(t.Context(), proposal.Plan{Proposals: proposals, Digest: digest},
+	r, err = stages.Run(t.Context(), proposal.Plan{Proposals: proposals, Digest: digest},
 		proposal.Run{ID: id, Mode: mode, Proposer: "tester", PlanDigest: digest, Workspace: "w", Policy: engine.Digest(), Rootfs: "host " + digest, Runsc: "x", Version: "x", Enforced: []string{}, Unenforced: []string{}})
 	if err != nil {
 		t.Fatal(err)

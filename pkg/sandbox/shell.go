@@ -37,8 +37,7 @@ const (
 
 func shellKey(cell *proposal.Cell) string { return cell.Language + " " + cell.Context }
 
-// Earlier returns what the live shell of a context has run, or nil if there is none. It implements
-// order.Shells.
+// Earlier returns what the live shell of a context has run, or nil if there is none.
 func (r *Runner) Earlier(language, name string) *proposal.Earlier {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/cli/runs"
-	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/trial"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -103,7 +103,7 @@ func otherFlag(cmd *cobra.Command) (name string) {
 // printPast prints the inputs of the programs in a log or a report. A rule that is tried on
 // them is tried on what the kernel reports.
 func printPast(c *cli.Invocation, path string) int {
-	past, err := replay.Read([]string{path}, replay.Options{Parse: gate.Analyze})
+	past, err := replay.Read([]string{path}, replay.Options{Parse: order.Analyze})
 	if err != nil {
 		return c.Stop(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/cli/runs"
-	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/replay"
 )
 
@@ -67,7 +67,7 @@ func (s *pastFlags) define(cmd *cobra.Command) {
 }
 
 func (s *pastFlags) read(paths []string) (replay.Past, error) {
-	return replay.Read(paths, replay.Options{Parse: gate.Analyze, Key: s.key, Unverified: s.unverified})
+	return replay.Read(paths, replay.Options{Parse: order.Analyze, Key: s.key, Unverified: s.unverified})
 }
 
 func replayPast(c *cli.Invocation, s *replayFlags, paths []string) int {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/cli/runs"
-	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/replay"
 	"github.com/fumehood/fumehood/pkg/terminal"
@@ -79,7 +79,7 @@ func suggestRules(c *cli.Invocation, paths []string, of *suggestFlags) (past rep
 	if past, err = of.past.read(paths); err != nil {
 		return past, s, err
 	}
-	s, err = replay.SuggestUnder(c.Ctx, past, replay.Policy{Layers: layers, New: runs.NewEngine, Parse: gate.Analyze}, of.wanted)
+	s, err = replay.SuggestUnder(c.Ctx, past, replay.Policy{Layers: layers, New: runs.NewEngine, Parse: order.Analyze}, of.wanted)
 	return past, s, err
 }
 

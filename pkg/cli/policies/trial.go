@@ -16,7 +16,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/cli/runs"
-	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy/trial"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -125,7 +125,7 @@ func printTrial(c *cli.Invocation, r trial.Report, o *testFlags) error {
 
 // readTrial reads the policies. If it returns false, the command ends with this exit code.
 func readTrial(c *cli.Invocation, o *testFlags) (trial.Options, int, bool) {
-	options := trial.Options{Analyse: gate.Analyze, Cases: plan.DecodeCases, Deadline: o.deadline, Progress: runs.NewProgress(c.Stderr).Test}
+	options := trial.Options{Analyse: order.Analyze, Cases: plan.DecodeCases, Deadline: o.deadline, Progress: runs.NewProgress(c.Stderr).Test}
 	if o.threshold < 0 || o.threshold > 100 || o.deadline <= 0 {
 		return options, c.Misuse("--threshold must be from 0 to 100, and --timeout greater than 0"), false
 	}

@@ -12,21 +12,11 @@ import (
 // probes is how often one rule may refuse in a plan before that counts as probing.
 const probes = 3
 
-// advise adds the alternatives that Advise finds to r's reasons. Nothing else of the
-// decision changes, whatever Advise returns.
-func (h *Hood) advise(ctx context.Context, r *proposal.Record) {
-	if h.p.Advise == nil || r.Decision.Effect == proposal.Allow {
-		return
+// advise adds alternatives to r's reasons. Nothing else of the decision changes.
+func (c Checker) advise(ctx context.Context, r *proposal.Record) {
+	if c.Adviser != nil && r.Decision.Effect != proposal.Allow {
+		r.Decision.Reasons = c.Adviser.AdviseReasons(ctx, r.Proposal, r.Analysis, r.Decision)
 	}
-	advised := h.p.Advise(ctx, r.Proposal, r.Analysis, r.Decision)
-	if len(advised.Reasons) != len(r.Decision.Reasons) {
-		return
-	}
-	reasons := slices.Clone(r.Decision.Reasons)
-	for i := range reasons {
-		reasons[i].Alternatives = advised.Reasons[i].Alternatives
-	}
-	r.Decision.Reasons = reasons
 }
 
 // A probing counts how often each rule that may be retried with a variation was met. An
@@ -35,11 +25,11 @@ func (h *Hood) advise(ctx context.Context, r *proposal.Record) {
 // unparsable text and invalid proposals are never counted: they say nothing about intent.
 type probing map[string]int
 
-// met counts the reasons of r, and sets Retry to never for those that were met often.
-func (m probing) met(r *proposal.Record) {
+// count counts the reasons of r, and sets Retry to never for those that were met often.
+func (m probing) count(r *proposal.Record) {
 	reasons, here := slices.Clone(r.Decision.Reasons), map[string]bool{}
 	for j, reason := range reasons {
-		key := probed(*r, reason)
+		key := probingKey(*r, reason)
 		if key == "" {
 			continue
 		}
@@ -54,16 +44,16 @@ func (m probing) met(r *proposal.Record) {
 	r.Decision.Reasons = reasons
 }
 
-// unprobed calls met for the records of a plan.
-func unprobed(records []proposal.Record) {
+// closeProbing calls count for the records of a plan.
+func closeProbing(records []proposal.Record) {
 	m := probing{}
 	for i := range records {
-		m.met(&records[i])
+		m.count(&records[i])
 	}
 }
 
-// probed returns the key under which reason is counted, or "".
-func probed(r proposal.Record, reason proposal.Reason) string {
+// probingKey returns the key under which reason is counted, or "".
+func probingKey(r proposal.Record, reason proposal.Reason) string {
 	if reason.Observed || reason.Retry != proposal.RetryVary || reason.Rule == proposal.RuleInvalid {
 		return ""
 	}

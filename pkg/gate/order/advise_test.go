@@ -12,29 +12,23 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// refusing denies each proposal by the rule named in its text.
+// refusing denies each proposal by the rule that is its id.
 type refusing struct{ err error }
 
 func (f refusing) Decide(_ context.Context, p proposal.Proposal, _ proposal.Analysis) (proposal.Decision, error) {
-	d := proposal.Denied(p.Run, "m", "s")
+	d := proposal.Denied(p.ID, "m", "s")
 	d.Reasons[0].Command, d.Reasons[0].Retry = 0, proposal.RetryVary
 	return d, f.err
 }
 
-func checked(t *testing.T, h *Hood, texts ...string) []proposal.Record {
+func checked(t *testing.T, c Checker, texts ...string) []proposal.Record {
 	t.Helper()
 	var plan proposal.Plan
 	for _, text := range texts {
 		plan.Proposals = append(plan.Proposals, proposal.Proposal{ID: text, Run: text})
 	}
-	records, _ := h.Check(t.Context(), plan)
+	records, _ := c.Check(t.Context(), plan)
 	return records
-}
-
-func readAs(program string) func(proposal.Proposal) proposal.Analysis {
-	return func(proposal.Proposal) proposal.Analysis {
-		return proposal.Analysis{Commands: []proposal.Command{{Program: program}}}
-	}
 }
 
 func retriesOf(records []proposal.Record) []proposal.Retry {
@@ -49,7 +43,7 @@ func retriesOf(records []proposal.Record) []proposal.Retry {
 // retried, and that rules which say nothing about intent are not counted.
 func TestProbingIsClosed(t *testing.T) {
 	const vary, never = proposal.RetryVary, proposal.RetryNever
-	h := &Hood{p: Parts{Policy: refusing{}, Parse: readAs("x")}}
+	h := Checker{Policy: refusing{}}
 	for name, c := range map[string]struct {
 		texts []string
 		want  []proposal.Retry
@@ -62,40 +56,25 @@ func TestProbingIsClosed(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	h.p.Parse = func(p proposal.Proposal) proposal.Analysis {
-		return proposal.Analysis{Commands: []proposal.Command{{}}, Unknowns: []proposal.Unknown{{Code: "parse.eval"}}}
+	var plan proposal.Plan
+	for range 3 {
+		plan.Proposals = append(plan.Proposals, proposal.Proposal{ID: "parse.eval", Run: `eval "$x"`})
 	}
-	if diff := cmp.Diff([]proposal.Retry{vary, vary, vary}, retriesOf(checked(t, h, "parse.eval", "parse.eval", "parse.eval"))); diff != "" {
+	records, _ := h.Check(t.Context(), plan)
+	if diff := cmp.Diff([]proposal.Retry{vary, vary, vary}, retriesOf(records)); diff != "" {
 		t.Errorf("what could not be read: %s", diff)
-	}
-}
-
-// TestAdviceChangesNothingElse checks that advice cannot change a decision.
-func TestAdviceChangesNothingElse(t *testing.T) {
-	h := &Hood{p: Parts{Policy: refusing{}, Parse: readAs("x"), Advise: func(_ context.Context, _ proposal.Proposal, _ proposal.Analysis, d proposal.Decision) proposal.Decision {
-		return proposal.Decision{Effect: proposal.Allow, Grant: &proposal.Grant{}, Reasons: []proposal.Reason{{Rule: "else", Effect: proposal.Allow, Observed: true, Alternatives: []string{"ls"}}}}
-	}}}
-	d := checked(t, h, "a.x")[0].Decision
-	if d.Effect != proposal.Deny || d.Grant != nil || d.Reasons[0].Rule != "a.x" || d.Reasons[0].Observed || !cmp.Equal(d.Reasons[0].Alternatives, []string{"ls"}) {
-		t.Errorf("%+v", d)
-	}
-	h.p.Advise = func(context.Context, proposal.Proposal, proposal.Analysis, proposal.Decision) proposal.Decision {
-		return proposal.Decision{Effect: proposal.Allow}
-	}
-	if d := checked(t, h, "a.x")[0].Decision; d.Effect != proposal.Deny || len(d.Reasons) != 1 {
-		t.Errorf("%+v", d)
 	}
 }
 
 // TestRetryOfFailures checks that only transient failures are to be retried.
 func TestRetryOfFailures(t *testing.T) {
 	for code, want := range map[string]proposal.Retry{"policy.deadline": proposal.RetryTransient, "policy.compile": proposal.RetryNever, "policy.eval": proposal.RetryNever} {
-		h := &Hood{p: Parts{Policy: refusing{err: &proposal.StopError{Code: code}}, Parse: readAs("x")}}
+		h := Checker{Policy: refusing{err: &proposal.StopError{Code: code}}}
 		if got := checked(t, h, "a.x")[0].Decision.Reasons[0].Retry; got != want {
 			t.Errorf("%s: %s, want %s", code, got, want)
 		}
 	}
-	h := &Hood{p: Parts{Policy: refusing{err: errors.New("x")}, Parse: readAs("x")}}
+	h := Checker{Policy: refusing{err: errors.New("x")}}
 	if got := checked(t, h, "a.x")[0].Decision.Reasons[0].Retry; got != proposal.RetryNever {
 		t.Errorf("an error without a code: %s", got)
 	}

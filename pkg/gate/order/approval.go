@@ -9,9 +9,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// approve marks the proposals that policy asked about as approved. An approval of
+// applyApproval marks the proposals that policy asked about as approved. An approval of
 // another commit, plan or policy stops the run: the approver saw something else.
-func approve(records []proposal.Record, plan proposal.Plan, run proposal.Run) error {
+func applyApproval(records []proposal.Record, plan proposal.Plan, run proposal.Run) error {
 	if run.Approval == nil {
 		return nil
 	}
@@ -28,8 +28,8 @@ func approve(records []proposal.Record, plan proposal.Plan, run proposal.Run) er
 	return nil
 }
 
-// lower limits a grant to the ceiling; a zero field of the ceiling means no limit.
-func lower(g *proposal.Grant, ceiling proposal.Limits) {
+// lowerGrant limits a grant to the ceiling; a zero field of the ceiling means no limit.
+func lowerGrant(g *proposal.Grant, ceiling proposal.Limits) {
 	if g != nil {
 		g.Limits = g.Limits.Under(ceiling)
 	}

@@ -25,7 +25,7 @@ func TestApproval(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Ask, "c": proposal.Deny}}
 	plan := planOf("a", "b", "c")
 	plan.Digest = "sha256:plan"
-	report, err := w.hood().Run(t.Context(), plan, approved())
+	report, err := w.stages().Run(t.Context(), plan, approved())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestApproval(t *testing.T) {
 	if diff := cmp.Diff(want, report.Totals); diff != "" {
 		t.Error(diff)
 	}
-	if !slices.Contains(w.did, "run b: printed text of b") || slices.Contains(w.did, "run c: printed text of c") {
+	if !slices.Contains(w.did, "run b: text of b") || slices.Contains(w.did, "run c: text of c") {
 		t.Errorf("did %q, want b and not c", w.did)
 	}
 }
@@ -55,7 +55,7 @@ func TestApprovalVoid(t *testing.T) {
 			plan, run := planOf("a", "b"), approved()
 			plan.Digest = "sha256:plan"
 			change(&run, &plan)
-			report, err := w.hood().Run(t.Context(), plan, run)
+			report, err := w.stages().Run(t.Context(), plan, run)
 			if err == nil || report.Error == nil || report.Error.Code != "approval.void" {
 				t.Errorf("error %v, want approval.void", err)
 			}
@@ -68,7 +68,7 @@ func TestApprovalVoid(t *testing.T) {
 
 func TestCeiling(t *testing.T) {
 	g := proposal.Grant{Limits: proposal.Limits{Wall: proposal.Duration(time.Minute), CPUs: 1, Memory: proposal.GiB, Pids: 100, Disk: proposal.GiB, Files: 10, Output: proposal.MiB}}
-	lower(&g, proposal.Limits{Wall: proposal.Duration(time.Second), CPUs: 2, Pids: 7})
+	lowerGrant(&g, proposal.Limits{Wall: proposal.Duration(time.Second), CPUs: 2, Pids: 7})
 	want := proposal.Limits{Wall: proposal.Duration(time.Second), CPUs: 1, Memory: proposal.GiB, Pids: 7, Disk: proposal.GiB, Files: 10, Output: proposal.MiB}
 	if diff := cmp.Diff(want, g.Limits); diff != "" {
 		t.Error(diff)

@@ -62,10 +62,10 @@ func (r *Running) Kill(by string) {
 // p cannot have outputs, a context, a network or a new sandbox, and cannot be of set-up. The
 // errors are as for Do; one more is session.background: too many run already.
 func (s *Session) Start(ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval) (*Running, error) {
-	if err := s.admit(p, a); err != nil {
+	if err := s.admitProposal(p, a); err != nil {
 		return nil, err
 	}
-	if err := s.fits(p); err != nil {
+	if err := s.checkBackground(p); err != nil {
 		return nil, err
 	}
 	i := len(s.records)
@@ -73,7 +73,7 @@ func (s *Session) Start(ctx context.Context, p proposal.Proposal, a *proposal.Cl
 	r := &Running{i: i, record: s.report.Records[i], unmet: s.report.Run.Unmet, done: make(chan struct{})}
 	if err == nil && s.records[i].Runnable() {
 		s.changing++
-		err = s.launch(ctx, r)
+		err = s.startBackground(ctx, r)
 	} else {
 		close(r.done)
 	}
@@ -81,8 +81,8 @@ func (s *Session) Start(ctx context.Context, p proposal.Proposal, a *proposal.Cl
 	return r, err
 }
 
-// fits returns why p cannot run in the background.
-func (s *Session) fits(p proposal.Proposal) error {
+// checkBackground returns why p cannot run in the background.
+func (s *Session) checkBackground(p proposal.Proposal) error {
 	switch {
 	case p.Fresh || len(p.Outputs) > 0 || len(p.Network) > 0 || p.Context != "" || p.Origin != "":
 		return &proposal.StopError{Code: "session.proposal", Message: "invalid proposal: a command in the background cannot have outputs, a context, a network or a new sandbox, or be of set-up",
@@ -93,21 +93,21 @@ func (s *Session) fits(p proposal.Proposal) error {
 	return nil
 }
 
-// busy reports whether a command runs in the background.
-func (s *Session) busy() bool { return len(s.background) > 0 }
+// isBusy reports whether a command runs in the background.
+func (s *Session) isBusy() bool { return len(s.background) > 0 }
 
-// launch starts the allowed proposal r in the background, or says why not in its result.
-func (s *Session) launch(ctx context.Context, r *Running) error {
+// startBackground starts the allowed proposal r in the background, or says why not in its result.
+func (s *Session) startBackground(ctx context.Context, r *Running) error {
 	record := s.records[r.i]
-	err := s.ready(ctx)
+	err := s.ensureSandbox(ctx)
 	if err == nil {
-		if why := s.h.hindrance(ctx, s.records[:r.i], record, s.deadline); why != "" {
+		if why := s.reasonNotToRun(ctx, s.records[:r.i], record); why != "" {
 			r.result = notRun(why)
 			s.records[r.i].Result = r.result
 			close(r.done)
 			return nil
 		}
-		_, err = s.h.p.Log.Append("start", journal.NewStart(record, false))
+		_, err = s.stages.Log.Append("start", journal.NewStart(record, false))
 	}
 	if err != nil {
 		r.result = notRun("the run stopped: " + proposal.FailureOf(err).Code)
@@ -116,15 +116,13 @@ func (s *Session) launch(ctx context.Context, r *Running) error {
 		return err
 	}
 	s.background = append(s.background, r)
-	x := s.h.execution(record, s.deadline)
-	end := s.h.live(ctx, &x)
+	x := s.executionOf(record)
+	end := s.passOutput(ctx, &x)
 	inner, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	err = s.h.p.Observer.Begin(record, s.h.p.Redactor.Event, stop)
+	err = s.stages.Observer.Begin(record, s.stages.Redactor.Event, stop)
 	if err == nil {
-		if s.h.p.Begin != nil {
-			x.Free = s.h.p.Begin(record)
-		}
-		r.process, err = s.startOn(ctx, x)
+		x.Free = s.stages.Lineage.Begin(record)
+		r.process, err = s.runner.Start(ctx, x)
 	}
 	if err == nil {
 		context.AfterFunc(inner, func() { r.process.Kill(proposal.KilledRun) })
@@ -132,39 +130,31 @@ func (s *Session) launch(ctx context.Context, r *Running) error {
 	go func() {
 		defer close(r.done)
 		defer stop(nil)
-		r.result, r.err = s.h.attend(context.WithoutCancel(ctx), r.process, x, record, err)
+		r.result, r.err = s.awaitBackground(context.WithoutCancel(ctx), r.process, x, record, err)
 		end()
 	}()
 	return nil // an error is the Running's, which the next call collects
 }
 
-// startOn starts x in the sandbox.
-func (s *Session) startOn(ctx context.Context, x proposal.Execution) (proposal.Process, error) {
-	if starter, ok := s.runner.(Starter); ok {
-		return starter.Start(ctx, x)
-	}
-	return nil, incomplete("a Sandbox that can start commands in the background")
-}
-
-// attend waits for the end of a command in the background, and writes its result. err is why
+// awaitBackground waits for the end of a command in the background, and writes its result. err is why
 // it could not be started.
-func (h *Hood) attend(ctx context.Context, p proposal.Process, x proposal.Execution, record proposal.Record, err error) (*proposal.Result, error) {
+func (s *Session) awaitBackground(ctx context.Context, p proposal.Process, x proposal.Execution, record proposal.Record, err error) (*proposal.Result, error) {
 	result := notStarted("the sandbox did not accept it")
 	if p != nil {
 		result, err = p.Result()
 	}
-	seen, seeErr := h.ended(ctx, record, result)
+	seen, seeErr := s.endObservation(ctx, record, result)
 	result.Observations = seen
-	result, outErr := h.released(ctx, record.Proposal.ID, budgeted(result, x, record))
+	result, outErr := s.redactResult(ctx, record.Proposal.ID, nameBudget(result, x, record))
 	record.Result = &result
-	noted(&record)
-	_, logErr := h.p.Log.Append("result", journal.NewResult(record))
+	addSecretFinding(&record)
+	_, logErr := s.stages.Log.Append("result", journal.NewResult(record))
 	return record.Result, errors.Join(err, seeErr, outErr, logErr)
 }
 
-// collect takes over the results of commands in the background that have ended, or, to the
+// collectBackground takes over the results of commands in the background that have ended, or, to the
 // end of the session, of all of them.
-func (s *Session) collect(all bool) (err error) {
+func (s *Session) collectBackground(all bool) (err error) {
 	s.background = slices.DeleteFunc(s.background, func(r *Running) bool {
 		if !all {
 			select {
@@ -174,7 +164,7 @@ func (s *Session) collect(all bool) (err error) {
 			}
 		}
 		<-r.done
-		s.records[r.i].Result = s.kept(r.result)
+		s.records[r.i].Result = s.shortenResult(r.result)
 		err = errors.Join(err, r.err)
 		return true
 	})

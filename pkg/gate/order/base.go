@@ -20,24 +20,23 @@ import (
 type Base interface {
 	// Commit returns the full id of the base.
 	Commit() string
-	// Open writes the base's files. It is called at most once, after the sandbox of the pull
-	// request's code has ended. An error means that nothing can run on the base; it is reported and
+	// Open writes the base's files and returns their directory, sandbox.Options.Workspace. It is called
+	// at most once, after the sandbox of the pull request's code has ended. An error means that nothing can run on the base; it is reported and
 	// does not end the run. Close is called after it, whatever it returned.
-	Open(ctx context.Context) error
-	// Sandbox is Parts.Sandbox for the base, and Layers is Parts.Layers or nil.
-	Sandbox(proposal.Limits) (Runner, error)
+	Open(ctx context.Context) (workspace string, err error)
+	// Layers is Stages.Layers for the base, or nil.
 	Layers() Layers
 	Close() error
 }
 
-// runBase runs the commands that failed on the base too, in the time that is left, and adds to the
+// compareBase runs the commands that failed on the base too, in the time that is left, and adds to the
 // records what that shows. What goes wrong with the base changes no outcome; only a log that
 // cannot be written, and an interruption, end the run.
-func (s *Session) runBase(ctx context.Context) error {
-	if s.h.p.Base == nil || s.runner == nil {
+func (s *Session) compareBase(ctx context.Context) error {
+	if s.stages.Base == nil || s.runner == nil {
 		return nil
 	}
-	known := diagnose.Records(s.finished(), s.report.Run.Unmet)
+	known := diagnose.Records(s.finishedRecords(), s.report.Run.Unmet)
 	for i, r := range known {
 		if reachedLimit(r) {
 			s.records[i].Base = &proposal.Comparison{Verdict: proposal.BaseUnknown, Why: "it reached a limit"}
@@ -47,10 +46,10 @@ func (s *Session) runBase(ctx context.Context) error {
 	if len(plan.Proposals) == 0 && !slices.ContainsFunc(known, baseline.Incomplete) {
 		return nil
 	}
-	start := s.h.p.Now()
-	run := &proposal.BaseRun{Commit: s.h.p.Base.Commit(), Records: []proposal.Record{}}
+	start := s.stages.Now()
+	run := &proposal.BaseRun{Commit: s.stages.Base.Commit(), Records: []proposal.Record{}}
 	s.report.Base = run
-	if _, err := s.h.p.Log.Append("base", journal.Base{Commit: run.Commit}); err != nil {
+	if _, err := s.stages.Log.Append("base", journal.Base{Commit: run.Commit}); err != nil {
 		return err
 	}
 	var err error
@@ -58,7 +57,7 @@ func (s *Session) runBase(ctx context.Context) error {
 		runner := s.runner
 		s.runner = nil // nothing of the pull request's code runs beside the base
 		if err = runner.Close(); err == nil {
-			err = s.onBase(ctx, plan, run)
+			err = s.runOnBase(ctx, plan, run)
 		}
 	}
 	if f := proposal.FailureOf(err); f != nil && ctx.Err() != nil && (f.Code == "run.cancelled" || f.Code == "run.timeout") {
@@ -68,7 +67,7 @@ func (s *Session) runBase(ctx context.Context) error {
 			run.Why = "the run ended before it was compared"
 		}
 	}
-	run.WallMS = s.h.p.Now().Sub(start).Milliseconds()
+	run.WallMS = s.stages.Now().Sub(start).Milliseconds()
 	for i, r := range baseline.Records(known, run, s.report.Run.Unmet) {
 		if r.Base != nil {
 			s.records[i].Base = r.Base
@@ -92,8 +91,8 @@ func hasPassed(there []proposal.Record, id string) bool {
 	})
 }
 
-// finished returns the records as the report has them, with their results.
-func (s *Session) finished() []proposal.Record {
+// finishedRecords returns the records as the report has them, with their results.
+func (s *Session) finishedRecords() []proposal.Record {
 	list := slices.Clone(s.report.Records)
 	for i := range list {
 		list[i].Result = s.records[i].Result
@@ -101,35 +100,36 @@ func (s *Session) finished() []proposal.Record {
 	return list
 }
 
-// onBase runs plan on the base and adds its records to run.
-func (s *Session) onBase(ctx context.Context, plan proposal.Plan, run *proposal.BaseRun) (err error) {
-	left := s.deadline.Sub(s.h.p.Now())
+// runOnBase runs plan on the base and adds its records to run.
+func (s *Session) runOnBase(ctx context.Context, plan proposal.Plan, run *proposal.BaseRun) (err error) {
+	left := s.deadline.Sub(s.stages.Now())
 	if left <= 0 {
 		run.Why = "the run's time is used up"
 		return Interruption(ctx)
 	}
-	base := s.h.p.Base
+	base := s.stages.Base
 	defer func() { err = errors.Join(err, base.Close()) }()
-	if err := base.Open(ctx); err != nil {
+	workspace, err := base.Open(ctx)
+	if err != nil {
 		run.Why = "it cannot be checked out: " + s.redactedMessage(err)
 		return Interruption(ctx)
 	}
-	h := *s.h
-	h.p.Sandbox, h.p.Layers, h.p.Results, h.p.Base, h.p.Budget = base.Sandbox, base.Layers(), nil, nil, left
-	other := &Session{h: &h, run: s.run, report: proposal.Report{Run: s.report.Run}}
+	stages := *s.stages
+	stages.Sandbox.Workspace, stages.Sandbox.Pool = workspace, nil // no sandbox waits for these files
+	stages.Layers, stages.Results, stages.Base, stages.Budget = base.Layers(), nil, nil, left
+	other := &Session{stages: &stages, run: s.run, report: proposal.Report{Run: s.report.Run}, link: s.link}
 	other.run.Approval = nil // it is for the pull request's commit
-	err = other.decide(ctx, plan)
+	err = other.decideAll(ctx, plan)
 	if err == nil {
-		err = other.execute(ctx)
+		err = other.runAll(ctx)
 	}
-	s.h.networkOpen = h.networkOpen
 	if other.runner != nil {
 		if closeErr := other.runner.Close(); closeErr != nil {
 			return errors.Join(err, closeErr)
 		}
 	}
 	if len(other.report.Records) > 0 && other.report.Records[0].Entry >= 0 {
-		run.Records = diagnose.Records(other.finished(), s.report.Run.Unmet)
+		run.Records = diagnose.Records(other.finishedRecords(), s.report.Run.Unmet)
 	}
 	if err == nil || ctx.Err() != nil || strings.HasPrefix(proposal.FailureOf(err).Code, "audit.") {
 		return err
@@ -140,7 +140,7 @@ func (s *Session) onBase(ctx context.Context, plan proposal.Plan, run *proposal.
 
 // redactedMessage returns the message of err, redacted.
 func (s *Session) redactedMessage(err error) string {
-	return s.h.p.Redactor.Failure(proposal.FailureOf(err)).Message
+	return s.stages.Redactor.Failure(proposal.FailureOf(err)).Message
 }
 
 // basePlan returns what runs on the base: set-up, also if only that failed, the commands among known

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
 // A fakeBase is the base of a world: its sandbox is another, and its commands have the ids that
@@ -22,11 +23,19 @@ type fakeBase struct {
 	openErr, sandboxErr error
 }
 
-func (b *fakeBase) Commit() string             { return strings.Repeat("0b", 20) }
-func (b *fakeBase) Open(context.Context) error { b.do("open base"); return b.openErr }
-func (b *fakeBase) Layers() Layers             { return nil }
-func (b *fakeBase) Close() error               { return b.do("close base") }
-func (b *fakeBase) Sandbox(proposal.Limits) (Runner, error) {
+func (b *fakeBase) Commit() string { return strings.Repeat("0b", 20) }
+func (b *fakeBase) Open(context.Context) (string, error) {
+	b.do("open base")
+	return "base", b.openErr
+}
+func (b *fakeBase) Layers() Layers { return nil }
+func (b *fakeBase) Close() error   { return b.do("close base") }
+
+// start starts the sandbox of the base, or of the pull request's code.
+func (b *fakeBase) start(o sandbox.Options) (Runner, error) {
+	if o.Workspace != "base" {
+		return b.world, b.do("open sandbox")
+	}
 	return b.world, errors.Join(b.sandboxErr, b.do("open base's sandbox"))
 }
 
@@ -35,14 +44,14 @@ func printing(code int, out string) proposal.Result {
 }
 
 // based is a world whose commands a, b and c are allowed on both sides.
-func based(results map[string]proposal.Result) (*world, *fakeBase, *Hood, *keeper) {
+func based(results map[string]proposal.Result) (*world, *fakeBase, *Stages, *keeper) {
 	w := &world{decide: map[string]proposal.Effect{}, results: results}
 	for _, id := range []string{"a", "b", "c", "a~base", "b~base", "c~base"} {
 		w.decide[id] = proposal.Allow
 	}
 	base, k := &fakeBase{world: w}, &keeper{world: w}
-	h := w.hood()
-	h.p.Base, h.p.Log, h.p.Observer = base, k, observing(k)
+	h := w.stages()
+	h.Base, h.Log, h.Observer, h.Start = base, k, observing(k), base.start
 	return w, base, h, k
 }
 
@@ -69,8 +78,8 @@ func TestBase(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"a": "failed before: same", "b": "succeeded", "c": "failed: passes"}, verdicts(report)); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
-	want := []string{"decide a", "decide b", "decide c", "open sandbox", "run a: printed text of a", "run b: printed text of b", "run c: printed text of c", "close sandbox",
-		"open base", "decide a~base", "decide c~base", "open base's sandbox", "run a~base: printed text of a", "run c~base: printed text of c", "close sandbox", "close base"}
+	want := []string{"decide a", "decide b", "decide c", "open sandbox", "run a: text of a", "run b: text of b", "run c: text of c", "close sandbox",
+		"open base", "decide a~base", "decide c~base", "open base's sandbox", "run a~base: text of a", "run c~base: text of c", "close sandbox", "close base"}
 	if diff := cmp.Diff(want, w.did); diff != "" {
 		t.Errorf("what happened (-want +got):\n%s", diff)
 	}
@@ -129,23 +138,23 @@ func TestBaseIsProved(t *testing.T) {
 // Whatever is wrong with the base, the outcome is that without it, and one line says why.
 func TestBaseThatCannotBeHad(t *testing.T) {
 	for name, test := range map[string]struct {
-		change func(*world, *fakeBase, *Hood)
+		change func(*world, *fakeBase, *Stages)
 		why    string
 	}{
-		"cannot be checked out": {func(_ *world, b *fakeBase, _ *Hood) {
+		"cannot be checked out": {func(_ *world, b *fakeBase, _ *Stages) {
 			b.openErr = &proposal.StopError{Code: "checkout.local", Message: "no such commit"}
 		}, "it cannot be checked out: no such commit"},
-		"no sandbox": {func(_ *world, b *fakeBase, _ *Hood) {
+		"no sandbox": {func(_ *world, b *fakeBase, _ *Stages) {
 			b.sandboxErr = &proposal.StopError{Code: "sandbox.start", Message: "no memory"}
 		}, "it cannot run: no memory"},
-		"policy cannot answer": {func(w *world, _ *fakeBase, _ *Hood) {
+		"policy cannot answer": {func(w *world, _ *fakeBase, _ *Stages) {
 			w.fail = map[string]error{"decide a~base": &proposal.StopError{Code: "policy.error", Message: "no answer"}}
 		}, "it cannot run: no answer"},
-		"policy denies": {func(w *world, _ *fakeBase, _ *Hood) { w.decide["a~base"] = proposal.Deny }, "policy does not allow it there"},
-		"policy asks":   {func(w *world, _ *fakeBase, _ *Hood) { w.decide["a~base"] = proposal.Ask }, "policy does not allow it there"},
-		"no time left":  {func(w *world, _ *fakeBase, h *Hood) { w.took, h.p.Budget = time.Hour, time.Minute }, "the run's time is used up"},
-		"the command is lost": {func(w *world, _ *fakeBase, _ *Hood) {
-			w.fail = map[string]error{"run a~base: printed text of a": errors.New("lost")}
+		"policy denies": {func(w *world, _ *fakeBase, _ *Stages) { w.decide["a~base"] = proposal.Deny }, "policy does not allow it there"},
+		"policy asks":   {func(w *world, _ *fakeBase, _ *Stages) { w.decide["a~base"] = proposal.Ask }, "policy does not allow it there"},
+		"no time left":  {func(w *world, _ *fakeBase, h *Stages) { w.took, h.Budget = time.Hour, time.Minute }, "the run's time is used up"},
+		"the command is lost": {func(w *world, _ *fakeBase, _ *Stages) {
+			w.fail = map[string]error{"run a~base: text of a": errors.New("lost")}
 		}, "it cannot run: lost"},
 	} {
 		w, base, h, k := based(map[string]proposal.Result{"a": printing(1, "old\n"), "a~base": printing(1, "old\n")})
@@ -250,7 +259,7 @@ func TestBaseAfterOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(runs(w.did), " "); got != "run a: printed text of a run b: printed text of b run c: printed text of c run a~base: printed text of a run c~base: printed text of c" {
+	if got := strings.Join(runs(w.did), " "); got != "run a: text of a run b: text of b run c: text of c run a~base: text of a run c~base: text of c" {
 		t.Errorf("ran %s", got)
 	}
 	if diff := cmp.Diff(map[string]string{"a": "succeeded", "b": "succeeded", "c": "failed before: same"}, verdicts(report)); diff != "" {

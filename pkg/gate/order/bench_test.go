@@ -14,7 +14,7 @@ import (
 
 // A burst is a sandbox whose command starts n programs as fast as it can.
 type burst struct {
-	order.Files
+	order.Runner
 	n   int
 	see func(proposal.Event)
 }

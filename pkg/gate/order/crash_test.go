@@ -16,22 +16,15 @@ import (
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
-// fake is a hood of one command that does what runner does, and a real log.
-func fake(o *observe.Observer, log journal.Log, runner order.Runner) *order.Hood {
-	h, err := order.New(order.Parts{
-		Parse: func(p proposal.Proposal) proposal.Analysis {
-			return proposal.Analysis{Canonical: p.Run, Commands: []proposal.Command{{Program: p.Run}}}
-		},
-		Policy: allowing{}, Log: log, Observer: o, Now: time.Now,
-		Sandbox:  func(proposal.Limits) (order.Runner, error) { return runner, nil },
-		Redactor: order.Passing{},
-	})
-	if err != nil {
-		panic(err)
+// fake returns the stages of one command that does what runner does, and a real log.
+func fake(o *observe.Observer, log journal.Log, runner order.Runner) *order.Stages {
+	return &order.Stages{
+		Checker: order.Checker{Policy: allowing{}}, Log: log, Redactor: order.Redacting(), Lineage: order.Programs(), Observer: o,
+		Start: func(sandbox.Options) (order.Runner, error) { return runner, nil }, Now: time.Now,
 	}
-	return h
 }
 
 // THREATS 30: the log of a fumehood killed at any moment verifies, and its events

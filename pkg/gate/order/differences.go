@@ -16,36 +16,36 @@ const (
 	maxDifferences  = 512 << 10 // bytes of all texts
 )
 
-// compare adds to the report how the commands left the workspace of the last sandbox: changes
+// compareWorkspace adds to the report how the commands left the workspace of the last sandbox: changes
 // in one that ended before are lost, and what set-up changed is not part of it. It copies
 // nothing if no command changed a file.
-func (s *Session) compare(ctx context.Context) error {
+func (s *Session) compareWorkspace(ctx context.Context) error {
 	for _, r := range s.records {
 		if r.Result != nil && r.Proposal.Origin == "" {
-			s.changed(*r.Result)
+			s.addChanges(*r.Result)
 		}
 	}
-	paths, omitted := compared(s.Changes())
+	paths, omitted := comparedPaths(s.Changes())
 	if s.runner == nil || len(paths)+omitted == 0 {
 		return nil
 	}
 	var d proposal.Diff
 	if len(paths) > 0 {
 		var err error
-		if d, err = s.diff(context.WithoutCancel(ctx), "~1", paths, proposal.DiffBounds{File: maxDifference, All: maxDifferences}); err != nil { // no proposal ID contains a tilde
+		if d, err = s.diffFiles(context.WithoutCancel(ctx), "~1", paths, proposal.DiffBounds{File: maxDifference, All: maxDifferences}); err != nil { // no proposal ID contains a tilde
 			return err
 		}
 	}
 	found := proposal.DifferencesOf(d)
 	found.Omitted += omitted
 	s.report.Differences = &found
-	_, err := s.h.p.Log.Append("transfer", found.Transfer(len(s.records)))
+	_, err := s.stages.Log.Append("transfer", found.Transfer(len(s.records)))
 	return err
 }
 
-// compared returns the files of changes that are compared, and how many other paths there are:
+// comparedPaths returns the files of changes that are compared, and how many other paths there are:
 // a directory that was removed may have had any number of files.
-func compared(changes proposal.Changes) (paths []string, omitted int) {
+func comparedPaths(changes proposal.Changes) (paths []string, omitted int) {
 	omitted = changes.Omitted
 	for _, c := range changes.Files {
 		switch {
@@ -59,11 +59,11 @@ func compared(changes proposal.Changes) (paths []string, omitted int) {
 	return paths, omitted
 }
 
-// diff compares the files at paths, redacted and within bounds.
-func (s *Session) diff(ctx context.Context, name string, paths []string, bounds proposal.DiffBounds) (proposal.Diff, error) {
+// diffFiles compares the files at paths, redacted and within bounds.
+func (s *Session) diffFiles(ctx context.Context, name string, paths []string, bounds proposal.DiffBounds) (proposal.Diff, error) {
 	d, err := s.runner.Diff(ctx, name, paths)
 	if err != nil {
 		return proposal.Diff{}, err
 	}
-	return s.h.p.Redactor.Diff(ctx, name, d, bounds)
+	return s.stages.Redactor.Diff(ctx, name, d, bounds)
 }

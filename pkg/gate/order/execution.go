@@ -10,9 +10,9 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// executionOf takes what will run from the analysis, never from the proposal: the
+// decidedExecution takes what will run from the analysis, never from the proposal: the
 // text that was printed and parsed again, or the argv that was decided.
-func executionOf(r proposal.Record) proposal.Execution {
+func decidedExecution(r proposal.Record) proposal.Execution {
 	x := proposal.Execution{
 		ID: r.Proposal.ID, Cwd: r.Proposal.Cwd, Stdin: r.Proposal.Stdin,
 		Outputs: r.Proposal.Outputs, Grant: *r.Decision.Grant, Service: r.Proposal.Origin == proposal.OriginService,
@@ -33,18 +33,36 @@ func executionOf(r proposal.Record) proposal.Execution {
 	return x
 }
 
-// hindrance returns why an allowed proposal must not run after all, or nothing.
-func (h *Hood) hindrance(ctx context.Context, before []proposal.Record, r proposal.Record, deadline time.Time) string {
+// executionOf returns what was decided for r, within the time that is left for the run. Some is
+// always left: writing to the log can outlast the deadline, and no limit means none to a sandbox.
+func (s *Session) executionOf(r proposal.Record) proposal.Execution {
+	x := decidedExecution(r)
+	if left := max(s.deadline.Sub(s.stages.Now()), time.Millisecond); left < x.Grant.Limits.Wall.Std() {
+		x.Grant.Limits.Wall = proposal.Duration(left)
+	}
+	return x
+}
+
+// nameBudget names the time for all commands together, if it was that which ended x.
+func nameBudget(result proposal.Result, x proposal.Execution, r proposal.Record) proposal.Result {
+	if result.Status == proposal.TimedOut && x.Grant.Limits.Wall < r.Decision.Grant.Limits.Wall {
+		result.Killed = proposal.KilledBudget
+	}
+	return result
+}
+
+// reasonNotToRun returns why an allowed proposal must not run after all, or nothing.
+func (s *Session) reasonNotToRun(ctx context.Context, before []proposal.Record, r proposal.Record) string {
 	switch {
 	case ctx.Err() != nil:
 		return "the run was interrupted"
-	case !h.p.Now().Before(deadline):
-		return fmt.Sprintf("the run's time budget of %s is used up", h.budget())
+	case !s.stages.Now().Before(s.deadline):
+		return fmt.Sprintf("the run's time budget of %s is used up", s.stages.budget())
 	case !Runnable(r):
 		return "policy allowed it without a grant or a command"
 	}
 	for _, id := range r.Proposal.Needs {
-		if !succeeded(before, id) {
+		if !hasSucceeded(before, id) {
 			if command, onBase := proposal.OfBaseID(id); onBase {
 				return fmt.Sprintf("it needs the earlier command %q, which does not succeed on the base", command)
 			}
@@ -60,7 +78,8 @@ func Runnable(r proposal.Record) bool {
 	return r.Decision.Grant != nil && len(r.Analysis.Commands) > 0 && len(r.Analysis.Unknowns) == 0 && r.Analysis.Canonical != ""
 }
 
-func succeeded(records []proposal.Record, id string) bool {
+// hasSucceeded reports whether the proposal id is among records and succeeded.
+func hasSucceeded(records []proposal.Record, id string) bool {
 	for _, r := range records {
 		if r.Proposal.ID == id {
 			return r.Outcome() == proposal.OutcomeSucceeded
@@ -81,7 +100,8 @@ func notStarted(why string) proposal.Result {
 	return *r
 }
 
-func markAll(records []proposal.Record, err error) {
+// markNotRun says in the allowed records that have no result that err stopped the run.
+func markNotRun(records []proposal.Record, err error) {
 	code := proposal.FailureOf(err).Code
 	for i := range records {
 		if records[i].Runnable() && records[i].Result == nil {

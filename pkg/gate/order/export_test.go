@@ -6,14 +6,19 @@ import (
 	"context"
 
 	"github.com/fumehood/fumehood/pkg/journal"
+	"github.com/fumehood/fumehood/pkg/lineage"
 	"github.com/fumehood/fumehood/pkg/observe"
+	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/redact"
 )
 
-// Passing and Observing are for the tests outside this package.
-type Passing = passing
-
-var Observing = observing
+// These are for the tests outside this package.
+var (
+	Observing = observing
+	Redacting = redacting
+	Programs  = programs
+)
 
 // observing returns an Observer that writes to log, and for which policy has the same
 // findings about every event of note.
@@ -25,26 +30,17 @@ func observing(log journal.Log, found ...proposal.Finding) *observe.Observer {
 	return o
 }
 
-// passing is the Redactor of tests of something else: everything leaves as it is.
-type passing struct{}
+// redacting returns a Redactor without artifacts that masks the canary.
+func redacting() *redact.Redactor {
+	r, err := redact.New(redact.Options{Masks: []redact.Mask{{Name: "C", Value: canary}}})
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
 
-func (passing) Named(proposal.Plan) error                     { return nil }
-func (passing) Text(s string) string                          { return s }
-func (passing) Run(r proposal.Run) proposal.Run               { return r }
-func (passing) Record(r proposal.Record) proposal.Record      { return r }
-func (passing) Event(e proposal.Event) proposal.Event         { return e }
-func (passing) Failure(f *proposal.Failure) *proposal.Failure { return f }
-func (passing) Diff(_ context.Context, name string, d proposal.Diff, _ proposal.DiffBounds) (proposal.Diff, error) {
-	d.Patch.File = name + ".diff"
-	return d, nil
-}
-func (passing) Live(_ context.Context, _ string, to func(proposal.Chunk)) (func(proposal.Chunk), func()) {
-	return to, func() {}
-}
-func (passing) Whole(_ context.Context, r proposal.Report) (proposal.Report, error) { return r, nil }
-func (passing) Result(_ context.Context, _ string, r proposal.Result) (proposal.Result, error) {
-	return r, nil
-}
+// programs returns a Lineage for tests in which no command starts a program.
+func programs() *lineage.Gate { return &lineage.Gate{Confine: policy.Confine} }
 
 // afterRun is a command in the background of a test's Runner: it has run already.
 type afterRun struct {

@@ -4,36 +4,45 @@ package order
 
 import (
 	"context"
+	"os"
 	"slices"
 
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
 // Layers keeps what the commands of set-up leave, from run to run. Its methods report what goes
 // wrong to their own caller: without a layer, the commands run.
 type Layers interface {
-	// Find returns the layer that has the effects of setup, all of a run's commands of set-up as
-	// they were decided, or nil. It is called before the Runner is created, which must then
-	// begin with the layer's files.
-	Find(ctx context.Context, setup []proposal.Record) *proposal.Layer
+	// Find looks for the layer that has the effects of setup, all of a run's commands of set-up as
+	// they were decided, in a sandbox of o, which has no network yet. It is called before the
+	// Runner is created, which begins with the layer's files.
+	Find(ctx context.Context, setup []proposal.Record, o sandbox.Options) FoundLayer
 	// Keep makes a layer of what setup left, and returns it, or nil. It is called when all have
 	// succeeded in runner, and nothing else has run there. The runner's next sandboxes may begin
 	// with it.
 	Keep(ctx context.Context, runner Runner, setup []proposal.Record) *proposal.Layer
 }
 
+// A FoundLayer is what Layers.Find has found. The zero value is nothing: set-up runs, and is not kept.
+type FoundLayer struct {
+	Layer  *proposal.Layer // replaces the commands of set-up; nil if they run
+	File   *os.File        // its files; open until the Runner has ended
+	Record bool            // what set-up reads is recorded, so that Keep can make a layer
+}
+
 // findLayer looks for the layer of the commands of set-up among records, once.
 func (s *Session) findLayer(ctx context.Context, records []proposal.Record) {
 	setup := setupOf(records)
-	if s.h.p.Layers == nil || s.setup != nil || len(setup) == 0 {
+	if s.stages.Layers == nil || s.setup != nil || len(setup) == 0 {
 		return
 	}
 	s.setup = map[string]bool{}
 	for _, r := range setup {
 		s.setup[r.Proposal.ID] = true
 	}
-	s.layer = s.h.p.Layers.Find(ctx, setup)
+	s.found = s.stages.Layers.Find(ctx, setup, s.stages.Sandbox)
 }
 
 func setupOf(records []proposal.Record) []proposal.Record {
@@ -43,31 +52,26 @@ func setupOf(records []proposal.Record) []proposal.Record {
 // Prepare looks for a layer of setup, which the caller is going to Do in this order before
 // anything else. Without it, they run, and no layer is made.
 func (s *Session) Prepare(ctx context.Context, setup []proposal.Proposal) error {
-	if s.h.p.Layers == nil || s.runner != nil || s.changing > 0 || s.stopped != nil {
+	if s.stages.Layers == nil || s.runner != nil || s.changing > 0 || s.stopped != nil {
 		return nil
 	}
-	records, err := s.h.Check(ctx, proposal.Plan{Proposals: setup})
+	records, err := s.stages.Check(ctx, proposal.Plan{Proposals: setup})
 	if err == nil {
 		s.findLayer(ctx, records)
 	}
 	return err
 }
 
-// replaced reports whether the layer has the effects of r.
-func (s *Session) replaced(r proposal.Record) bool {
-	return s.layer != nil && s.setup[r.Proposal.ID] && r.Runnable()
+// isReplaced reports whether the layer has the effects of r.
+func (s *Session) isReplaced(r proposal.Record) bool {
+	return s.found.Layer != nil && s.setup[r.Proposal.ID] && r.Runnable()
 }
 
-// outcome runs the allowed record i, or takes its result from the layer. The result may be kept
-// under key, unless that is "".
-func (s *Session) outcome(ctx context.Context, i int, key string) error {
-	r := &s.records[i]
-	if !s.replaced(*r) {
-		return s.h.one(ctx, s.runner, r, s.deadline, key, func() { s.keepLayer(ctx, i) })
-	}
-	result := proposal.FromLayer(*s.layer)
+// takeFromLayer takes the result of r from the layer that was found.
+func (s *Session) takeFromLayer(r *proposal.Record) error {
+	result := proposal.FromLayer(*s.found.Layer)
 	r.Result = &result
-	_, err := s.h.p.Log.Append("result", journal.NewResult(*r))
+	_, err := s.stages.Log.Append("result", journal.NewResult(*r))
 	return err
 }
 
@@ -82,7 +86,7 @@ func (s *Session) keepLayer(ctx context.Context, i int) {
 			return
 		}
 	}
-	if l := s.h.p.Layers.Keep(ctx, s.runner, done); l != nil {
+	if l := s.stages.Layers.Keep(ctx, s.runner, done); l != nil {
 		l.Kept = true
 		s.records[i].Result.Layer = l
 	}

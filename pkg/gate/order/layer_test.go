@@ -13,6 +13,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
 // shelf is a Layers that records its calls among a world's.
@@ -29,9 +30,9 @@ func idsOf(setup []proposal.Record) string {
 	return strings.Join(ids, " ")
 }
 
-func (s shelf) Find(_ context.Context, setup []proposal.Record) *proposal.Layer {
+func (s shelf) Find(_ context.Context, setup []proposal.Record, _ sandbox.Options) FoundLayer {
 	_ = s.do("find " + idsOf(setup))
-	return s.has
+	return FoundLayer{Layer: s.has}
 }
 
 func (s shelf) Keep(_ context.Context, _ Runner, setup []proposal.Record) *proposal.Layer {
@@ -57,14 +58,14 @@ func (w *world) does() []string {
 // command's result.
 func TestLayerIsKept(t *testing.T) {
 	w := &world{decide: allowed}
-	h := w.hood()
-	h.p.Layers = shelf{world: w}
+	h := w.stages()
+	h.Layers = shelf{world: w}
 	report, err := h.Run(t.Context(), withSetUp(), proposal.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"log run", "find s t", "open sandbox", "log start s", "run s: printed text of s", "log result s", "log start t", "run t: printed text of t", "keep s t", "log result t",
-		"log start a", "run a: printed text of a", "log result a", "close sandbox", "log end"}
+	want := []string{"log run", "find s t", "open sandbox", "log start s", "run s: text of s", "log result s", "log start t", "run t: text of t", "keep s t", "log result t",
+		"log start a", "run a: text of a", "log result a", "close sandbox", "log end"}
 	if diff := cmp.Diff(want, w.does()); diff != "" {
 		t.Error(diff)
 	}
@@ -77,13 +78,13 @@ func TestLayerIsKept(t *testing.T) {
 // report.
 func TestLayerReplacesSetUp(t *testing.T) {
 	w, log := &world{decide: allowed}, &entries{}
-	h := w.hood()
-	h.p.Layers, h.p.Log = shelf{w, &proposal.Layer{Key: "k", Digest: "d", Run: "other"}}, log
+	h := w.stages()
+	h.Layers, h.Log = shelf{w, &proposal.Layer{Key: "k", Digest: "d", Run: "other"}}, log
 	report, err := h.Run(t.Context(), withSetUp(), proposal.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"find s t", "open sandbox", "run a: printed text of a", "close sandbox"}
+	want := []string{"find s t", "open sandbox", "run a: text of a", "close sandbox"}
 	if diff := cmp.Diff(want, w.does()); diff != "" {
 		t.Error(diff)
 	}
@@ -121,8 +122,8 @@ func TestLayerIsNotKept(t *testing.T) {
 		"denied":         {decide: map[string]proposal.Effect{"s": proposal.Allow, "a": proposal.Allow}},
 		"no set-up":      {decide: allowed},
 	} {
-		h, plan := w.hood(), withSetUp()
-		h.p.Layers = shelf{world: w}
+		h, plan := w.stages(), withSetUp()
+		h.Layers = shelf{world: w}
 		if name == "no set-up" {
 			plan = planOf("a")
 		}

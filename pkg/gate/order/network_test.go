@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
 // granting is a policy that grants a host to the commands in it.
@@ -30,8 +31,8 @@ func (g granting) Decide(ctx context.Context, p proposal.Proposal, a proposal.An
 // gateway records its calls.
 type gateway struct{ *world }
 
-func (g gateway) Open(_ context.Context, granted []string) error {
-	return g.do("open " + strings.Join(granted, " "))
+func (g gateway) Open(_ context.Context, granted []string, _ sandbox.Options) (Link, error) {
+	return Link{Netns: "gateway"}, g.do("open " + strings.Join(granted, " "))
 }
 
 func (g gateway) Begin(_ context.Context, x proposal.Execution) error {
@@ -40,10 +41,10 @@ func (g gateway) Begin(_ context.Context, x proposal.Execution) error {
 
 func (g gateway) End() error { return g.do("end") }
 
-func networked(w *world) *Hood {
-	h := w.hood()
-	h.p.Policy = granting{w, map[string][]string{"a": {"go.example"}}}
-	h.p.Network = gateway{w}
+func networked(w *world) *Stages {
+	h := w.stages()
+	h.Policy = granting{w, map[string][]string{"a": {"go.example"}}}
+	h.Network = gateway{w}
 	return h
 }
 
@@ -58,8 +59,8 @@ func TestNetworkAroundEachCommand(t *testing.T) {
 	}
 	want := []string{
 		"open go.example", "open sandbox",
-		"log start a", "begin a go.example", "run a: printed text of a", "end", "log result a",
-		"log start b", "begin b", "run b: printed text of b", "end", "log result b",
+		"log start a", "begin a go.example", "run a: text of a", "end", "log result a",
+		"log start b", "begin b", "run b: text of b", "end", "log result b",
 		"close sandbox", "log end",
 	}
 	if diff := cmp.Diff(want, w.did[slices.Index(w.did, "open go.example"):]); diff != "" {
@@ -71,7 +72,7 @@ func TestNetworkAroundEachCommand(t *testing.T) {
 func TestNetworkUnavailable(t *testing.T) {
 	w := &world{decide: both()}
 	h := networked(w)
-	h.p.Network = nil
+	h.Network = nil
 	report, err := h.Run(t.Context(), planOf("b", "a"), proposal.Run{})
 	if report.Error == nil || report.Error.Code != "network.unavailable" || err == nil {
 		t.Errorf("error %+v, %v", report.Error, err)
@@ -87,7 +88,7 @@ func TestNetworkUnavailable(t *testing.T) {
 	}
 	w = &world{decide: map[string]proposal.Effect{"b": proposal.Allow}} // a is denied
 	h = networked(w)
-	h.p.Network = nil
+	h.Network = nil
 	if _, err := h.Run(t.Context(), planOf("a", "b"), proposal.Run{}); err != nil {
 		t.Errorf("a grant that nobody uses: %v", err)
 	}
@@ -117,14 +118,14 @@ func TestNetworkFails(t *testing.T) {
 		{"open go.example", map[string]string{"a": "not run the run stopped: gateway.gone", "b": "not run the run stopped: gateway.gone"}, 0},
 		{"begin a go.example", map[string]string{"a": "sandbox failed it was not started: the gateway did not accept it", "b": "not run the run stopped: gateway.gone"}, 0},
 		{"end", map[string]string{"a": "exited ", "b": "not run the run stopped: gateway.gone"}, 1},
-		{"run a: printed text of a", map[string]string{"a": "exited ", "b": "not run the run stopped: gateway.gone"}, 1},
+		{"run a: text of a", map[string]string{"a": "exited ", "b": "not run the run stopped: gateway.gone"}, 1},
 	} {
 		t.Run(test.fails, func(t *testing.T) {
 			w := &world{}
 			k := &keeper{world: w}
 			w.decide, w.fail = both(), map[string]error{test.fails: stopped}
 			h := networked(w)
-			h.p.Log, h.p.Observer = k, observing(k)
+			h.Log, h.Observer = k, observing(k)
 			w.results = map[string]proposal.Result{"a": {Status: proposal.Exited, Observations: whole()}}
 			report, _ := h.Run(t.Context(), planOf("a", "b"), proposal.Run{})
 			if report.Error == nil || report.Error.Code != "gateway.gone" {
@@ -136,7 +137,7 @@ func TestNetworkFails(t *testing.T) {
 			if o := report.Records[0].Result.Observations; test.fails == "end" && (o == nil || o.Complete) {
 				t.Errorf("a record without the gateway's end is called complete: %+v", o)
 			}
-			ran := slices.Contains(w.did, "run a: printed text of a")
+			ran := slices.Contains(w.did, "run a: text of a")
 			if ends := count(w.did, "end"); ends != test.ended || ran != (test.ended == 1) {
 				t.Errorf("ended %d times, ran %v; did %q", ends, ran, w.did)
 			}
@@ -161,7 +162,7 @@ func TestNetworkInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &world{decide: both(), fail: map[string]error{"begin a go.example": context.Canceled}}
 	h := networked(w)
-	h.p.Progress = func(Step) { cancel() }
+	h.Progress = func(Step) { cancel() }
 	report, err := h.Run(ctx, planOf("a"), proposal.Run{})
 	if proposal.FailureOf(err).Code != "run.cancelled" || statuses(report)["a"] != "sandbox failed the run was interrupted" {
 		t.Errorf("%v, %q", err, statuses(report))

@@ -57,18 +57,18 @@ func reached(kind, name, rule string) proposal.Event {
 	return proposal.Event{Command: "a", Kind: kind, Time: morning, Program: "/usr/bin/pip", Flow: f}
 }
 
-// watching is a hood whose command "a" does what events say, with its log.
-func watching(t *testing.T, w *world, recorded *proposal.Observations, events ...proposal.Event) (*Hood, *keeper) {
+// watching returns stages whose command "a" does what events say, with its log.
+func watching(t *testing.T, w *world, recorded *proposal.Observations, events ...proposal.Event) (*Stages, *keeper) {
 	t.Helper()
 	w.decide = map[string]proposal.Effect{"a": proposal.Allow}
 	k := &keeper{world: w}
-	h := w.hood()
-	h.p.Log = k
-	h.p.Observer = observing(k)
+	h := w.stages()
+	h.Log = k
+	h.Observer = observing(k)
 	w.results = map[string]proposal.Result{"a": {Status: proposal.Exited, Observations: recorded}}
 	w.during = func(context.Context) {
 		for _, e := range events {
-			h.p.Observer.See(e)
+			h.Observer.See(e)
 		}
 	}
 	return h, k
@@ -124,13 +124,12 @@ func TestEventsInLog(t *testing.T) {
 // An event passes the Redactor before it is logged or in the report.
 func TestEventsPassRedactor(t *testing.T) {
 	h, k := watching(t, &world{}, whole(), event(proposal.EventWrite, "/etc/"+canary))
-	h.p.Redactor = filter{}
 	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	data, err := json.Marshal([]any{report, k.entries})
-	if err != nil || strings.Contains(string(data), canary) || !strings.Contains(string(data), "/etc/[x]") {
+	if err != nil || strings.Contains(string(data), canary) || !strings.Contains(string(data), "/etc/[redacted C]") {
 		t.Errorf("%v: %s", err, data)
 	}
 }
@@ -145,7 +144,7 @@ func TestLogFailsWhileWatching(t *testing.T) {
 	k.err = stopped
 	ended := make(chan error, 1)
 	w.during = func(ctx context.Context) {
-		h.p.Observer.See(started(2, 1, "/bin/true"))
+		h.Observer.See(started(2, 1, "/bin/true"))
 		<-ctx.Done() // the sandbox kills the command
 		ended <- context.Cause(ctx)
 	}
@@ -167,8 +166,8 @@ func TestFail(t *testing.T) {
 	w := &world{}
 	h, k := watching(t, w, whole())
 	w.during = func(ctx context.Context) {
-		h.p.Observer.See(started(2, 1, "/bin/true"))
-		h.p.Observer.Fail(&proposal.StopError{Code: "policy.deadline", Message: "no answer"})
+		h.Observer.See(started(2, 1, "/bin/true"))
+		h.Observer.Fail(&proposal.StopError{Code: "policy.deadline", Message: "no answer"})
 		<-ctx.Done()
 	}
 	report, _ := h.Run(t.Context(), planOf("a"), proposal.Run{})
@@ -178,7 +177,7 @@ func TestFail(t *testing.T) {
 	if !slices.ContainsFunc(k.entries, func(e journal.Entry) bool { return e.Kind == "events" }) {
 		t.Error("what was seen is not in the log")
 	}
-	h.p.Observer.Fail(errors.New("nobody runs"))
+	h.Observer.Fail(errors.New("nobody runs"))
 }
 
 // A batch does not wait for the next event.
@@ -187,7 +186,7 @@ func TestBatchAge(t *testing.T) {
 	w := &world{}
 	h, k := watching(t, w, whole())
 	w.during = func(context.Context) {
-		h.p.Observer.See(started(2, 1, "/bin/sleep"))
+		h.Observer.See(started(2, 1, "/bin/sleep"))
 		deadline := time.Now().Add(5 * time.Second)
 		for k.last() != "events" && time.Now().Before(deadline) {
 			time.Sleep(5 * time.Millisecond)
@@ -208,7 +207,7 @@ func TestBatchAge(t *testing.T) {
 // What policy finds about the events is in the report; when it cannot answer, the run ends.
 func TestFindings(t *testing.T) {
 	h, k := watching(t, &world{}, whole(), started(2, 1, "/bin/true"), refusal(3, 2, "/usr/bin/curl", "exec.net"))
-	h.p.Observer = observing(k, proposal.Finding{Rule: "event.x", Message: "m"})
+	h.Observer = observing(k, proposal.Finding{Rule: "event.x", Message: "m"})
 	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +218,7 @@ func TestFindings(t *testing.T) {
 	if doubts := CompareLog(report, k.entries); len(doubts) > 0 {
 		t.Errorf("doubts: %q", doubts)
 	}
-	h.p.Observer, err = observe.New(k, func(context.Context, proposal.Event) ([]proposal.Finding, error) {
+	h.Observer, err = observe.New(k, func(context.Context, proposal.Event) ([]proposal.Finding, error) {
 		return nil, &proposal.StopError{Code: "policy.event", Message: "no answer"}
 	})
 	if err != nil {
@@ -300,13 +299,13 @@ func TestCompareCounted(t *testing.T) {
 	h, k := watching(t, &world{}, whole())
 	k.world.during = func(context.Context) {
 		for range files {
-			h.p.Observer.See(event(proposal.EventWrite, "/workspace/x"))
+			h.Observer.See(event(proposal.EventWrite, "/workspace/x"))
 		}
 		for i := range lookups {
-			h.p.Observer.See(reached(proposal.EventLookup, fmt.Sprintf("n%d.example", i), ""))
+			h.Observer.See(reached(proposal.EventLookup, fmt.Sprintf("n%d.example", i), ""))
 		}
 		for range refused {
-			h.p.Observer.See(reached(proposal.EventConnection, "evil.example", "egress.no-rule"))
+			h.Observer.See(reached(proposal.EventConnection, "evil.example", "egress.no-rule"))
 		}
 	}
 	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})

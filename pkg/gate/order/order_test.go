@@ -13,10 +13,12 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
 // A world fakes every stage and records the calls, in order.
 type world struct {
+	Runner  // what no test needs of it is missing
 	did     []string
 	decide  map[string]proposal.Effect
 	results map[string]proposal.Result
@@ -78,7 +80,7 @@ func (w *world) Run(ctx context.Context, x proposal.Execution) (proposal.Result,
 	if !ok {
 		r = proposal.Result{Status: proposal.Exited}
 	}
-	return r, w.do("run " + x.ID + ": " + x.Text + strings.Join(x.Argv, "|"))
+	return r, w.do("run " + x.ID + ": " + strings.TrimSpace(x.Text) + strings.Join(x.Argv, "|"))
 }
 
 func (w *world) moved(what, path string) (proposal.Result, error) {
@@ -100,20 +102,22 @@ func (w *world) List(_ context.Context, pattern string) (proposal.Result, error)
 }
 
 func (w *world) Diff(_ context.Context, name string, paths []string) (proposal.Diff, error) {
-	return proposal.Diff{Files: []proposal.FileDiff{{Path: paths[0]}}}, w.do("diff " + name + " " + strings.Join(paths, " "))
+	return proposal.Diff{Files: []proposal.FileDiff{{Path: paths[0], New: &proposal.FileState{Output: proposal.Output{Path: paths[0]}, Type: "symlink", Target: "x"}}}}, w.do("diff " + name + " " + strings.Join(paths, " "))
 }
 
 func (w *world) Close() error { return w.do("close sandbox") }
 
-func (w *world) hood() *Hood {
-	return &Hood{p: Parts{
-		Parse: func(p proposal.Proposal) proposal.Analysis {
-			return proposal.Analysis{Canonical: "printed " + p.Run, Commands: []proposal.Command{{Args: []proposal.Word{{Value: "x", Static: true}}}}}
+func (w *world) stages() *Stages {
+	return &Stages{
+		Checker: Checker{Policy: w}, Log: w, Redactor: redacting(), Lineage: programs(), Observer: observing(w),
+		Start: func(o sandbox.Options) (Runner, error) {
+			if o.Exec == nil || o.Event == nil || o.Limits.Open() {
+				panic("the sandbox is not complete")
+			}
+			return w, w.do("open sandbox")
 		},
-		Policy: w, Log: w, Now: func() time.Time { return w.now },
-		Sandbox:  func(proposal.Limits) (Runner, error) { return w, w.do("open sandbox") },
-		Observer: observing(w), Redactor: passing{},
-	}}
+		Now: func() time.Time { return w.now },
+	}
 }
 
 func planOf(ids ...string) proposal.Plan {
@@ -137,7 +141,7 @@ func statuses(r proposal.Report) map[string]string {
 
 func TestOrder(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "c": proposal.Allow}}
-	report, err := w.hood().Run(t.Context(), planOf("a", "b", "c"), proposal.Run{})
+	report, err := w.stages().Run(t.Context(), planOf("a", "b", "c"), proposal.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,8 +149,8 @@ func TestOrder(t *testing.T) {
 		"log run", "decide a", "decide b", "decide c",
 		"log decision a", "log decision b", "log decision c",
 		"open sandbox",
-		"log start a", "run a: printed text of a", "log result a",
-		"log start c", "run c: printed text of c", "log result c",
+		"log start a", "run a: text of a", "log result a",
+		"log start c", "run c: text of c", "log result c",
 		"close sandbox", "log end",
 	}
 	if diff := cmp.Diff(want, w.did); diff != "" {
@@ -171,13 +175,13 @@ func TestFailClosed(t *testing.T) {
 		{"log decision b", nil},
 		{"open sandbox", nil},
 		{"log start a", nil},
-		{"run a: printed text of a", []string{"run a: printed text of a"}},
-		{"log result a", []string{"run a: printed text of a"}},
-		{"log start b", []string{"run a: printed text of a"}},
+		{"run a: text of a", []string{"run a: text of a"}},
+		{"log result a", []string{"run a: text of a"}},
+		{"log start b", []string{"run a: text of a"}},
 	} {
 		t.Run(test.fails, func(t *testing.T) {
 			w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}, fail: map[string]error{test.fails: stopped}}
-			report, err := w.hood().Run(t.Context(), planOf("a", "b"), proposal.Run{})
+			report, err := w.stages().Run(t.Context(), planOf("a", "b"), proposal.Run{})
 			if !errors.Is(err, stopped) {
 				t.Errorf("error %v, want the stop", err)
 			}
@@ -199,11 +203,10 @@ func TestFailClosed(t *testing.T) {
 
 func TestNothingRunsThatCannotBeAnalysed(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow}}
-	h := w.hood()
-	h.p.Parse = func(proposal.Proposal) proposal.Analysis {
-		return proposal.Analysis{Canonical: "eval x", Commands: []proposal.Command{{}}, Unknowns: []proposal.Unknown{{Code: "parse.eval"}}}
-	}
-	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
+	h := w.stages()
+	plan := planOf("a")
+	plan.Proposals[0].Run = `eval "$x"`
+	report, err := h.Run(t.Context(), plan, proposal.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +224,7 @@ func TestNeeds(t *testing.T) {
 	plan := planOf("a", "b", "c", "d")
 	plan.Proposals[1].Needs = []string{"a"}
 	plan.Proposals[2].Needs = []string{"b"}
-	report, err := w.hood().Run(t.Context(), plan, proposal.Run{})
+	report, err := w.stages().Run(t.Context(), plan, proposal.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +246,7 @@ func TestNeedsExpected(t *testing.T) {
 	plan := planOf("a", "b", "c", "d")
 	plan.Proposals[0].Expect, plan.Proposals[1].Needs = "fails", []string{"a"}
 	plan.Proposals[2].Expect, plan.Proposals[3].Needs = "fails", []string{"c"}
-	report, err := w.hood().Run(t.Context(), plan, proposal.Run{})
+	report, err := w.stages().Run(t.Context(), plan, proposal.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,8 +258,8 @@ func TestNeedsExpected(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}, took: 2 * time.Minute}
-	h := w.hood()
-	h.p.Budget = time.Minute
+	h := w.stages()
+	h.Budget = time.Minute
 	report, err := h.Run(t.Context(), planOf("a", "b"), proposal.Run{})
 	if err != nil {
 		t.Fatal(err)
@@ -270,8 +273,8 @@ func TestBudget(t *testing.T) {
 // A log that outlasts the time for all commands leaves the command some time, not none.
 func TestBudgetEndsWhileTheLogIsWritten(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow}, slow: 2 * time.Minute, results: map[string]proposal.Result{"a": {Status: proposal.TimedOut}}}
-	h := w.hood()
-	h.p.Budget = time.Minute
+	h := w.stages()
+	h.Budget = time.Minute
 	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
 	if err != nil {
 		t.Fatal(err)
@@ -284,7 +287,7 @@ func TestBudgetEndsWhileTheLogIsWritten(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}, cancel: cancel}
-	report, err := w.hood().Run(ctx, planOf("a", "b"), proposal.Run{})
+	report, err := w.stages().Run(ctx, planOf("a", "b"), proposal.Run{})
 	if proposal.FailureOf(err).Code != "run.cancelled" {
 		t.Errorf("error %v, want run.cancelled", err)
 	}
@@ -297,27 +300,27 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// A missing part is an error; no stage is skipped.
+// A missing stage is an error; no stage is skipped.
 func TestIncomplete(t *testing.T) {
-	whole := (&world{}).hood().p
-	for name, change := range map[string]func(*Parts){
-		"parse": func(p *Parts) { p.Parse = nil }, "policy": func(p *Parts) { p.Policy = nil }, "clock": func(p *Parts) { p.Now = nil },
-		"sandbox": func(p *Parts) { p.Sandbox = nil }, "log": func(p *Parts) { p.Log = nil },
-		"observer": func(p *Parts) { p.Observer = nil }, "redactor": func(p *Parts) { p.Redactor = nil },
+	for name, remove := range map[string]func(*Stages){
+		"policy": func(st *Stages) { st.Policy = nil }, "clock": func(st *Stages) { st.Now = nil }, "sandbox": func(st *Stages) { st.Start = nil },
+		"log": func(st *Stages) { st.Log = nil }, "observer": func(st *Stages) { st.Observer = nil }, "redactor": func(st *Stages) { st.Redactor = nil },
+		"lineage": func(st *Stages) { st.Lineage = nil },
 	} {
-		p := whole
-		change(&p)
-		if h, err := New(p); h != nil || err == nil || proposal.FailureOf(err).Code != "hood.incomplete" {
-			t.Errorf("without %s: %v, %v", name, h, err)
+		w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow}}
+		st := w.stages()
+		remove(st)
+		r, err := st.Run(t.Context(), planOf("a"), proposal.Run{})
+		if err == nil || proposal.FailureOf(err).Code != "hood.incomplete" || r.Error == nil || len(w.did) > 0 {
+			t.Errorf("without %s: %v, did %q", name, err, w.did)
+		}
+		if s, err := st.Open(proposal.Run{}, bounds); s != nil || err == nil {
+			t.Errorf("without %s a session opens", name)
 		}
 	}
-	h, err := New(Parts{Parse: whole.Parse, Policy: whole.Policy, Now: whole.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
-	if err == nil || proposal.FailureOf(err).Code != "hood.incomplete" || r.Error == nil {
-		t.Errorf("ran without a sandbox: %v", err)
+	records, err := Checker{}.Check(t.Context(), planOf("a"))
+	if err == nil || len(records) != 1 || records[0].Decision.Effect != proposal.Deny {
+		t.Errorf("without a policy: %+v, %v", records, err)
 	}
 }
 
@@ -328,14 +331,14 @@ func TestInvalid(t *testing.T) {
 	plan := planOf("a", "b", "c")
 	plan.Proposals[0].Invalid = &proposal.Invalid{Problems: []proposal.Problem{{Path: "proposals[0].run", Line: 1, Col: 2, Message: "is empty"}}, Text: "run: "}
 	plan.Proposals[1].Needs = []string{"a"}
-	report, err := w.hood().Run(t.Context(), plan, proposal.Run{})
+	report, err := w.stages().Run(t.Context(), plan, proposal.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
 		"log run", "decide b", "decide c",
 		"log decision a", "log decision b", "log decision c",
-		"open sandbox", "log start c", "run c: printed text of c", "log result c", "close sandbox", "log end",
+		"open sandbox", "log start c", "run c: text of c", "log result c", "close sandbox", "log end",
 	}
 	if diff := cmp.Diff(want, w.did); diff != "" {
 		t.Errorf("order (-want +got):\n%s", diff)

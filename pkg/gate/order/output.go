@@ -9,31 +9,6 @@ import (
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// A Redactor redacts everything before it is logged, shown or kept: pkg/redact's
-// Redactor, or a test's. Its results have markers in place of secrets and count them.
-// Its arguments stay unchanged, so decisions and executions use the original.
-type Redactor interface {
-	// Named refuses a plan whose IDs would have to be redacted.
-	Named(proposal.Plan) error
-	Run(proposal.Run) proposal.Run
-	Record(proposal.Record) proposal.Record
-	Event(proposal.Event) proposal.Event
-	Failure(*proposal.Failure) *proposal.Failure
-	Text(string) string
-	// Result redacts what a command printed and left, as policy decides. With an
-	// error, which ends the run, the Result contains none of it.
-	Result(ctx context.Context, id string, r proposal.Result) (proposal.Result, error)
-	// Diff redacts and compares the files of d, within bounds. Its Patch is among the artifacts.
-	// With an error, which ends the run, the Diff is empty.
-	Diff(ctx context.Context, name string, d proposal.Diff, bounds proposal.DiffBounds) (proposal.Diff, error)
-	// Live returns a function that takes what the command id prints while it runs, and never
-	// blocks. It passes to to what is redacted. end is called when the command has ended, and
-	// returns when to is not called any more.
-	Live(ctx context.Context, id string, to func(proposal.Chunk)) (take func(proposal.Chunk), end func())
-	// Whole redacts the report, as policy decides.
-	Whole(context.Context, proposal.Report) (proposal.Report, error)
-}
-
 type outputKey struct{}
 
 // WithOutput returns a context for Session.Do and its variants. The command that runs calls f
@@ -50,28 +25,28 @@ func OutputOf(ctx context.Context) func(proposal.Chunk) {
 	return f
 }
 
-// live makes x pass on what it prints to ctx's receiver. end must be called after x has ended.
-func (h *Hood) live(ctx context.Context, x *proposal.Execution) (end func()) {
+// passOutput makes x pass on what it prints to ctx's receiver. end must be called after x has ended.
+func (s *Session) passOutput(ctx context.Context, x *proposal.Execution) (end func()) {
 	f := OutputOf(ctx)
 	if f == nil {
 		return func() {}
 	}
-	x.Output, end = h.p.Redactor.Live(ctx, x.ID, f)
+	x.Output, end = s.stages.Redactor.Live(ctx, x.ID, f)
 	return end
 }
 
-// redacted returns the records redacted. Executions use the originals.
-func (h *Hood) redacted(records []proposal.Record) []proposal.Record {
+// redactRecords returns the records redacted. Executions use the originals.
+func (s *Session) redactRecords(records []proposal.Record) []proposal.Record {
 	redacted := make([]proposal.Record, len(records))
 	for i, r := range records {
-		redacted[i] = h.p.Redactor.Record(r)
+		redacted[i] = s.stages.Redactor.Record(r)
 	}
 	return redacted
 }
 
-// released redacts a result. If that fails, its outcome counts as unknown.
-func (h *Hood) released(ctx context.Context, id string, result proposal.Result) (proposal.Result, error) {
-	result, err := h.p.Redactor.Result(ctx, id, result)
+// redactResult redacts a result. If that fails, its outcome counts as unknown.
+func (s *Session) redactResult(ctx context.Context, id string, result proposal.Result) (proposal.Result, error) {
+	result, err := s.stages.Redactor.Result(ctx, id, result)
 	if err != nil {
 		result.Status, result.Detail = proposal.SandboxFailed, "its output could not be searched for secrets"
 	}
@@ -81,9 +56,9 @@ func (h *Hood) released(ctx context.Context, id string, result proposal.Result) 
 // ruleSecret is the rule of the Finding that something was redacted.
 const ruleSecret = "output.secret"
 
-// noted adds a finding to a command's observations if secrets were found in its
+// addSecretFinding adds a finding to a command's observations if secrets were found in its
 // output. It does not cause a second run.
-func noted(r *proposal.Record) {
+func addSecretFinding(r *proposal.Record) {
 	found := r.Result.Redactions()
 	if n, _ := proposal.CountRedactions(found); n == 0 || r.Result.Observations == nil {
 		return

@@ -12,38 +12,10 @@ import (
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/redact"
 )
 
 const canary = "hunter2-canary"
-
-// A filter is a Redactor that replaces the canary.
-type filter struct {
-	passing
-	refuse error
-}
-
-func (filter) Run(r proposal.Run) proposal.Run {
-	r.Proposer = strings.ReplaceAll(r.Proposer, canary, "[x]")
-	return r
-}
-
-func (filter) Record(r proposal.Record) proposal.Record {
-	if strings.Contains(r.Proposal.Why, canary) {
-		r.Proposal.Run, r.Analysis.Canonical = "[x]", "[x]"
-		r.Proposal.Why, r.Redacted = strings.ReplaceAll(r.Proposal.Why, canary, "[x]"), []proposal.Redaction{{Rule: "mask:C", Count: 1}}
-	}
-	return r
-}
-
-func (filter) Event(e proposal.Event) proposal.Event {
-	e.Path = strings.ReplaceAll(e.Path, canary, "[x]")
-	return e
-}
-
-func (f filter) Result(_ context.Context, _ string, r proposal.Result) (proposal.Result, error) {
-	r.Stdout = proposal.Stream{Bytes: 3, SHA256: r.Stdout.SHA256, Head: []byte("[x]"), Redacted: []proposal.Redaction{{Rule: "mask:C", Count: 1}}}
-	return r, f.refuse
-}
 
 // A book keeps what is logged.
 type book struct{ entries []journal.Entry }
@@ -63,15 +35,15 @@ func TestRedactor(t *testing.T) {
 	seen.Complete = true
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow}, results: map[string]proposal.Result{
 		"a": {Status: proposal.Exited, Stdout: proposal.Stream{Bytes: 22, Head: []byte("printed " + canary)}, Observations: &seen}}}
-	h := w.hood()
-	h.p.Log, h.p.Redactor = log, filter{}
+	h := w.stages()
+	h.Log = log
 	p := planOf("a")
 	p.Proposals[0].Why, p.Proposals[0].Run = "why "+canary, canary
 	r, err := h.Run(t.Context(), p, proposal.Run{Proposer: canary})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(w.did, "run a: printed "+canary) {
+	if !slices.Contains(w.did, "run a: "+canary) {
 		t.Errorf("what ran is not what was proposed: %q", w.did)
 	}
 	data, err := json.Marshal(r)
@@ -101,8 +73,15 @@ func TestRedactor(t *testing.T) {
 // A redactor that fails ends the run, and the outcome of its command is unknown.
 func TestRedactorFails(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}}
-	h := w.hood()
-	h.p.Redactor = filter{refuse: &proposal.StopError{Code: "output.unreadable", Message: "no"}}
+	h := w.stages()
+	w.results = map[string]proposal.Result{"a": {Status: proposal.Exited, Stdout: proposal.Stream{Bytes: 14, Head: []byte(canary)}}}
+	u, err := redact.New(redact.Options{Masks: []redact.Mask{{Name: "C", Value: canary}}, Decide: func(context.Context, proposal.Outgoing) (proposal.OutputDecision, error) {
+		return proposal.OutputDecision{}, &proposal.StopError{Code: "output.unreadable", Message: "no"}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Redactor = u
 	r, err := h.Run(t.Context(), planOf("a", "b"), proposal.Run{})
 	if f := proposal.FailureOf(err); f == nil || f.Code != "output.unreadable" || r.Error == nil {
 		t.Errorf("got %v", err)

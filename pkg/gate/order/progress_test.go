@@ -24,9 +24,9 @@ func TestProgress(t *testing.T) {
 		{nil, []string{"a refused", "b refused", "c refused", "d refused"}},
 	} {
 		w := &world{decide: c.decide, results: map[string]proposal.Result{"c": {Status: proposal.Exited, ExitCode: 1}}}
-		h := w.hood()
+		h := w.stages()
 		var got []string
-		h.p.Progress = func(s Step) {
+		h.Progress = func(s Step) {
 			words := "begins"
 			if s.Refused {
 				words = "refused"

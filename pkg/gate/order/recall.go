@@ -10,43 +10,44 @@ import (
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/results"
+	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
 // Results keeps the results of commands from run to run: package gate's, or a test's.
 type Results interface {
-	// Find returns the key of everything that the result of r may depend on, and the kept
+	// Find returns the key of everything that the result of r may depend on in a sandbox of o, and the kept
 	// result of that key, which has passed VerifyCached; nil if there is none. With the key ""
 	// the result must not be kept.
-	Find(ctx context.Context, r proposal.Record) (key string, kept *proposal.Result)
+	Find(ctx context.Context, r proposal.Record, o sandbox.Options) (key string, kept *proposal.Result)
 	// Keep is called after the result of r, with the key of Find, is in the log as the entry of
 	// that number. It keeps the result when the log is sealed.
 	Keep(r proposal.Record, entry int64)
 }
 
-// recall takes the result of the allowed proposal i from an earlier run, if there is one. If
+// recallResult takes the result of the allowed proposal i from an earlier run, if there is one. If
 // not, it returns the key to keep the result under, or "".
-func (s *Session) recall(ctx context.Context, i int) (key string, found bool, err error) {
+func (s *Session) recallResult(ctx context.Context, i int) (key string, found bool, err error) {
 	r := &s.records[i]
-	if s.h.p.Results == nil || len(s.report.Records[i].Redacted) > 0 || results.Requested(*r) != nil || !s.pristine(i) {
+	if s.stages.Results == nil || len(s.report.Records[i].Redacted) > 0 || results.Requested(*r) != nil || !s.isPristine(i) {
 		return "", false, nil
 	}
-	key, kept := s.h.p.Results.Find(ctx, *r)
+	key, kept := s.stages.Results.Find(ctx, *r, s.options)
 	if kept == nil || key == "" {
 		return key, false, nil
 	}
 	r.Result = kept
-	if _, err := s.h.p.Log.Append("cached", journal.NewCached(*r)); err != nil {
+	if _, err := s.stages.Log.Append("cached", journal.NewCached(*r)); err != nil {
 		r.Result = notRun("the audit log could not be written")
 		return "", true, err
 	}
 	return "", true, nil
 }
 
-// pristine reports whether the allowed proposal i begins in the workspace as it was, with
+// isPristine reports whether the allowed proposal i begins in the workspace as it was, with
 // nothing beside it that a command before it can have left.
-func (s *Session) pristine(i int) bool {
+func (s *Session) isPristine(i int) bool {
 	if s.run.Session {
-		return s.changing <= 1 && !s.busy()
+		return s.changing <= 1 && !s.isBusy()
 	}
 	fresh := s.records[i].Decision.Grant.Fresh
 	for _, r := range s.records[:i] {
@@ -54,25 +55,25 @@ func (s *Session) pristine(i int) bool {
 		case r.Proposal.Origin == proposal.OriginService:
 			return false
 		case fresh || r.Result == nil || r.Result.Status == proposal.NotRun || r.Result.Cached != nil:
-		case !inert(r):
+		case !isInert(r):
 			return false
 		}
 	}
 	return true
 }
 
-// inert reports whether r is a command of which policy says that it only computes, and which
+// isInert reports whether r is a command of which policy says that it only computes, and which
 // left nothing. How it ended does not matter.
-func inert(r proposal.Record) bool {
+func isInert(r proposal.Record) bool {
 	result := *r.Result
 	result.ExitCode = 0
 	return results.Requested(r) == nil && results.Keepable(result)
 }
 
-// keep offers the result of r, which is an entry of the log.
-func (h *Hood) keep(r proposal.Record, entry int64) {
-	if h.p.Results != nil && r.Result.CacheKey != "" && results.Keepable(*r.Result) {
-		h.p.Results.Keep(r, entry)
+// offerResult offers the result of r, which is an entry of the log.
+func (s *Session) offerResult(r proposal.Record, entry int64) {
+	if s.stages.Results != nil && r.Result.CacheKey != "" && results.Keepable(*r.Result) {
+		s.stages.Results.Keep(r, entry)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
 const testKey = "abababababababababababababababababababababababababababababababab"
@@ -22,7 +23,7 @@ type memory struct {
 	has map[string]*proposal.Result
 }
 
-func (m memory) Find(_ context.Context, r proposal.Record) (string, *proposal.Result) {
+func (m memory) Find(_ context.Context, r proposal.Record, _ sandbox.Options) (string, *proposal.Result) {
 	_ = m.w.do("find " + r.Proposal.ID)
 	return testKey, m.has[r.Proposal.ID]
 }
@@ -50,8 +51,8 @@ func computed() proposal.Result {
 // was kept.
 func recalled(t *testing.T, w *world, has map[string]*proposal.Result, plan proposal.Plan) ([]string, proposal.Report) {
 	t.Helper()
-	h := w.hood()
-	h.p.Policy, h.p.Results = remembering{w}, memory{w, has}
+	h := w.stages()
+	h.Policy, h.Results = remembering{w}, memory{w, has}
 	report, err := h.Run(t.Context(), plan, proposal.Run{})
 	if err != nil {
 		t.Fatal(err)

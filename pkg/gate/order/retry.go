@@ -38,17 +38,17 @@ func crashedRuntime(r proposal.Result) (proposal.Program, bool) {
 	return proposal.Program{}, false
 }
 
-// announce logs the first run's outcome, and that there will be a second.
-func (h *Hood) announce(r proposal.Record, first proposal.Attempt) error {
-	if _, err := h.p.Log.Append("attempt", journal.NewAttempt(r, first)); err != nil {
+// recordAttempt logs the first run's outcome, and that there will be a second.
+func (s *Session) recordAttempt(r proposal.Record, first proposal.Attempt) error {
+	if _, err := s.stages.Log.Append("attempt", journal.NewAttempt(r, first)); err != nil {
 		return err
 	}
-	_, err := h.p.Log.Append("start", journal.NewStart(r, true))
+	_, err := s.stages.Log.Append("start", journal.NewStart(r, true))
 	return err
 }
 
-// attempt returns what is kept of a run in which p crashed.
-func attempt(r proposal.Result, p proposal.Program) proposal.Attempt {
+// attemptOf returns what is kept of a run in which p crashed.
+func attemptOf(r proposal.Result, p proposal.Program) proposal.Attempt {
 	return proposal.Attempt{
 		Program: p.Name, Crash: p.Signal,
 		Status: r.Status, ExitCode: r.ExitCode, Signal: r.Signal, WallMS: r.WallMS, CPUMS: r.CPUMS, PeakMem: r.PeakMem,

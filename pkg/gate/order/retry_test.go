@@ -14,6 +14,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/observe"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
 // A scene is the behavior of one run of a command.
@@ -23,15 +24,15 @@ type scene struct {
 	err    error
 }
 
-// staging returns a hood whose command "a" plays the scenes in order, with its log.
-func staging(t *testing.T, w *world, scenes ...scene) (*Hood, *keeper) {
+// staging returns stages whose command "a" plays the scenes in order, with its log.
+func staging(t *testing.T, w *world, scenes ...scene) (*Stages, *keeper) {
 	t.Helper()
 	w.decide = map[string]proposal.Effect{"a": proposal.Allow}
 	k := &keeper{world: w}
-	h := w.hood()
-	h.p.Log = k
-	h.p.Observer = observing(k)
-	h.p.Sandbox = func(proposal.Limits) (Runner, error) { return &stage{w, scenes, h.p.Observer}, nil }
+	h := w.stages()
+	h.Log = k
+	h.Observer = observing(k)
+	h.Start = func(sandbox.Options) (Runner, error) { return &stage{w, scenes, h.Observer}, nil }
 	return h, k
 }
 
@@ -88,7 +89,7 @@ func TestRunOnceMore(t *testing.T) {
 	w := &world{took: 20 * time.Second}
 	h, k := staging(t, w, scene{result: first, events: crashing("/usr/bin/node", proposal.LayerRootfs, 11|0x80)},
 		scene{result: second, events: []proposal.Event{started(4, 1, "/usr/bin/bash", "bash"), exited(4, 0)}})
-	h.p.Budget = time.Minute
+	h.Budget = time.Minute
 	report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +197,7 @@ func TestNotOnceMore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := &world{}
 			h, k := staging(t, w, test.scene, scene{result: failing(0)})
-			h.p.Observer = observing(k, test.judge...)
+			h.Observer = observing(k, test.judge...)
 			report, err := h.Run(t.Context(), planOf("a"), proposal.Run{})
 			if (err == nil) != (test.scene.err == nil) {
 				t.Fatal(err)
@@ -232,7 +233,7 @@ func TestNoTimeForMore(t *testing.T) {
 	t.Run("budget spent", func(t *testing.T) {
 		w := &world{took: time.Minute}
 		h, _ := staging(t, w, crash, crash)
-		h.p.Budget = time.Minute
+		h.Budget = time.Minute
 		if _, err := h.Run(t.Context(), planOf("a"), proposal.Run{}); err != nil || len(runs(w.did)) != 1 {
 			t.Errorf("%v; ran %q", err, runs(w.did))
 		}

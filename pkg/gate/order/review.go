@@ -231,7 +231,7 @@ func decoded(data []byte) any {
 }
 
 // redecideBase decides again what report says of the base.
-func (h *Hood) redecideBase(ctx context.Context, ours []proposal.Record, report proposal.Report) (doubts []string, barred int, err error) {
+func (c Checker) redecideBase(ctx context.Context, ours []proposal.Record, report proposal.Report) (doubts []string, barred int, err error) {
 	var plan proposal.Plan
 	for _, r := range report.Base.Records {
 		id, ok := proposal.OfBaseID(r.Proposal.ID)
@@ -244,7 +244,7 @@ func (h *Hood) redecideBase(ctx context.Context, ours []proposal.Record, report 
 		plan.Proposals = append(plan.Proposals, p)
 	}
 	report.Records, report.Base = report.Base.Records, nil
-	doubts, barred, err = h.Redecide(ctx, plan, report)
+	doubts, barred, err = c.Redecide(ctx, plan, report)
 	for i := range doubts {
 		doubts[i] += " (on the base)"
 	}
@@ -254,8 +254,8 @@ func (h *Hood) redecideBase(ctx context.Context, ours []proposal.Record, report 
 // Redecide decides plan again and describes where report differs, without quoting it.
 // barred counts the commands that this policy would not have run, and that ran. An error
 // means that policy could not answer.
-func (h *Hood) Redecide(ctx context.Context, plan proposal.Plan, report proposal.Report) (doubts []string, barred int, err error) {
-	records, err := h.Check(ctx, plan)
+func (c Checker) Redecide(ctx context.Context, plan proposal.Plan, report proposal.Report) (doubts []string, barred int, err error) {
+	records, err := c.Check(ctx, plan)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -275,7 +275,7 @@ func (h *Hood) Redecide(ctx context.Context, plan proposal.Plan, report proposal
 		}
 	}
 	if report.Base != nil {
-		more, n, err := h.redecideBase(ctx, records, report)
+		more, n, err := c.redecideBase(ctx, records, report)
 		return append(doubts, more...), barred + n, err
 	}
 	return doubts, barred, nil

@@ -51,8 +51,8 @@ func reviewed(t *testing.T) (proposal.Report, *keeper, proposal.Plan) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Deny, "c": proposal.Allow, "d": proposal.Ask},
 		results: map[string]proposal.Result{"c": {Status: proposal.Exited, ExitCode: 1}}}
 	k := &keeper{world: w}
-	h := w.hood()
-	h.p.Log = k
+	h := w.stages()
+	h.Log = k
 	plan := planOf("a", "b", "c", "d")
 	report, err := h.Run(t.Context(), plan, proposal.Run{ID: "1", HeadSHA: "abc"})
 	if err != nil {
@@ -99,7 +99,7 @@ func TestReview(t *testing.T) {
 			if got := strings.Join(CompareLog(report, k.entries), "; "); (got == "") != (test.log == "") || !strings.Contains(got, test.log) {
 				t.Errorf("against the log: %q, want %q", got, test.log)
 			}
-			doubts, barred, err := k.world.hood().Redecide(t.Context(), plan, report)
+			doubts, barred, err := k.world.stages().Redecide(t.Context(), plan, report)
 			if err != nil || (barred > 0) != (name == "a deny that ran") {
 				t.Fatal(barred, err)
 			}
@@ -130,7 +130,7 @@ func TestBarred(t *testing.T) {
 	} {
 		w := &world{decide: map[string]proposal.Effect{"a": test.ours}}
 		record := proposal.Record{Decision: proposal.Decision{Effect: test.theirs}, Approval: test.approval}
-		_, barred, err := w.hood().Redecide(t.Context(), planOf("a"), proposal.Report{Records: []proposal.Record{record}})
+		_, barred, err := w.stages().Redecide(t.Context(), planOf("a"), proposal.Report{Records: []proposal.Record{record}})
 		if err != nil || barred != test.want {
 			t.Errorf("%s: %d, %v; want %d", name, barred, err, test.want)
 		}

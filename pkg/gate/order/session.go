@@ -6,10 +6,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/fumehood/fumehood/pkg/diagnose"
 	"github.com/fumehood/fumehood/pkg/proposal"
+	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
 // MaxProposals is the maximum number of proposals in one session.
@@ -26,12 +28,14 @@ type Bounds struct {
 	// SetupNetwork are further entries that only proposals of proposal.OriginSetup may be
 	// granted.
 	SetupNetwork []string
+	// Requested is when the caller needed the session, for Stages.Health; zero counts nothing.
+	Requested time.Time
 }
 
 // A Session decides and runs proposals of one run as they come, each recorded on disk
 // before it runs. Its methods must not be called concurrently.
 type Session struct {
-	h        *Hood
+	stages   *Stages
 	run      proposal.Run
 	bounds   Bounds
 	report   proposal.Report   // redacted
@@ -39,12 +43,16 @@ type Session struct {
 	known    map[string]bool   // the ids of records that Do added
 	probing  probing           // of records that Do added
 	runner   Runner            // nil until first needed
+	options  sandbox.Options   // of runner
+	link     *Link             // to the Network; nil before it is opened
+	opened   time.Duration     // from Bounds.Requested until Open returned
+	ready    sync.Once         // the first sandbox was counted
 	deadline time.Time
 	stopped  error // the reason that nothing more runs
 
 	background []*Running // whose results are not in records yet
 
-	layer *proposal.Layer // replaces the commands of set-up; nil if they run
+	found FoundLayer      // for the commands of set-up
 	setup map[string]bool // the ids of the commands whose effects a layer would have
 
 	listed   int // events and files in the report
@@ -55,31 +63,34 @@ type Session struct {
 }
 
 // begin writes the log's first entry. If it returns no Session, nothing was written.
-func (h *Hood) begin(run proposal.Run, b Bounds) (*Session, error) {
-	if h.p.running() < runningParts {
-		return nil, incomplete("Sandbox, Log, Observer and Redactor")
+func (st *Stages) begin(run proposal.Run, b Bounds) (*Session, error) {
+	if err := st.checkComplete(); err != nil {
+		return nil, err
 	}
-	run.Start = h.p.Now()
-	s := &Session{h: h, run: run, bounds: b, report: proposal.Report{Schema: proposal.ReportSchema, Run: h.p.Redactor.Run(run), Records: []proposal.Record{}},
+	run.Start = st.Now()
+	s := &Session{stages: st, run: run, bounds: b, report: proposal.Report{Schema: proposal.ReportSchema, Run: st.Redactor.Run(run), Records: []proposal.Record{}},
 		known: map[string]bool{}, probing: probing{}}
-	_, err := h.p.Log.Append("run", s.report.Run)
+	_, err := st.Log.Append("run", s.report.Run)
 	return s, err
 }
 
-// Open begins a run whose proposals are not known yet. A Hood has one run; Close must be
+// Open begins a run whose proposals are not known yet. Stages have one run; Close must be
 // called. The Report omits the commands' output, except for its length and digest, because
 // a session may be long.
-func (h *Hood) Open(run proposal.Run, b Bounds) (*Session, error) {
+func (st *Stages) Open(run proposal.Run, b Bounds) (*Session, error) {
 	if b.Limits.Open() {
 		return nil, &proposal.StopError{Code: "session.limits", Message: "the session does not set every limit", Hint: "set every field of Limits"}
 	}
 	run.Session = true
-	s, err := h.begin(run, b)
+	s, err := st.begin(run, b)
 	if err != nil && s != nil {
-		_, err = s.end(context.Background(), err)
+		_, err = s.endRun(context.Background(), err)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if !b.Requested.IsZero() {
+		s.opened = st.Now().Sub(b.Requested)
 	}
 	return s, nil
 }
@@ -91,13 +102,13 @@ func (h *Hood) Open(run proposal.Run, b Bounds) (*Session, error) {
 // either p was not accepted (session.proposal), or the session is over, and then every
 // later call returns the same error.
 func (s *Session) Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
-	return s.do(ctx, p, nil)
+	return s.decideAndRun(ctx, p, nil)
 }
 
 // Asked returns what an approval of p by the session's client must be bound to, at this
 // moment: everything of it except for Client and Time.
 func (s *Session) Asked(p proposal.Proposal) proposal.ClientApproval {
-	p = s.continued(p)
+	p = s.withEarlier(p)
 	return proposal.ClientApproval{Session: s.run.ID, Proposal: p.Digest(), Policy: s.run.Policy, After: s.changing}
 }
 
@@ -106,21 +117,21 @@ func (s *Session) Asked(p proposal.Proposal) proposal.ClientApproval {
 // after which the session has run something, is refused (approval.void): nothing runs, and
 // the session continues.
 func (s *Session) DoApproved(ctx context.Context, p proposal.Proposal, a proposal.ClientApproval) (proposal.Record, error) {
-	return s.do(ctx, p, &a)
+	return s.decideAndRun(ctx, p, &a)
 }
 
-// continued returns p with what the shell of its context has run, which is decided with it.
-func (s *Session) continued(p proposal.Proposal) proposal.Proposal {
+// withEarlier returns p with what the shell of its context has run, which is decided with it.
+func (s *Session) withEarlier(p proposal.Proposal) proposal.Proposal {
 	p.Earlier = nil
-	if shells, ok := s.runner.(Shells); ok && p.Context != "" && p.RunsShell() {
-		p.Earlier = shells.Earlier(p.Language, p.Context)
+	if s.runner != nil && p.Context != "" && p.RunsShell() {
+		p.Earlier = s.runner.Earlier(p.Language, p.Context)
 	}
 	return p
 }
 
-func (s *Session) do(ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval) (proposal.Record, error) {
-	p = s.continued(p)
-	if err := s.admit(p, a); err != nil {
+func (s *Session) decideAndRun(ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval) (proposal.Record, error) {
+	p = s.withEarlier(p)
+	if err := s.admitProposal(p, a); err != nil {
 		return proposal.Record{}, err
 	}
 	i := len(s.records)
@@ -133,21 +144,21 @@ func (s *Session) do(ctx context.Context, p proposal.Proposal, a *proposal.Clien
 	record.Result = s.records[i].Result
 	record.Cause = diagnose.Of(record, s.report.Run.Unmet)
 	if record.Result != nil {
-		s.changed(*record.Result)
+		s.addChanges(*record.Result)
 	}
-	s.records[i].Result = s.kept(record.Result)
+	s.records[i].Result = s.shortenResult(record.Result)
 	return record, err
 }
 
-// admit returns why p cannot be proposed now.
-func (s *Session) admit(p proposal.Proposal, a *proposal.ClientApproval) error {
+// admitProposal returns why p cannot be proposed now.
+func (s *Session) admitProposal(p proposal.Proposal, a *proposal.ClientApproval) error {
 	if s.stopped == nil {
-		s.stopped = s.collect(false)
+		s.stopped = s.collectBackground(false)
 	}
 	if s.stopped != nil {
 		return s.stopped
 	}
-	if err := s.acceptable(p); err != nil {
+	if err := s.checkProposal(p); err != nil {
 		return err
 	}
 	if a != nil && !a.Covers(s.Asked(p)) {
@@ -159,8 +170,8 @@ func (s *Session) admit(p proposal.Proposal, a *proposal.ClientApproval) error {
 var errVoid = &proposal.StopError{Code: "approval.void", Message: "the approval is for another command, policy or session, or the session has run something since",
 	Hint: "propose the command again and approve it then"}
 
-// acceptable refuses proposals that the log could not distinguish.
-func (s *Session) acceptable(p proposal.Proposal) error {
+// checkProposal refuses proposals that the log could not distinguish.
+func (s *Session) checkProposal(p proposal.Proposal) error {
 	refuse := func(message, hint string) error {
 		return &proposal.StopError{Code: "session.proposal", Message: message, Hint: hint}
 	}
@@ -175,38 +186,38 @@ func (s *Session) acceptable(p proposal.Proposal) error {
 			return refuse(fmt.Sprintf("it needs %q, which was not proposed before", id), "name earlier proposals")
 		}
 	}
-	return s.h.p.Redactor.Named(proposal.Plan{Proposals: []proposal.Proposal{p}})
+	return s.stages.Redactor.Named(proposal.Plan{Proposals: []proposal.Proposal{p}})
 }
 
 // decideOne decides p and records the decision. It adds a Record of p on every return.
 func (s *Session) decideOne(ctx context.Context, p proposal.Proposal, a *proposal.ClientApproval, background bool) error {
 	i := len(s.records)
-	records, err := s.h.Check(context.WithoutCancel(ctx), proposal.Plan{Proposals: []proposal.Proposal{p}})
+	records, err := s.stages.Check(context.WithoutCancel(ctx), proposal.Plan{Proposals: []proposal.Proposal{p}})
 	records[0].Background = background
 	if err == nil {
-		s.confine(&records[0])
+		s.confineToBounds(&records[0])
 		if records[0].Decision.Effect == proposal.Ask {
 			records[0].ClientApproval = a
 		}
 	}
-	s.probing.met(&records[0])
+	s.probing.count(&records[0])
 	s.records = append(s.records, records...)
 	s.known[p.ID] = true
-	s.report.Records = append(s.report.Records, s.h.redacted(s.records[i:])...)
+	s.report.Records = append(s.report.Records, s.redactRecords(s.records[i:])...)
 	if err != nil {
 		return err
 	}
-	return s.record(i)
+	return s.recordDecisions(i)
 }
 
-// confine limits a decision to the session's bounds.
-func (s *Session) confine(r *proposal.Record) {
+// confineToBounds limits a decision to the session's bounds.
+func (s *Session) confineToBounds(r *proposal.Record) {
 	g := r.Decision.Grant
 	if g == nil {
 		return
 	}
-	lower(g, s.bounds.Limits)
-	if len(g.Network) > 0 && (r.Background || s.busy()) {
+	lowerGrant(g, s.bounds.Limits)
+	if len(g.Network) > 0 && (r.Background || s.isBusy()) {
 		r.Decision = proposal.Denied("session.background", "a command with a network cannot run while commands run in the background, or as one of them: they share the network",
 			"end the commands in the background first")
 		return
@@ -224,21 +235,21 @@ func (s *Session) confine(r *proposal.Record) {
 // runOne runs the allowed record i.
 func (s *Session) runOne(ctx context.Context, i int) error {
 	s.changing++
-	if err := s.ready(ctx); err != nil {
-		markAll(s.records[i:], err)
+	if err := s.ensureSandbox(ctx); err != nil {
+		markNotRun(s.records[i:], err)
 		return err
 	}
-	return s.next(ctx, i)
+	return s.runProposal(ctx, i)
 }
 
-// ready creates the sandbox if it does not exist yet.
-func (s *Session) ready(ctx context.Context) error {
+// ensureSandbox creates the sandbox if it does not exist yet.
+func (s *Session) ensureSandbox(ctx context.Context) error {
 	if s.runner != nil {
 		return nil
 	}
 	network := slices.Concat(s.bounds.Network, s.bounds.SetupNetwork)
 	slices.Sort(network)
-	return s.start(context.WithoutCancel(ctx), s.bounds.Limits, slices.Compact(network))
+	return s.openSandbox(context.WithoutCancel(ctx), s.bounds.Limits, slices.Compact(network))
 }
 
 // Close ends the session: its sandbox, its network and its log. The error says why the
@@ -254,7 +265,7 @@ func (s *Session) Close(why error) (proposal.Report, error) {
 	for _, r := range s.background {
 		r.Kill(by)
 	}
-	report, err := s.end(context.Background(), s.stopped)
+	report, err := s.endRun(context.Background(), s.stopped)
 	if s.stopped == nil {
 		s.stopped = &proposal.StopError{Code: "session.closed", Message: "the session was closed", Hint: "open another session"}
 	}
@@ -265,8 +276,8 @@ func (s *Session) Close(why error) (proposal.Report, error) {
 // bounded. The log has all of them.
 const maxListed = 50_000
 
-// kept returns what the report has of r.
-func (s *Session) kept(r *proposal.Result) *proposal.Result {
+// shortenResult returns what the report has of r.
+func (s *Session) shortenResult(r *proposal.Result) *proposal.Result {
 	r = withoutStreams(r)
 	if r == nil {
 		return nil
@@ -277,13 +288,13 @@ func (s *Session) kept(r *proposal.Result) *proposal.Result {
 	}
 	if s.listed > maxListed {
 		r.Changes = proposal.Changes{Files: []proposal.Change{}, Omitted: r.Changes.Omitted + len(r.Changes.Files)}
-		r.Observations = counted(r.Observations)
+		r.Observations = withoutLists(r.Observations)
 	}
 	return r
 }
 
-// counted returns o without what was counted.
-func counted(o *proposal.Observations) *proposal.Observations {
+// withoutLists returns o without what was counted.
+func withoutLists(o *proposal.Observations) *proposal.Observations {
 	if o == nil {
 		return nil
 	}

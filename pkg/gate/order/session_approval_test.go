@@ -15,8 +15,8 @@ func approvable(t *testing.T) (*Session, *world, *keeper) {
 	t.Helper()
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Ask, "c": proposal.Deny}}
 	k := &keeper{world: w}
-	h := w.hood()
-	h.p.Log = k
+	h := w.stages()
+	h.Log = k
 	s, err := h.Open(proposal.Run{ID: "run-1", Policy: "sha256:policy"}, bounds)
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestClientApproval(t *testing.T) {
 	p.ID = "b2"
 	w.decide["b2"] = proposal.Ask
 	r, err := s.DoApproved(t.Context(), p, approval)
-	if err != nil || r.Result == nil || r.ClientApproval == nil || !slices.Contains(w.did, "run b2: printed text of b") {
+	if err != nil || r.Result == nil || r.ClientApproval == nil || !slices.Contains(w.did, "run b2: text of b") {
 		t.Errorf("%+v, %v; did %q", r, err, w.did)
 	}
 	report, err := s.Close(nil)
@@ -81,7 +81,7 @@ func TestBackgroundApproval(t *testing.T) {
 		if (r.Result != nil) != c.runs || c.approval == nil && err != nil {
 			t.Errorf("%s: %+v, %v", c.id, r, err)
 		}
-		if ran := slices.Contains(w.did, "run "+c.id+": printed text of "+c.text); ran != c.runs {
+		if ran := slices.Contains(w.did, "run "+c.id+": text of "+c.text); ran != c.runs {
 			t.Errorf("%s: did %q", c.id, w.did)
 		}
 	}
@@ -129,7 +129,7 @@ func TestClientApprovalVoid(t *testing.T) {
 			if _, err := s.DoApproved(t.Context(), p, a); proposal.FailureOf(err) == nil || proposal.FailureOf(err).Code != "approval.void" {
 				t.Errorf("error %v", err)
 			}
-			if slices.Contains(w.did, "run b: printed text of b") {
+			if slices.Contains(w.did, "run b: text of b") {
 				t.Error("it ran")
 			}
 			if _, err := s.Do(t.Context(), one("c")); err != nil {
@@ -150,7 +150,7 @@ func TestClientApprovalOfOthers(t *testing.T) {
 			t.Errorf("%s: %+v, %v", id, r, err)
 		}
 	}
-	if slices.Contains(w.did, "run c: printed text of c") {
+	if slices.Contains(w.did, "run c: text of c") {
 		t.Error("what is denied ran")
 	}
 	for _, e := range k.entries {
@@ -163,8 +163,8 @@ func TestClientApprovalOfOthers(t *testing.T) {
 // Network entries of the set-up are granted to the set-up alone.
 func TestSetupNetwork(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}}
-	h := w.hood()
-	h.p.Policy = generous{w, proposal.Grant{Limits: bounds.Limits, Network: []string{"registry:npm"}}}
+	h := w.stages()
+	h.Policy = generous{w, proposal.Grant{Limits: bounds.Limits, Network: []string{"registry:npm"}}}
 	s, err := h.Open(proposal.Run{}, Bounds{Limits: bounds.Limits, SetupNetwork: []string{"registry:npm"}})
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +176,7 @@ func TestSetupNetwork(t *testing.T) {
 	p := one("b")
 	p.Origin = proposal.OriginSetup
 	record := proposal.Record{Proposal: p, Decision: proposal.Decision{Effect: proposal.Allow, Grant: &proposal.Grant{Network: []string{"registry:npm"}}}}
-	if s.confine(&record); record.Decision.Effect != proposal.Allow {
+	if s.confineToBounds(&record); record.Decision.Effect != proposal.Allow {
 		t.Errorf("the set-up's: %+v", record.Decision)
 	}
 }

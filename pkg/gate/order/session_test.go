@@ -18,7 +18,7 @@ import (
 
 var bounds = Bounds{Limits: proposal.Limits{Wall: proposal.Duration(time.Hour), CPUs: 1, Memory: 9, Pids: 9, Disk: 9, Files: 9, Output: 9}}
 
-func openSession(t *testing.T, h *Hood) *Session {
+func openSession(t *testing.T, h *Stages) *Session {
 	t.Helper()
 	s, err := h.Open(proposal.Run{}, bounds)
 	if err != nil {
@@ -44,8 +44,8 @@ func (l telling) Append(kind string, v any) (int64, error) {
 func TestSessionOrder(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "put": proposal.Allow, "c": proposal.Allow}}
 	k := &keeper{world: w}
-	h := w.hood()
-	h.p.Log = telling{k}
+	h := w.stages()
+	h.Log = telling{k}
 	s := openSession(t, h)
 	if d, err := s.Diff(t.Context(), nil); err != nil || len(d.Files) > 0 {
 		t.Errorf("a diff before anything ran: %+v, %v", d, err)
@@ -76,9 +76,9 @@ func TestSessionOrder(t *testing.T) {
 	}
 	want := []string{
 		"log run", "decide b", "log decision b",
-		"decide a", "log decision a", "open sandbox", "log start a", "run a: printed text of a", "log result a",
+		"decide a", "log decision a", "open sandbox", "log start a", "run a: text of a", "log result a",
 		"decide put", "put x", "log transfer",
-		"decide c", "log decision c", "log start c", "run c: printed text of c", "log result c",
+		"decide c", "log decision c", "log start c", "run c: text of c", "log result c",
 		"take ~2 y", "log transfer", "diff ~3 p q", "log transfer",
 		"close sandbox", "log end",
 	}
@@ -97,8 +97,8 @@ func TestSessionOrder(t *testing.T) {
 func TestSessionForged(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}}
 	k := &keeper{world: w}
-	h := w.hood()
-	h.p.Log = k
+	h := w.stages()
+	h.Log = k
 	s := openSession(t, h)
 	_, errA := s.Do(t.Context(), one("a"))
 	_, errPut := s.Put(t.Context(), "x", []byte("data"))
@@ -130,9 +130,9 @@ func TestSessionForged(t *testing.T) {
 // Any failure ends the session, and nothing runs after it.
 func TestSessionFailsClosed(t *testing.T) {
 	stopped := &proposal.StopError{Code: "test.stop", Message: "no"}
-	for _, fails := range []string{"decide a", "log decision a", "open sandbox", "log start a", "run a: printed text of a", "log result a", "decide put", "put x", "log transfer"} {
+	for _, fails := range []string{"decide a", "log decision a", "open sandbox", "log start a", "run a: text of a", "log result a", "decide put", "put x", "log transfer"} {
 		w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "put": proposal.Allow, "b": proposal.Allow}, fail: map[string]error{fails: stopped}}
-		s := openSession(t, w.hood())
+		s := openSession(t, w.stages())
 		_, err := s.Do(t.Context(), one("a"))
 		if err == nil {
 			_, err = s.Put(t.Context(), "x", nil)
@@ -152,10 +152,10 @@ func TestSessionFailsClosed(t *testing.T) {
 		}
 	}
 	w := &world{fail: map[string]error{"log run": stopped}}
-	if s, err := w.hood().Open(proposal.Run{}, bounds); s != nil || !errors.Is(err, stopped) {
+	if s, err := w.stages().Open(proposal.Run{}, bounds); s != nil || !errors.Is(err, stopped) {
 		t.Errorf("no log: %v, %v", s, err)
 	}
-	if _, err := w.hood().Open(proposal.Run{}, Bounds{}); proposal.FailureOf(err).Code != "session.limits" {
+	if _, err := w.stages().Open(proposal.Run{}, Bounds{}); proposal.FailureOf(err).Code != "session.limits" {
 		t.Errorf("no limits: %v", err)
 	}
 }
@@ -164,7 +164,7 @@ func TestSessionFailsClosed(t *testing.T) {
 func TestSessionGoesOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}}
-	s := openSession(t, w.hood())
+	s := openSession(t, w.stages())
 	w.cancel = cancel
 	w.results = map[string]proposal.Result{"a": {Status: proposal.Signaled, Detail: "the run was interrupted"}}
 	if r, err := s.Do(ctx, one("a")); err != nil || r.Result.Status != proposal.Signaled {
@@ -191,8 +191,8 @@ func TestSessionGoesOn(t *testing.T) {
 // No proposal is granted more than the session's bounds.
 func TestSessionBounds(t *testing.T) {
 	w := &world{decide: map[string]proposal.Effect{"a": proposal.Allow, "b": proposal.Allow}}
-	h := w.hood()
-	h.p.Policy = generous{w, proposal.Grant{Limits: proposal.Limits{Wall: proposal.Duration(time.Minute), CPUs: 4, Memory: 100, Pids: 100, Disk: 100, Files: 100, Output: 100}, Network: []string{"a.example"}}}
+	h := w.stages()
+	h.Policy = generous{w, proposal.Grant{Limits: proposal.Limits{Wall: proposal.Duration(time.Minute), CPUs: 4, Memory: 100, Pids: 100, Disk: 100, Files: 100, Output: 100}, Network: []string{"a.example"}}}
 	s, err := h.Open(proposal.Run{}, Bounds{Limits: bounds.Limits, Network: []string{"b.example"}})
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func TestSessionBounds(t *testing.T) {
 	if err != nil || r.Decision.Effect != proposal.Deny || r.Decision.Reasons[0].Rule != "session.network" || r.Result != nil {
 		t.Errorf("got %+v, %v", r.Decision, err)
 	}
-	h.p.Policy = generous{w, proposal.Grant{Limits: proposal.Limits{Wall: proposal.Duration(time.Minute), CPUs: 4, Memory: 100, Pids: 100, Disk: 100, Files: 100, Output: 100}}}
+	h.Policy = generous{w, proposal.Grant{Limits: proposal.Limits{Wall: proposal.Duration(time.Minute), CPUs: 4, Memory: 100, Pids: 100, Disk: 100, Files: 100, Output: 100}}}
 	s.bounds.Network = nil
 	r, err = s.Do(t.Context(), one("b"))
 	if err != nil || r.Decision.Grant.Limits != bounds.Limits.Under(proposal.Limits{Wall: proposal.Duration(time.Minute)}) {
@@ -224,11 +224,11 @@ func (g generous) Decide(context.Context, proposal.Proposal, proposal.Analysis) 
 func TestSessionIsPlan(t *testing.T) {
 	effects := map[string]proposal.Effect{"a": proposal.Allow, "c": proposal.Allow, "d": proposal.Ask}
 	plan := planOf("a", "b", "c", "d")
-	whole, err := (&world{decide: effects}).hood().Run(t.Context(), plan, proposal.Run{})
+	whole, err := (&world{decide: effects}).stages().Run(t.Context(), plan, proposal.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := openSession(t, (&world{decide: effects}).hood())
+	s := openSession(t, (&world{decide: effects}).stages())
 	for _, p := range plan.Proposals {
 		if _, err := s.Do(t.Context(), p); err != nil {
 			t.Fatal(err)
@@ -259,7 +259,7 @@ func TestSessionListsAreBounded(t *testing.T) {
 			Changes:      proposal.Changes{Files: make([]proposal.Change, 40), Omitted: 1},
 			Observations: &proposal.Observations{Execs: make([]proposal.Event, 60), Counts: proposal.Counts{Execs: 70}, Complete: true},
 		}
-		short := s.kept(&r)
+		short := s.shortenResult(&r)
 		listed += len(short.Changes.Files) + len(short.Observations.Execs)
 		omitted += len(short.Changes.Files) + short.Changes.Omitted
 		execs += short.Observations.Counts.Execs

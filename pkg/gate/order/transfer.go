@@ -22,12 +22,12 @@ const MaxTransfers = 10_000
 // file that could not be written is refused in the Output, and so is one that policy would not
 // let a command copy there. The error is as for Do.
 func (s *Session) Put(ctx context.Context, path string, data []byte) (proposal.Output, error) {
-	t, _, err := s.transfer(ctx, proposal.TransferPut, func(ctx context.Context, _ string) (proposal.Result, error) {
-		if why, err := s.refusedPlace(ctx, path); err != nil || why != "" {
+	t, _, err := s.moveRecorded(ctx, proposal.TransferPut, func(ctx context.Context, _ string) (proposal.Result, error) {
+		if why, err := s.refusalOfPlace(ctx, path); err != nil || why != "" {
 			return proposal.Result{Outputs: []proposal.Output{{Path: path, Refused: why}}}, err
 		}
 		r, err := s.runner.Put(ctx, path, data)
-		if len(r.Outputs) == 1 && s.h.p.Redactor.Text(string(data)) == string(data) {
+		if len(r.Outputs) == 1 && s.stages.Redactor.Text(string(data)) == string(data) {
 			sum := sha256.Sum256(data)
 			r.Outputs[0].SHA256 = hex.EncodeToString(sum[:])
 		}
@@ -36,13 +36,13 @@ func (s *Session) Put(ctx context.Context, path string, data []byte) (proposal.O
 	return t.Output, err
 }
 
-// refusedPlace returns why policy would not let a command copy a file to path, or "".
-func (s *Session) refusedPlace(ctx context.Context, path string) (why string, err error) {
+// refusalOfPlace returns why policy would not let a command copy a file to path, or "".
+func (s *Session) refusalOfPlace(ctx context.Context, path string) (why string, err error) {
 	if !filepath.IsLocal(path) {
 		return "", nil // the sandbox refuses it
 	}
 	p := proposal.Proposal{ID: "put", Argv: []string{"cp", "--", "/tmp/upload", "./" + filepath.ToSlash(path)}}
-	records, err := s.h.Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{p}})
+	records, err := s.stages.Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{p}})
 	if d := records[0].Decision; d.Effect != proposal.Allow {
 		why = "denied by policy"
 		if len(d.Reasons) > 0 {
@@ -55,7 +55,7 @@ func (s *Session) refusedPlace(ctx context.Context, path string) (why string, er
 // Take copies the file at path out, as far as policy allows it to leave. Output.File is
 // its path, relative to the artifacts. The error is as for Do.
 func (s *Session) Take(ctx context.Context, path string) (proposal.Output, error) {
-	t, _, err := s.transfer(ctx, proposal.TransferTake, func(ctx context.Context, name string) (proposal.Result, error) {
+	t, _, err := s.moveRecorded(ctx, proposal.TransferTake, func(ctx context.Context, name string) (proposal.Result, error) {
 		return s.runner.Take(ctx, name, path)
 	})
 	return t.Output, err
@@ -64,7 +64,7 @@ func (s *Session) Take(ctx context.Context, path string) (proposal.Output, error
 // List returns the files of the workspace that match pattern, with secrets in their names
 // redacted. The error is as for Do.
 func (s *Session) List(ctx context.Context, pattern string) (proposal.Changes, error) {
-	_, r, err := s.transfer(ctx, proposal.TransferList, func(ctx context.Context, _ string) (proposal.Result, error) {
+	_, r, err := s.moveRecorded(ctx, proposal.TransferList, func(ctx context.Context, _ string) (proposal.Result, error) {
 		r, err := s.runner.List(ctx, pattern)
 		r.Outputs = []proposal.Output{{Path: pattern}}
 		return r, err
@@ -79,9 +79,9 @@ func (s *Session) Diff(ctx context.Context, paths []string) (d proposal.Diff, er
 	if s.runner == nil && s.stopped == nil {
 		return proposal.Diff{Files: []proposal.FileDiff{}}, nil // nothing has run
 	}
-	err = s.recorded(proposal.TransferDiff, func(name string, t *proposal.Transfer) error {
-		d, err = s.diff(context.WithoutCancel(ctx), name, paths, proposal.DiffBounds{})
-		d.Patch.Path = s.h.p.Redactor.Text(strings.Join(paths, " "))
+	err = s.recordTransfer(proposal.TransferDiff, func(name string, t *proposal.Transfer) error {
+		d, err = s.diffFiles(context.WithoutCancel(ctx), name, paths, proposal.DiffBounds{})
+		d.Patch.Path = s.stages.Redactor.Text(strings.Join(paths, " "))
 		t.Output, t.Names = d.Patch, len(d.Files)
 		return err
 	})
@@ -91,17 +91,17 @@ func (s *Session) Diff(ctx context.Context, paths []string) (d proposal.Diff, er
 	return d, err
 }
 
-// transfer moves something, applies the Redactor to it, and records it.
-func (s *Session) transfer(ctx context.Context, kind string, move func(ctx context.Context, name string) (proposal.Result, error)) (t proposal.Transfer, r proposal.Result, err error) {
-	err = s.recorded(kind, func(name string, given *proposal.Transfer) error {
-		if r, err = s.moved(context.WithoutCancel(ctx), name, move); err != nil {
+// moveRecorded moves something, applies the Redactor to it, and records it.
+func (s *Session) moveRecorded(ctx context.Context, kind string, move func(ctx context.Context, name string) (proposal.Result, error)) (t proposal.Transfer, r proposal.Result, err error) {
+	err = s.recordTransfer(kind, func(name string, given *proposal.Transfer) error {
+		if r, err = s.moveFiles(context.WithoutCancel(ctx), name, move); err != nil {
 			return err
 		}
 		given.Output = r.Outputs[0]
 		if kind == proposal.TransferList {
 			given.Names = len(r.Changes.Files) + r.Changes.Omitted
 		} else {
-			s.changed(r)
+			s.addChanges(r)
 		}
 		t = *given
 		return nil
@@ -112,10 +112,10 @@ func (s *Session) transfer(ctx context.Context, kind string, move func(ctx conte
 	return t, r, nil
 }
 
-// recorded calls move, which describes the transfer, and records it. name is unique.
-func (s *Session) recorded(kind string, move func(name string, t *proposal.Transfer) error) error {
+// recordTransfer calls move, which describes the transfer, and records it. name is unique.
+func (s *Session) recordTransfer(kind string, move func(name string, t *proposal.Transfer) error) error {
 	if s.stopped == nil {
-		s.stopped = s.collect(false)
+		s.stopped = s.collectBackground(false)
 	}
 	if s.stopped != nil {
 		return s.stopped
@@ -129,7 +129,7 @@ func (s *Session) recorded(kind string, move func(name string, t *proposal.Trans
 	t := proposal.Transfer{Kind: kind, After: len(s.records)}
 	err := move(fmt.Sprintf("~%d", len(s.report.Transfers)+1), &t) // no proposal ID contains a tilde
 	if err == nil {
-		_, err = s.h.p.Log.Append("transfer", t)
+		_, err = s.stages.Log.Append("transfer", t)
 	}
 	if s.stopped = err; err == nil {
 		s.report.Transfers = append(s.report.Transfers, t)
@@ -137,8 +137,9 @@ func (s *Session) recorded(kind string, move func(name string, t *proposal.Trans
 	return err
 }
 
-func (s *Session) moved(ctx context.Context, name string, move func(context.Context, string) (proposal.Result, error)) (proposal.Result, error) {
-	if err := s.ready(ctx); err != nil {
+// moveFiles calls move in the sandbox and redacts what it returns.
+func (s *Session) moveFiles(ctx context.Context, name string, move func(context.Context, string) (proposal.Result, error)) (proposal.Result, error) {
+	if err := s.ensureSandbox(ctx); err != nil {
 		return proposal.Result{}, err
 	}
 	r, err := move(ctx, name)
@@ -148,12 +149,12 @@ func (s *Session) moved(ctx context.Context, name string, move func(context.Cont
 	if err != nil {
 		return r, err
 	}
-	return s.h.p.Redactor.Result(ctx, name, r)
+	return s.stages.Redactor.Result(ctx, name, r)
 }
 
-// changed adds the changes in r to the session's list. A new sandbox starts with the
+// addChanges adds the changes in r to the session's list. A new sandbox starts with the
 // original workspace.
-func (s *Session) changed(r proposal.Result) {
+func (s *Session) addChanges(r proposal.Result) {
 	if r.NewSandbox || s.changes == nil {
 		s.changes, s.omitted = map[string]proposal.Change{}, 0
 	}

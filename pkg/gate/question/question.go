@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/explain"
 	"github.com/fumehood/fumehood/pkg/policy/trial"
@@ -78,7 +78,7 @@ func (s Subject) Explain(ctx context.Context, v *explain.Adviser, deep bool) ([]
 	}
 	var all []explain.Explanation
 	for _, p := range s.Proposals {
-		x, err := ask(ctx, p, gate.Analyze(p))
+		x, err := ask(ctx, p, order.Analyze(p))
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +99,7 @@ func (s Subject) Explain(ctx context.Context, v *explain.Adviser, deep bool) ([]
 func (s Subject) Documents(e *policy.Engine, point string) ([]policy.Document, error) {
 	var docs []policy.Document
 	for _, p := range s.Proposals {
-		docs = append(docs, e.Inputs(p, gate.Analyze(p))...)
+		docs = append(docs, e.Inputs(p, order.Analyze(p))...)
 	}
 	for _, in := range s.Inputs {
 		if doc, ok := e.InputOf(in); ok {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/policy/explain"
@@ -48,7 +48,7 @@ func TestSubject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := s.Explain(t.Context(), explain.NewAdviser(engine, gate.Analyze), false)
+	all, err := s.Explain(t.Context(), explain.NewAdviser(engine, order.Analyze), false)
 	if err != nil || len(all) != 1 || all[0].Decision.Effect != proposal.Allow {
 		t.Errorf("%+v, %v", all, err)
 	}

@@ -65,21 +65,21 @@ func NewAdviser(e *policy.Engine, analyze func(proposal.Proposal) proposal.Analy
 	return v
 }
 
-// Advise returns d with Alternatives: the nearest change of the proposal's form that is
-// allowed, if there is one. Code that is not shell gets none.
-func (v *Adviser) Advise(ctx context.Context, p proposal.Proposal, a proposal.Analysis, d proposal.Decision) proposal.Decision {
+// AdviseReasons returns the reasons of d with Alternatives: the nearest change of the proposal's
+// form that is allowed, if there is one. Code that is not shell gets none.
+func (v *Adviser) AdviseReasons(ctx context.Context, p proposal.Proposal, a proposal.Analysis, d proposal.Decision) []proposal.Reason {
 	if d.Effect == proposal.Allow || p.Earlier != nil || len(a.Snippets) > 0 || facts.OwnText(p, a) == "" {
-		return d
+		return d.Reasons
 	}
-	d.Reasons = slices.Clone(d.Reasons)
-	reasons := effective(d.Reasons)
+	advised := slices.Clone(d.Reasons)
+	reasons := effective(advised)
 	if len(reasons) == 0 {
-		return d
+		return d.Reasons
 	}
 	if text := v.variation(ctx, p, a); text != "" {
 		reasons[0].Alternatives = []string{text}
 	}
-	return d
+	return advised
 }
 
 // try decides text alone.

@@ -113,7 +113,7 @@ func (v *Adviser) Explain(ctx context.Context, p proposal.Proposal, a proposal.A
 	if err != nil || x.Decision.Effect == proposal.Allow {
 		return x, err
 	}
-	x.Decision = v.Advise(ctx, p, a, x.Decision)
+	x.Decision.Reasons = v.AdviseReasons(ctx, p, a, x.Decision)
 	docs := v.unallowed(v.engine.Inputs(p, a), x.Held)
 	err = v.engine.Reflect(ctx, func(ctx context.Context) error {
 		x.Near = append(x.Near, v.near(ctx, docs)...)

@@ -165,11 +165,24 @@ func TestAlternativesAreAllowed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found += heldAlternatives(t, e, text, d, v.Advise(t.Context(), p, a, d))
+		advised := d
+		advised.Reasons = v.AdviseReasons(t.Context(), p, a, d)
+		if diff := cmp.Diff(withoutAlternatives(d.Reasons), withoutAlternatives(advised.Reasons)); diff != "" {
+			t.Errorf("%q: advice changed more than alternatives: %s", text, diff)
+		}
+		found += heldAlternatives(t, e, text, d, advised)
 	}
 	if found == 0 {
 		t.Errorf("no alternatives for %d texts", len(texts))
 	}
+}
+
+func withoutAlternatives(reasons []proposal.Reason) []proposal.Reason {
+	reasons = slices.Clone(reasons)
+	for i := range reasons {
+		reasons[i].Alternatives = nil
+	}
+	return reasons
 }
 
 // heldAlternatives checks what advising may change, and counts the alternatives.
@@ -241,10 +254,10 @@ func TestAdviceIsRepeatable(t *testing.T) {
 	e := shipped(t)
 	one, other := explain.NewAdviser(e, parse.Analyze), explain.NewAdviser(shipped(t), parse.Analyze)
 	texts := sample.Corpus(t, corpora+"hostile.txt")[:120]
-	want := map[string]proposal.Decision{}
-	advised := func(v *explain.Adviser, text string) proposal.Decision {
+	want := map[string][]proposal.Reason{}
+	advised := func(v *explain.Adviser, text string) []proposal.Reason {
 		p := running(text)
-		return v.Advise(t.Context(), p, parse.Analyze(p), decide(t, e, text))
+		return v.AdviseReasons(t.Context(), p, parse.Analyze(p), decide(t, e, text))
 	}
 	for _, text := range texts {
 		want[text] = advised(one, text)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package order
 
 import (
 	"github.com/fumehood/fumehood/pkg/parse"
@@ -8,8 +8,8 @@ import (
 	"github.com/fumehood/fumehood/pkg/snippet"
 )
 
-// Analyze finds the commands in p, and analyzes the code that they contain. A Gate
-// passes this analysis to policy; parse.Analyze alone omits the code.
+// Analyze finds the commands in p, and analyzes the code that they contain. Policy
+// decides this analysis; parse.Analyze alone omits the code.
 func Analyze(p proposal.Proposal) proposal.Analysis {
 	a := parse.Analyze(p)
 	a.Snippets = snippet.Of(p, a)
