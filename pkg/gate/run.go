@@ -134,13 +134,13 @@ func (r *run) open(ctx context.Context, plan proposal.Plan, o sandbox.Options) (
 // connectStages makes the stages of the run, for a sandbox of o that writes to unread.
 func (r *run) connectStages(o sandbox.Options, unread string) error {
 	g := r.gate
+	observer, err := observe.New(r.log, g.engine.Event)
+	if err != nil {
+		return err
+	}
 	var log journal.Log = r.log
 	if g.o.Health != nil {
 		log = g.o.Health.Log(r.log)
-	}
-	observer, err := observe.New(log, g.engine.Event)
-	if err != nil {
-		return err
 	}
 	go g.engine.Ready() // while the sandbox starts
 	r.network = &network{o: g.o, engine: g.engine, observer: observer}

@@ -22,15 +22,11 @@ type Runner interface {
 	Start(ctx context.Context, x proposal.Execution) (proposal.Process, error)
 	// Earlier returns what the live shell of a context has run, or nil if there is none.
 	Earlier(language, context string) *proposal.Earlier
-	Files
-	SetupFiles
-	Close() error
-}
 
-// Files moves files between two commands of a session. The Result's Outputs and Changes
-// describe what it did; files that are not available are refused there. An error means
-// the same as Run's.
-type Files interface {
+	// The next four move files between two commands of a session. The Result's Outputs and Changes
+	// describe what they did; files that are not available are refused there. An error means the
+	// same as Run's.
+
 	// Put writes a file of the workspace.
 	Put(ctx context.Context, path string, data []byte) (proposal.Result, error)
 	// Take copies a file out, to the path called name among the artifacts.
@@ -40,6 +36,9 @@ type Files interface {
 	// Diff compares the files at paths, or all, with those that the run began with. Their
 	// contents are copied as Take does, and have no Text yet.
 	Diff(ctx context.Context, name string, paths []string) (proposal.Diff, error)
+
+	SetupFiles
+	Close() error
 }
 
 // SetupFiles are what Layers makes a layer of: see package sandbox.
