@@ -81,3 +81,30 @@ func TestExecAfterEnd(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// The sandbox of the base has the base's workspace and is none that waited. It gets a network of its
+// own if its commands were granted one, after that of the pull request's code has ended; else it has
+// the same one, and each command is between Begin and End.
+func TestBaseNetwork(t *testing.T) {
+	for name, granted := range map[string][]string{"granted": {"go.example"}, "not granted": nil} {
+		w, base, h, _ := based(map[string]proposal.Result{"a": printing(1, "old\n"), "a~base": printing(1, "old\n")})
+		h.Checker.Policy = granting{w, map[string][]string{"a": {"go.example"}, "a~base": granted}}
+		h.Network, h.Sandbox.Pool = gateway{w}, sandbox.NewPool(0)
+		var got []sandbox.Options
+		h.Start = func(o sandbox.Options) (Runner, error) {
+			got = append(got, o)
+			return base.start(o)
+		}
+		if _, err := h.Run(t.Context(), planOf("a"), proposal.Run{ID: "1"}); err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != 2 || got[0].Pool == nil || got[1].Pool != nil || got[1].Workspace != "base" || got[1].Netns != "gateway" {
+			t.Fatalf("%s: %+v", name, got)
+		}
+		first, second := slices.Index(w.did, "close sandbox"), slices.Index(w.did, "open base's sandbox")
+		opened := slices.Contains(w.did[first:second], "open go.example")
+		if opened != (granted != nil) || count(w.did, "end") != 2 {
+			t.Errorf("%s: did %q", name, w.did)
+		}
+	}
+}
