@@ -12,7 +12,7 @@ import (
 
 	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/cli/runs"
-	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/policy/explain"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/terminal"
@@ -79,7 +79,7 @@ func explainSubject(c *cli.Invocation, s *explainFlags, cmd *cobra.Command, args
 	if err != nil {
 		return c.Stop(err)
 	}
-	all, err := s.subject.Explain(c.Ctx, explain.NewAdviser(engine, gate.Analyze), !s.rules)
+	all, err := s.subject.Explain(c.Ctx, explain.NewAdviser(engine, order.Analyze), !s.rules)
 	if err != nil {
 		return c.Stop(err)
 	}
