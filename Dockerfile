@@ -6,7 +6,7 @@ ARG BASE_IMAGE=docker.io/library/debian:bookworm-slim
 FROM ${GO_IMAGE} AS build
 WORKDIR /src
 COPY . .
-RUN go run ./cmd/fumehood-release --arch "$(go env GOARCH)" --out /out \
+RUN go run ./tools/release --arch "$(go env GOARCH)" --out /out \
  && mkdir /dist && tar -xzf /out/fumehood_*.tar.gz -C /dist
 
 FROM ${BASE_IMAGE}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
 )
 
 // A dependency is one row of CONTRIBUTING's table: modules, or packages of one, and

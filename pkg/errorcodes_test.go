@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/pkg/internal/golden"
+	"github.com/fumehood/fumehood/internal/kit/golden"
 )
 
 const (

@@ -18,7 +18,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
 )
 
 // lanes are the build tags of tests. A file's name ends with its tag, and its tests begin with
@@ -27,7 +27,7 @@ import (
 var lanes = []struct{ tag, suffix, prefix string }{
 	{"nightly", "_nightly_test.go", "TestNightly"},
 	{"e2e", "_e2e_test.go", "TestE2E"},
-	// Those of the module in cmd/containerd-shim-fumehood-v1 run whole packages.
+	// Those of the module in k8s run whole packages.
 	{"cluster", "_cluster_test.go", ""},
 	{"limits", "_limits_test.go", ""},
 	{"node", "_node_test.go", ""},

@@ -1,67 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pkg contains only tests of the layering and dependencies of the packages
-// below it.
+// Package pkg contains only tests of the repository as a whole: its layers, dependencies,
+// lanes, threats and language.
 package pkg
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/fumehood/fumehood/internal/kit/golden"
 )
 
 const module = "github.com/fumehood/fumehood/"
 
-// layers assigns each package to a layer. A package may import only packages of
-// lower layers. A package that is not listed fails the test, so a new one must be
-// assigned to a layer.
-var layers = map[string]int{
-	"cmd/fumehood": 7, "cmd/fumehood-runsc": 7, "cmd/fumehood-init": 7, "cmd/fumehood-release": 7, "tools": 7,
-
-	"pkg/job": 6, "pkg/cli": 6,
-
-	"pkg/evidence": 5, "pkg/replay": 5, "pkg/starter": 5, "pkg/mcpserver": 5, "pkg/session": 5, "pkg/e2b": 5, "pkg/review": 5, "pkg/pod": 5,
-
-	"pkg/gate": 4, "pkg/report": 4, "pkg/comment": 4, "pkg/action": 4, "pkg/bot": 4, "pkg/export": 4,
-
-	"pkg/key": 3,
-
-	"pkg/plan": 2, "pkg/config": 2, "pkg/setup": 2, "pkg/parse": 2, "pkg/policy": 2, "pkg/rootfs": 2, "pkg/sandbox": 2, "pkg/audit": 2,
-	"pkg/checkout": 2, "pkg/github": 2, "pkg/egress": 2, "pkg/snippet": 2, "pkg/redact": 2, "pkg/lineage": 2, "pkg/observe": 2, "pkg/baseline": 2, "pkg/process": 2, "pkg/health": 2, "pkg/results": 2,
-
-	"pkg/diagnose": 1, "pkg/monitor": 1, "pkg/failure": 1, "pkg/image": 1, "pkg/journal": 1, "pkg/interpreter": 1, "pkg/claims": 1,
-
-	"pkg/proposal": 0, "pkg/terminal": 0, "policies": 0,
+// A room is a line of layers.txt: a directory whose packages have one subject.
+type room struct {
+	floor          int
+	path, sentence string
 }
 
-// policyLayers is the order within pkg/policy.
-var policyLayers = map[string]int{
-	"pkg/policy/trial": 4,
-
-	"pkg/policy/explain": 3, "pkg/policy/manual": 3, "pkg/policy/source": 3,
-
-	"pkg/policy": 2,
-
-	"pkg/policy/lint": 1,
-
-	"pkg/policy/bounds": 0, "pkg/policy/facts": 0, "pkg/policy/module": 0, "pkg/policy/opatest": 0,
+// readRooms reads layers.txt.
+func readRooms(t *testing.T) (rooms []room) {
+	t.Helper()
+	text, err := os.ReadFile("layers.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		floor, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		path, sentence, found := strings.Cut(rest, " ")
+		number, err := strconv.Atoi(floor)
+		if err != nil || !found {
+			t.Fatalf("layers.txt: %q is not a floor, a path and a sentence", line)
+		}
+		rooms = append(rooms, room{number, path, strings.TrimSpace(sentence)})
+	}
+	return rooms
 }
 
-// only lists the packages of this module that only certain packages may import. For
+// roomOf returns the room of a package of this module.
+func roomOf(rooms []room, path string) (found room, known bool) {
+	for _, r := range rooms {
+		if (path == r.path || strings.HasPrefix(path, r.path+"/")) && len(r.path) > len(found.path) {
+			found, known = r, true
+		}
+	}
+	return found, known
+}
+
+// only lists the packages that only certain packages may import, and those of tests, which none may. For
 // other modules, see CONTRIBUTING's table.
 var only = map[string][]string{
-	module + "pkg/monitor/sentry":               {"cmd/fumehood-runsc"},
-	module + "pkg/sandbox/guest":                {"pkg/sandbox", "pkg/pod", "cmd/fumehood-init"},
-	module + "pkg/sandbox/control":              {"pkg/sandbox", "pkg/pod"},
-	module + "pkg/internal/golden":              {}, // tests only
-	module + "pkg/internal/document/schematest": {}, // tests only
-	module + "internal/jobtest":                 {}, // tests only
-	module + "pkg/internal/testprogram":         {}, // tests only
-	module + "pkg/session/conformance":          {}, // tests only
-	module + "pkg/session/remote/certtest":      {}, // tests only
+	"internal/watch/monitor/sentry":           {"cmd/fumehood-runsc"},
+	"internal/sandbox/guest":                  {"internal/sandbox", "cmd/fumehood-init"},
+	"internal/sandbox/control":                {"internal/sandbox"},
+	"internal/kit/golden":                     {},
+	"internal/kit/document/schematest":        {},
+	"internal/kit/testprogram":                {},
+	"cmd/fumehood/internal/jobtest":           {},
+	"internal/agents/session/conformance":     {},
+	"internal/agents/session/remote/certtest": {},
 }
 
 type goPackage struct {
@@ -96,88 +104,78 @@ var listPackages = sync.OnceValues(func() (list []goPackage, err error) {
 	return list, nil
 })
 
-// parent returns a package's name in layers: sub-packages belong to their parent.
-func parent(path string) string {
-	path = strings.TrimPrefix(path, module)
-	parts := strings.SplitN(path, "/", 3)
-	if parts[0] == "pkg" || parts[0] == "cmd" {
-		return strings.Join(parts[:min(2, len(parts))], "/")
-	}
-	return parts[0]
-}
-
+// Imports go down only.
 func TestLayers(t *testing.T) {
-	list := packages(t)
-	if len(list) < len(layers) {
-		t.Fatalf("found %d packages, the table has %d", len(list), len(layers))
-	}
-	for _, p := range list {
-		from := parent(p.ImportPath)
-		if from == "pkg" || from == "pkg/internal" || from == "internal" {
-			continue
-		}
-		if _, known := layers[from]; !known {
-			t.Errorf("%s is in no layer: add it to layers", from)
-			continue
-		}
-		for _, path := range p.Imports {
-			checkLayer(t, from, path)
-			checkOnly(t, from, path)
-		}
-	}
-}
-
-// Within pkg/policy imports go down only, too, and what is known of tools needs no OPA.
-func TestPolicyLayers(t *testing.T) {
+	rooms, used, arrows := readRooms(t), map[string]bool{}, map[[2]string]bool{}
 	for _, p := range packages(t) {
 		from := strings.TrimPrefix(p.ImportPath, module)
-		if parent(p.ImportPath) != "pkg/policy" {
+		if from == "pkg" || strings.HasPrefix(from, "testdata/") {
 			continue
 		}
-		if _, known := policyLayers[from]; !known {
-			t.Errorf("%s is in no layer: add it to policyLayers", from)
+		here, known := roomOf(rooms, from)
+		if !known {
+			t.Errorf("%s is in no room: put it into one, or add a line to layers.txt", from)
+			continue
 		}
+		used[here.path] = true
 		for _, path := range p.Imports {
-			if layer, inside := policyLayers[strings.TrimPrefix(path, module)]; inside && layer >= policyLayers[from] {
-				t.Errorf("%s imports %s: imports go down only", from, path)
+			to, inside := strings.CutPrefix(path, module)
+			if !inside {
+				if here.path == "pkg/proposal" && strings.Contains(path, ".") {
+					t.Errorf("%s imports %s: the lowest floor has the standard library only", from, path)
+				}
+				if from == "internal/policy/facts" && strings.HasPrefix(path, "github.com/open-policy-agent/") {
+					t.Errorf("%s imports %s: what is known of tools needs no OPA", from, path)
+				}
+				continue
 			}
-			if from == "pkg/policy/facts" && strings.HasPrefix(path, "github.com/open-policy-agent/") {
-				t.Errorf("%s imports %s", from, path)
+			checkImporter(t, from, to)
+			if there, _ := roomOf(rooms, to); there.path != here.path && !strings.HasPrefix(to, "testdata/") {
+				arrows[[2]string{here.path, there.path}] = true
+				if there.floor >= here.floor {
+					t.Errorf("%s (floor %d) imports %s (floor %d): imports go down only", from, here.floor, to, there.floor)
+				}
 			}
 		}
 	}
-}
-
-func checkLayer(t *testing.T, from, path string) {
-	t.Helper()
-	if !strings.HasPrefix(path, module) {
-		if from == "pkg/proposal" && strings.Contains(path, ".") {
-			t.Errorf("%s imports %s: the lowest layer has the standard library only", from, path)
+	for _, r := range rooms {
+		if !used[r.path] {
+			t.Errorf("layers.txt names %s, which has no package", r.path)
 		}
-		return
 	}
-	to := parent(path)
-	if to == from || to == "pkg/internal" {
-		return
-	}
-	// The exception: runsc's sink and the guest's init are linked into the programs
-	// that run them.
-	if slices.Contains([]string{"pkg/monitor", "pkg/sandbox"}, to) && strings.HasPrefix(from, "cmd/fumehood-") {
-		return
-	}
-	if layers[to] >= layers[from] {
-		t.Errorf("%s (layer %d) imports %s (layer %d): imports go down only", from, layers[from], to, layers[to])
+	if len(rooms) > 23 || len(arrows) > 110 {
+		t.Errorf("%d rooms and %d arrows between them", len(rooms), len(arrows))
 	}
 }
 
-func checkOnly(t *testing.T, from, path string) {
+func checkImporter(t *testing.T, from, to string) {
 	t.Helper()
 	for prefix, importers := range only {
-		if path != prefix && !strings.HasPrefix(path, prefix+"/") {
+		isInside := func(room string) bool { return from == room || strings.HasPrefix(from, room+"/") }
+		if to != prefix && !strings.HasPrefix(to, prefix+"/") {
 			continue
 		}
-		if !slices.Contains(importers, from) {
-			t.Errorf("%s imports %s, which only %s may", from, path, strings.Join(importers, ", "))
+		if !slices.ContainsFunc(append(importers, prefix), isInside) {
+			t.Errorf("%s imports %s, which only %s may", from, to, strings.Join(importers, ", "))
 		}
 	}
+}
+
+// ARCHITECTURE's table is layers.txt.
+func TestLayerTable(t *testing.T) {
+	const page, head, end = "../docs/ARCHITECTURE.md", "| floor | room | what is in it |\n| --- | --- | --- |\n", "\n\n"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), head)
+	_, after, ends := strings.Cut(rest, end)
+	if !found || !ends {
+		t.Fatal("ARCHITECTURE.md has no table of layers")
+	}
+	var table strings.Builder
+	for _, r := range slices.Backward(readRooms(t)) {
+		fmt.Fprintf(&table, "| %d | `%s` | %s |\n", r.floor, r.path, r.sentence)
+	}
+	golden.Compare(t, page, []byte(before+head+strings.TrimSuffix(table.String(), "\n")+end+after))
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/pkg/internal/testprogram"
+	"github.com/fumehood/fumehood/internal/kit/testprogram"
 )
 
 // An ordinary user can run the tests that CONTRIBUTING names: they pass without root.

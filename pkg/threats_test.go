@@ -67,7 +67,7 @@ func lanesOf(t *testing.T, known map[string][]string, name string) (found []stri
 			}
 		}
 		return found, true
-	case strings.HasPrefix(name, "pkg/") || strings.HasPrefix(name, "policies/"):
+	case regexp.MustCompile(`^(cmd|internal|k8s|pkg|policies)/`).MatchString(name):
 		if paths, _ := filepath.Glob("../" + name); len(paths) == 0 {
 			t.Errorf("%s does not exist", name)
 		} else if strings.HasSuffix(name, "_test.rego") || strings.HasSuffix(name, "_test.go") {

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
 )
 
 // unplain matches words that CONTRIBUTING's "Language" section replaces.

@@ -36,7 +36,7 @@ var FS embed.FS
 var Options string
 
 // Compiled is the compiled form of FS and Options, for package policy. It is made by
-// go test ./pkg/policy -run TestCompiled -update.
+// go test ./internal/policy -run TestCompiled -update.
 //
 //go:embed compiled.bin
 var Compiled string

@@ -224,7 +224,7 @@ keep() {
 }
 
 # source_digest prints the digest of everything that a build from this checkout reads.
-# cmd/fumehood-release writes the same to release.env, as SOURCE.
+# tools/release writes the same to release.env, as SOURCE.
 source_digest() {
 	local digest
 	digest=$(cd "$action" && LC_ALL=C find go.mod go.sum LICENSE cmd pkg policies testdata ! -type d -print0 |
@@ -349,7 +349,7 @@ build() {
 	fi
 	printf '::group::build fumehood from source\n'
 	if ! (cd "$action" && PATH=$job_path GOFLAGS=-mod=readonly GOWORK=off CGO_ENABLED=0 \
-		go run -trimpath -buildvcs=false ./cmd/fumehood-release --arch "$arch" --out "$scratch/build"); then
+		go run -trimpath -buildvcs=false ./tools/release --arch "$arch" --out "$scratch/build"); then
 		printf '::endgroup::\n'
 		refuse install.source "cannot build fumehood from $action" "see the compiler's output above, or use the action at a tag, such as fumehood/fumehood@v1"
 	fi

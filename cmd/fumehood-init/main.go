@@ -3,7 +3,7 @@
 //go:build linux
 
 // Command fumehood-init is process 1 of a sandbox. fumehood starts it inside gVisor;
-// it is not useful elsewhere. See pkg/sandbox/guest.
+// it is not useful elsewhere. See internal/sandbox/guest.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"os/exec"
 	"runtime"
 
-	"github.com/fumehood/fumehood/pkg/sandbox/guest"
+	"github.com/fumehood/fumehood/internal/sandbox/guest"
 )
 
 // init keeps a process that becomes another program on its first thread. If another thread calls execve,

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
+	"github.com/fumehood/fumehood/internal/sandbox/install/installtest"
 )
 
 // BenchmarkCold starts a sandbox for /bin/true and waits for its end: with our

@@ -37,7 +37,7 @@ import (
 	"github.com/fumehood/fumehood/cmd/fumehood-runsc/internal/filter"
 	"github.com/fumehood/fumehood/cmd/fumehood-runsc/internal/heap"
 	"github.com/fumehood/fumehood/cmd/fumehood-runsc/internal/machine"
-	_ "github.com/fumehood/fumehood/pkg/monitor/sentry" // registers the sink
+	_ "github.com/fumehood/fumehood/internal/watch/monitor/sentry" // registers the sink
 )
 
 func main() {

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/fumehood/fumehood/pkg/sandbox/install"
-	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
+	"github.com/fumehood/fumehood/internal/sandbox/install"
+	"github.com/fumehood/fumehood/internal/sandbox/install/installtest"
 )
 
 func TestVersionIsStamped(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
+	"github.com/fumehood/fumehood/internal/sandbox/install/installtest"
 )
 
 // A sandbox finds its prewarmer.

@@ -5,7 +5,7 @@ package main_test
 import (
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/roottest"
+	"github.com/fumehood/fumehood/internal/kit/roottest"
 )
 
 func TestMain(m *testing.M) { roottest.Main(m) }

@@ -18,8 +18,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/pkg/github/githubtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/github/githubtest"
 )
 
 // A stage is a world with a real Actions runner (act), a release that the action
@@ -52,7 +52,7 @@ const releaseVersion = "v0.0.0-e2e"
 
 var buildRelease = sync.OnceValues(func() (string, error) {
 	dir := filepath.Join(shared, "release")
-	cmd := exec.Command("go", "run", "./cmd/fumehood-release", "--version", releaseVersion, "--arch", "amd64", "--out", dir)
+	cmd := exec.Command("go", "run", "./tools/release", "--version", releaseVersion, "--arch", "amd64", "--out", dir)
 	cmd.Dir = "../.."
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/pkg/github/githubtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/github/githubtest"
 )
 
 // show is a workflow's command in the tests: it is fast, and its output differs

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/pkg/github/githubtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/github/githubtest"
 )
 
 // (d) The head moves between run and report.
@@ -63,14 +63,14 @@ func TestNightlyActRestoredBuild(t *testing.T) {
 	s := newStage(t, false, nil, nil)
 	root, err := filepath.Abs("../..")
 	s.must(err)
-	for _, name := range []string{"go.mod", "go.sum", "LICENSE", "cmd", "pkg", "policies", "testdata"} {
+	for _, name := range []string{"go.mod", "go.sum", "LICENSE", "cmd", "internal", "pkg", "policies", "testdata"} {
 		out, err := exec.CommandContext(t.Context(), "cp", "-r", filepath.Join(root, name), s.action).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
 	s.must(os.WriteFile(filepath.Join(s.action, "release.env"), []byte("VERSION=source\n"), 0o644))
-	build := exec.CommandContext(t.Context(), "go", "run", "./cmd/fumehood-release", "--arch", "amd64", "--out", s.path("built"))
+	build := exec.CommandContext(t.Context(), "go", "run", "./tools/release", "--arch", "amd64", "--out", s.path("built"))
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

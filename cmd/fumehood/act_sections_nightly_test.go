@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/pkg/github/githubtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/github/githubtest"
 )
 
 // Three entries of a merge queue have check runs on their own commits, and change no comment.

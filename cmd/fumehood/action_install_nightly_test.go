@@ -37,7 +37,7 @@ func TestNightlyInstallFromSource(t *testing.T) {
 	if code != exitStopped || !strings.Contains(stdout, ", from the tool cache, built from the same sources\n") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
-	release := exec.CommandContext(t.Context(), "go", "run", "./cmd/fumehood-release", "--arch", runtime.GOARCH, "--out", i.path("temp/restored"))
+	release := exec.CommandContext(t.Context(), "go", "run", "./tools/release", "--arch", runtime.GOARCH, "--out", i.path("temp/restored"))
 	release.Dir = root
 	if out, err := release.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

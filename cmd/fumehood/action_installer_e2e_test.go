@@ -23,7 +23,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 )
 
 // A member is one entry of a release's archive.

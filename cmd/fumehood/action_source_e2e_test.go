@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 )
 
 // newSourceInstaller is a runner with the action at a commit that is built from source, and

@@ -7,12 +7,12 @@ package main
 import (
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 )
 
 // fumehood action runs a step that the environment describes, and its exit code is the step's
-// conclusion. What steps do is tested in pkg/job.
+// conclusion. What steps do is tested in cmd/fumehood/internal/job.
 func TestAction(t *testing.T) {
 	t.Parallel()
 	w := jobtest.NewWorld(t, false, nil, nil)

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 )
 
 // verifiers are the programs that docs/OPERATIONS.md verifies attestations with. gh of a distribution

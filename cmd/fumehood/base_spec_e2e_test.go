@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 )
 
 // "base:" means the base commit in this job's event.

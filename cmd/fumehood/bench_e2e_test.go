@@ -16,17 +16,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/egress/redact"
+	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/policy"
+	"github.com/fumehood/fumehood/internal/sandbox"
+	"github.com/fumehood/fumehood/internal/sandbox/install/installtest"
+	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
+	"github.com/fumehood/fumehood/internal/watch/lineage"
+	"github.com/fumehood/fumehood/internal/watch/observe"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/gate/order"
-	"github.com/fumehood/fumehood/pkg/lineage"
-	"github.com/fumehood/fumehood/pkg/observe"
-	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/redact"
-	"github.com/fumehood/fumehood/pkg/rootfs"
-	"github.com/fumehood/fumehood/pkg/sandbox"
-	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
 // BenchmarkWatched runs real workloads in turn natively, in the sandbox without gate

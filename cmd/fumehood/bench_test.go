@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/sandbox/install/installtest"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
 // BenchmarkFlood runs the whole program with a command that prints 2 GiB. It

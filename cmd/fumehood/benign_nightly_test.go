@@ -15,7 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -55,7 +55,7 @@ func benignWorkspace(t *testing.T, ws string) {
 	for name, text := range map[string]string{
 		"go.mod": "module example.com/app\n\ngo 1.24\n", "main.go": "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(\"app\") }\n", "cmd/app/main.go": "package main\n\nfunc main() { println(\"app\") }\n",
 		"cmd/server/main.go": "package main\n\nfunc main() { println(\"server\") }\n", "x/x.go": "package x\n\n// X returns one.\nfunc X() int { return 1 }\n",
-		"x/x_test.go": "package x\n\nimport \"testing\"\n\nfunc TestX(t *testing.T) { t.Log(X()) }\n\nfunc BenchmarkX(b *testing.B) { for b.Loop() { X() } }\n", "pkg/x/x.go": "package x\n", "internal/parse/parse.go": "package parse\n", "pkg/parse/parse.go": "package parse\n",
+		"x/x_test.go": "package x\n\nimport \"testing\"\n\nfunc TestX(t *testing.T) { t.Log(X()) }\n\nfunc BenchmarkX(b *testing.B) { for b.Loop() { X() } }\n", "pkg/x/x.go": "package x\n", "internal/parse/parse.go": "package parse\n", "internal/shell/parse/parse.go": "package parse\n",
 		"internal/parse/parse_test.go": "package parse\n\nimport \"testing\"\n\nfunc TestParse(t *testing.T) {}\n", "package.json": `{"name":"app","version":"1.0.0","scripts":{"test":"node --test","build":"node build.js","lint":"node build.js","test-ci":"node --test","check":"sh scripts/check.sh"}}`,
 		"build.js": "require('fs').mkdirSync('dist', {recursive: true})\n", "test/a.test.js": "require('node:test')('a', () => {})\n", "index.js": "module.exports = 1\n", "package-lock.json": `{"name":"app","version":"1.0.0","lockfileVersion":3,"packages":{}}`,
 		"src/main.c": "#include <stdio.h>\nint main(void) { puts(\"main\"); return 0; }\n", "main.c": "int main(void) { return 0; }\n", "src/util.c": "int util(void) { return 0; }\n", "hello.c": "int main(void) { return 0; }\n",

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 )
 
 // THREATS 92: the script of docs/CHECKPOINTS.md notices a second log of one run, signed with the same

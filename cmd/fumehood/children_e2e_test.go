@@ -17,9 +17,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/policy/facts"
 	"github.com/fumehood/fumehood/pkg/plan"
-	"github.com/fumehood/fumehood/pkg/policy/facts"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/policies"
 )

@@ -7,7 +7,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 )
 
 func (c *invocation) completionCommand() *cobra.Command {

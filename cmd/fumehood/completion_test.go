@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
 )
 
 // completeInBash loads the completion script, completes the command line in LINE, whose words

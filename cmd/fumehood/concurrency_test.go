@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 )
@@ -46,7 +46,7 @@ func groupedFiles(t *testing.T) (list []grouped) {
 		}
 		list = append(list, g)
 	}
-	for _, pattern := range []string{"../../.github/workflows/*.yml", "../../.github/examples/*.yml", "../../pkg/starter/workflows/*.yml", "../../*.md", "../../.github/*.md", "../../.github/*/*.md", "../../docs/*.md"} {
+	for _, pattern := range []string{"../../.github/workflows/*.yml", "../../.github/examples/*.yml", "../../internal/author/starter/workflows/*.yml", "../../*.md", "../../.github/*.md", "../../.github/*/*.md", "../../docs/*.md"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("nothing is %s: %v", pattern, err)

@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fumehood/fumehood/pkg/cli"
-	"github.com/fumehood/fumehood/pkg/cli/runs"
-	"github.com/fumehood/fumehood/pkg/config"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli/runs"
+	"github.com/fumehood/fumehood/internal/author/starter"
+	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
+	"github.com/fumehood/fumehood/internal/source/config"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/rootfs"
-	"github.com/fumehood/fumehood/pkg/starter"
 )
 
 // configFlags are the flags of config.

@@ -20,12 +20,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli/runs"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/cli"
-	"github.com/fumehood/fumehood/pkg/cli/runs"
+	"github.com/fumehood/fumehood/pkg/audit/journal"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )

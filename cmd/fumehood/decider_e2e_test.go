@@ -23,9 +23,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/journal"
+	"github.com/fumehood/fumehood/pkg/audit/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -388,7 +388,7 @@ func TestE2EDeciderKilled(t *testing.T) {
 
 // If the decider stops for longer than the kernel waits, which is a minute, no
 // further program is ever started: every start is refused, and the run ends with
-// the gate's code. TestDeciderStalls of pkg/sandbox waits for a second.
+// the gate's code. TestDeciderStalls of internal/sandbox waits for a second.
 func TestE2EDeciderStalled(t *testing.T) {
 	t.Parallel()
 	r, from := stoppedEarly(t, "", syscall.SIGSTOP)

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fumehood/fumehood/pkg/cli"
-	"github.com/fumehood/fumehood/pkg/cli/runs"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli/runs"
+	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
 	"github.com/fumehood/fumehood/pkg/plan"
-	"github.com/fumehood/fumehood/pkg/rootfs"
 	"github.com/fumehood/fumehood/testdata/demo"
 )
 

@@ -7,9 +7,9 @@ package main
 import (
 	"path/filepath"
 
-	"github.com/fumehood/fumehood/pkg/cli/runs"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli/runs"
+	"github.com/fumehood/fumehood/internal/review"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/review"
 	"github.com/fumehood/fumehood/testdata/demo"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fumehood/fumehood/pkg/cli"
-	"github.com/fumehood/fumehood/pkg/cli/runs"
-	"github.com/fumehood/fumehood/pkg/gate/doctor"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli/runs"
+	"github.com/fumehood/fumehood/internal/author/doctor"
 )
 
 func (c *invocation) doctorCommand() *cobra.Command {

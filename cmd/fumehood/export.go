@@ -11,14 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli/runs"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/evidence"
+	"github.com/fumehood/fumehood/internal/evidence/export"
+	"github.com/fumehood/fumehood/internal/evidence/export/otlp"
+	"github.com/fumehood/fumehood/internal/kit/terminal"
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/cli"
-	"github.com/fumehood/fumehood/pkg/cli/runs"
-	"github.com/fumehood/fumehood/pkg/evidence"
-	"github.com/fumehood/fumehood/pkg/export"
-	"github.com/fumehood/fumehood/pkg/export/otlp"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 func (c *invocation) exportCommand() *cobra.Command {

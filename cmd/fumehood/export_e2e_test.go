@@ -19,9 +19,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/pkg/export/exporttest"
-	"github.com/fumehood/fumehood/pkg/export/otlp"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/evidence/export/exporttest"
+	"github.com/fumehood/fumehood/internal/evidence/export/otlp"
 )
 
 // build builds a program from a separate module below testdata, which pins its

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/pkg/github/githubtest"
-	"github.com/fumehood/fumehood/pkg/review/model/modeltest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/github/githubtest"
+	"github.com/fumehood/fumehood/internal/review/model/modeltest"
 )
 
 // modelFindings are what a reviewer leaves: one finding is true, one proposes what policy denies,

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/pkg/review/model/modeltest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/review/model/modeltest"
 )
 
 // With the key in the job that verifies, the check of the key finds it.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 )
 
 // A firstDay is a small project with dependencies.

@@ -7,7 +7,7 @@ package main
 import (
 	"io"
 
-	"github.com/fumehood/fumehood/pkg/egress"
+	"github.com/fumehood/fumehood/internal/egress"
 )
 
 // isGateway reports whether this process is the gateway of a sandbox. fumehood run starts

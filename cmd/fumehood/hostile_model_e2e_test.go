@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/pkg/review"
-	"github.com/fumehood/fumehood/pkg/review/model/modeltest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/review"
+	"github.com/fumehood/fumehood/internal/review/model/modeltest"
 )
 
 const plantedOne = "../../testdata/review/go-off-by-one.txtar"

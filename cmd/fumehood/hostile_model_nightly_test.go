@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/pkg/review"
-	"github.com/fumehood/fumehood/pkg/review/model/modeltest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/review"
+	"github.com/fumehood/fumehood/internal/review/model/modeltest"
 )
 
 // What was found before the model failed is verified, and marked as incomplete.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/registry"
 
-	"github.com/fumehood/fumehood/pkg/image/oci/ocitest"
+	"github.com/fumehood/fumehood/internal/sandbox/image/oci/ocitest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/pkg/image/oci/ocitest"
+	"github.com/fumehood/fumehood/internal/sandbox/image/oci/ocitest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

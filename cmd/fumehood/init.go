@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fumehood/fumehood/pkg/cli"
-	"github.com/fumehood/fumehood/pkg/starter"
-	"github.com/fumehood/fumehood/pkg/terminal"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/internal/author/starter"
+	"github.com/fumehood/fumehood/internal/kit/terminal"
 )
 
 func (c *invocation) initCommand() *cobra.Command {

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/internal/lanetest"
-	"github.com/fumehood/fumehood/pkg/starter"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/author/starter"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
 )
 
 // repositories have files of each kind that init looks for.

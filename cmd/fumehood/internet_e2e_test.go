@@ -29,7 +29,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
 
-	"github.com/fumehood/fumehood/pkg/egress/netns/netnstest"
+	"github.com/fumehood/fumehood/internal/egress/netns/netnstest"
 )
 
 // An internet is two connected network namespaces. fumehood runs in one of them, as

@@ -7,8 +7,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/fumehood/fumehood/pkg/cli"
-	"github.com/fumehood/fumehood/pkg/key"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/internal/evidence/key"
 )
 
 func (c *invocation) keyCommand() *cobra.Command {

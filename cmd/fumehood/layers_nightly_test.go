@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/sandbox/install/installtest"
 )
 
 // A layersRun is a directory with a plan and a project whose set-up leaves a file of 64 MiB.

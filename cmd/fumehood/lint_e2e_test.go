@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 	"go.yaml.in/yaml/v3"
 )
 

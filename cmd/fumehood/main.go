@@ -14,8 +14,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/fumehood/fumehood/pkg/cli"
-	"github.com/fumehood/fumehood/pkg/process"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/internal/kit/process"
 )
 
 const (

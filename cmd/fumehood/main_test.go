@@ -19,10 +19,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/internal/lanetest"
-	"github.com/fumehood/fumehood/internal/roottest"
-	"github.com/fumehood/fumehood/pkg/sandbox"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/roottest"
+	"github.com/fumehood/fumehood/internal/sandbox"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")

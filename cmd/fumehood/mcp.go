@@ -14,12 +14,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/fumehood/fumehood/pkg/cli"
-	"github.com/fumehood/fumehood/pkg/cli/runs"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli/runs"
+	"github.com/fumehood/fumehood/internal/agents/health"
+	"github.com/fumehood/fumehood/internal/agents/mcpserver"
+	"github.com/fumehood/fumehood/internal/author/manual"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/health"
-	"github.com/fumehood/fumehood/pkg/mcpserver"
-	"github.com/fumehood/fumehood/pkg/policy/manual"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/review"
+	"github.com/fumehood/fumehood/internal/review/model/modeltest"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/review"
-	"github.com/fumehood/fumehood/pkg/review/model/modeltest"
 )
 
 // The planted pull requests, asked about in a conversation: with a model that is right each

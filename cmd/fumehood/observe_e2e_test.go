@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	voice "github.com/fumehood/fumehood/pkg/report"
 )

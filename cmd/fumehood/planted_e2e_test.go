@@ -16,7 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/fumehood/fumehood/pkg/review"
+	"github.com/fumehood/fumehood/internal/review"
 )
 
 // A reviewer who is right has each planted bug verified, on its line; one who is wrong has

@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
 )
 
 // block returns the README's only fenced block of a language. For YAML, it is the plan.
@@ -62,7 +62,7 @@ func TestReadmeWorkflow(t *testing.T) {
 	}
 }
 
-// The pictures of comments show goldens that the tests of pkg/report and pkg/comment compare byte
+// The pictures of comments show goldens that the tests of pkg/report and internal/github/comment compare byte
 // for byte, and each is shown on a page.
 func TestPictures(t *testing.T) {
 	pages := string(jobtest.ReadFile(t, "../../README.md")) + string(jobtest.ReadFile(t, "../../docs/COMMENT.md"))

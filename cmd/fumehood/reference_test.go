@@ -18,8 +18,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/pkg/cli"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 )
 
 // prepared returns the tree of commands as help shows it.

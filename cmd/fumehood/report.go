@@ -7,12 +7,12 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/internal/kit/terminal"
+	"github.com/fumehood/fumehood/internal/source/config"
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/cli"
-	"github.com/fumehood/fumehood/pkg/config"
 	"github.com/fumehood/fumehood/pkg/report"
 	"github.com/fumehood/fumehood/pkg/report/timeline"
-	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 // reportFlags are the flags of report.

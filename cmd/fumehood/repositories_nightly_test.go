@@ -16,7 +16,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	voice "github.com/fumehood/fumehood/pkg/report"
 )

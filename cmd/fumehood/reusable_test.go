@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 )
 
 // reusable are the workflows that other repositories call, by the example that each is made

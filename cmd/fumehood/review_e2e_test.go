@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 )
 
 const reviewerKey = "sk-ant-ThisKeyIsForTheModelOnly-0123456789abcdef"

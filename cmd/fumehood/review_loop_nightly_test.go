@@ -19,11 +19,11 @@ import (
 	"github.com/yuin/goldmark/renderer/html"
 	nethtml "golang.org/x/net/html"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/github/githubtest"
+	"github.com/fumehood/fumehood/internal/review"
+	"github.com/fumehood/fumehood/internal/review/model/modeltest"
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/github/githubtest"
-	"github.com/fumehood/fumehood/pkg/review"
-	"github.com/fumehood/fumehood/pkg/review/model/modeltest"
 )
 
 // stepSecret is a secret that the step is given for no reason.

@@ -5,9 +5,9 @@
 package main
 
 import (
-	"github.com/fumehood/fumehood/pkg/cli"
-	"github.com/fumehood/fumehood/pkg/cli/policies"
-	"github.com/fumehood/fumehood/pkg/cli/runs"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli/policies"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli/runs"
 	"github.com/spf13/cobra"
 )
 

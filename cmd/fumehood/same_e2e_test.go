@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"

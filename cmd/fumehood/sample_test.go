@@ -10,10 +10,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
 )
 
-// oneIn selects the cases that an expensive test runs, as pkg/internal/sample does
+// oneIn selects the cases that an expensive test runs, as internal/kit/sample does
 // for the packages: every normal-th, with -short every short-th, and all of them
 // with the tag nightly, with which the tests in whole_nightly_test.go run.
 func oneIn[T any](t testing.TB, normal, short int, cases []T) []T {

@@ -21,9 +21,9 @@ import (
 	opa "github.com/open-policy-agent/opa/v1/rego"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/internal/lanetest"
-	"github.com/fumehood/fumehood/pkg/rootfs"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
 )
 
 // TestScript runs the scripts in testdata/script that start fumehood as a program. Each

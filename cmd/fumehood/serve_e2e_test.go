@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 )
 
 // TestE2EServeEnds ends a server while commands run in two sandboxes. Nothing stays behind, and

@@ -20,8 +20,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
 )
 
 // session returns a command of the desk's sessions.

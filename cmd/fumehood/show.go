@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/cli"
 	"github.com/fumehood/fumehood/pkg/report/timeline"
 )
 

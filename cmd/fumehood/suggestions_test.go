@@ -22,11 +22,11 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/internal/lanetest"
-	"github.com/fumehood/fumehood/pkg/bot"
-	"github.com/fumehood/fumehood/pkg/cli/runs"
-	"github.com/fumehood/fumehood/pkg/config"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli/runs"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/github/bot"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/source/config"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
@@ -45,7 +45,7 @@ const hole = "\x00"
 // other programs' options, and those of tests, have none.
 func sourceTexts(t *testing.T) (all []sourceText) {
 	t.Helper()
-	for _, root := range []string{"../../pkg", "."} {
+	for _, root := range []string{"../../internal", "../../pkg", "."} {
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err
@@ -242,7 +242,7 @@ func TestShownSuggestions(t *testing.T) {
 	lanetest.SkipShort(t)
 	inputs := actionInputs(t)
 	lines, texts := 0, map[string]string{}
-	for _, root := range []string{"../../testdata", "../../pkg", "../../docs"} {
+	for _, root := range []string{"../../testdata", "../../internal", "../../pkg", "../../docs"} {
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.Contains(path, "testdata") && !strings.Contains(path, "docs") || strings.Contains(path, "/fuzz/") {
 				return err

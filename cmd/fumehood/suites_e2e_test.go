@@ -17,12 +17,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/sandbox/guest"
+	"github.com/fumehood/fumehood/internal/sandbox/install"
+	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	voice "github.com/fumehood/fumehood/pkg/report"
-	"github.com/fumehood/fumehood/pkg/rootfs"
-	"github.com/fumehood/fumehood/pkg/sandbox/guest"
-	"github.com/fumehood/fumehood/pkg/sandbox/install"
 )
 
 // A suite is the tests of a third-party project, and how to run them.

@@ -7,7 +7,7 @@ package main
 import (
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
 )
 
 // Every snippet of the policy tutorial is run, and prints what the page says.

@@ -14,12 +14,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/evidence"
+	"github.com/fumehood/fumehood/internal/kit/process"
+	"github.com/fumehood/fumehood/internal/kit/terminal"
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/cli"
-	"github.com/fumehood/fumehood/pkg/evidence"
-	"github.com/fumehood/fumehood/pkg/process"
 	"github.com/fumehood/fumehood/pkg/report"
-	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 // verifyFlags are the flags of verify.

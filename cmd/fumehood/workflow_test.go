@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/fumehood/fumehood/internal/jobtest"
-	"github.com/fumehood/fumehood/pkg/action"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/github/action"
 )
 
 var pinned = regexp.MustCompile(`^[^@]+@[0-9a-f]{40}$`)
@@ -306,7 +306,7 @@ func TestActionOutputs(t *testing.T) {
 // outputs, and the first element of each pair in a loop.
 func outputsSet(t *testing.T) map[string]bool {
 	t.Helper()
-	files, err := filepath.Glob("../../pkg/job/*.go")
+	files, err := filepath.Glob("internal/job/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Renders the pictures of comments from the goldens that the tests of pkg/report and
-# pkg/comment compare, as GitHub shows Markdown, and notes the digests of the goldens. Needs cmark-gfm,
+# internal/github/comment compare, as GitHub shows Markdown, and notes the digests of the goldens. Needs cmark-gfm,
 # Chromium and a font with emoji (fonts-noto-color-emoji).
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -32,8 +32,8 @@ HTML
 
 rm -f goldens.sha256
 render comment ../../testdata/report/mixed.md 760
-render two_jobs ../../pkg/comment/testdata/two_jobs.md 290
+render two_jobs ../../internal/github/comment/testdata/two_jobs.md 290
 render failed_before ../../testdata/report/failed_before.md 670
 render toolchain ../../testdata/report/missing_toolchain.md 360
-render nothing_proposed ../../pkg/comment/testdata/nothing_proposed.md 290
-render bot ../../pkg/comment/testdata/bot_beside_ci.md 290
+render nothing_proposed ../../internal/github/comment/testdata/nothing_proposed.md 290
+render bot ../../internal/github/comment/testdata/bot_beside_ci.md 290

@@ -10,7 +10,7 @@ import (
 )
 
 // benchBody is as large as a typical decision.
-var benchBody = body{ID: "unit", Run: "go test ./pkg/parse -run TestHeredoc -count=1", Note: strings.Repeat("a reason of some length. ", 20)}
+var benchBody = body{ID: "unit", Run: "go test ./internal/shell/parse -run TestHeredoc -count=1", Note: strings.Repeat("a reason of some length. ", 20)}
 
 // BenchmarkAppend includes fsync.
 func BenchmarkAppend(b *testing.B) {

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fumehood/fumehood/internal/lanetest"
-	"github.com/fumehood/fumehood/pkg/internal/sample"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/sample"
 )
 
 // TestMain lets the test binary act as the process that is killed.

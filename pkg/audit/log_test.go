@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/sumdb/note"
 
-	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -9,7 +9,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/internal/kit/pattern"
 )
 
 const hexDigits = "0123456789abcdef"

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/lanetest"
-	"github.com/fumehood/fumehood/pkg/internal/sample"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/sample"
 )
 
 func wantVerify(t testing.TB, err error, code string, line, entry int64) {

@@ -7,7 +7,7 @@ package audit
 import "testing"
 
 // With the tag nightly these tests try all of their cases: see
-// pkg/internal/sample.
+// internal/kit/sample.
 
 func TestNightlyFlipEveryByte(t *testing.T)           { TestFlipEveryByte(t) }
 func TestNightlyRemoveOrInsertEveryByte(t *testing.T) { TestRemoveOrInsertEveryByte(t) }

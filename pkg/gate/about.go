@@ -9,7 +9,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/fumehood/fumehood/pkg/internal/strictjson"
+	"github.com/fumehood/fumehood/internal/kit/strictjson"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -16,12 +16,12 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/fumehood/fumehood/pkg/checkout"
-	"github.com/fumehood/fumehood/pkg/gate/order"
-	"github.com/fumehood/fumehood/pkg/internal/lease"
-	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/kit/lease"
+	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/internal/sandbox"
+	"github.com/fumehood/fumehood/internal/source/checkout"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
 // A BaseTree is the base of a pull request: the merge base of its head and the branch that it is

@@ -14,9 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/kit/testprogram"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/gate/order"
-	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/fumehood/fumehood/pkg/config"
-	"github.com/fumehood/fumehood/pkg/results"
+	"github.com/fumehood/fumehood/internal/sandbox/results"
+	"github.com/fumehood/fumehood/internal/source/config"
 )
 
 // A ConfigRequest names the configuration of a run, and what its operator says in place of it.

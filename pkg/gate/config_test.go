@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/fumehood/fumehood/pkg/config"
+	"github.com/fumehood/fumehood/internal/sandbox/results"
+	"github.com/fumehood/fumehood/internal/source/config"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/results"
 )
 
 // What the operator says counts more than the file, a checkout is trusted only if the operator

@@ -10,10 +10,10 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"github.com/fumehood/fumehood/pkg/diagnose"
-	"github.com/fumehood/fumehood/pkg/egress/upstream"
-	"github.com/fumehood/fumehood/pkg/policy"
-	policysource "github.com/fumehood/fumehood/pkg/policy/source"
+	"github.com/fumehood/fumehood/internal/egress/upstream"
+	"github.com/fumehood/fumehood/internal/policy"
+	policysource "github.com/fumehood/fumehood/internal/policy/source"
+	"github.com/fumehood/fumehood/internal/watch/diagnose"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

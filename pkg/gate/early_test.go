@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/kit/sample"
+	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/gate/order"
-	"github.com/fumehood/fumehood/pkg/internal/sample"
-	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
+	"github.com/fumehood/fumehood/internal/sandbox/install/installtest"
 )
 
 // TestE2EEmbed builds a program in a separate module and runs it: main has at most 20 lines.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/kit/testprogram"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/fumehood/fumehood/internal/policy"
+	"github.com/fumehood/fumehood/internal/policy/source"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
-	"github.com/fumehood/fumehood/pkg/policy"
-	"github.com/fumehood/fumehood/pkg/policy/source"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -11,16 +11,16 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/fumehood/fumehood/pkg/diagnose"
-	"github.com/fumehood/fumehood/pkg/gate/order"
-	"github.com/fumehood/fumehood/pkg/policy"
-	"github.com/fumehood/fumehood/pkg/policy/explain"
+	"github.com/fumehood/fumehood/internal/egress/redact"
+	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/kit/terminal"
+	"github.com/fumehood/fumehood/internal/policy"
+	"github.com/fumehood/fumehood/internal/policy/explain"
+	"github.com/fumehood/fumehood/internal/sandbox"
+	"github.com/fumehood/fumehood/internal/sandbox/install"
+	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
+	"github.com/fumehood/fumehood/internal/watch/diagnose"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/redact"
-	"github.com/fumehood/fumehood/pkg/rootfs"
-	"github.com/fumehood/fumehood/pkg/sandbox"
-	"github.com/fumehood/fumehood/pkg/sandbox/install"
-	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 // A Gate decides plans and runs what is allowed. Its methods are safe for concurrent

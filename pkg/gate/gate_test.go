@@ -15,16 +15,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fumehood/fumehood/internal/lanetest"
-	"github.com/fumehood/fumehood/internal/roottest"
+	"github.com/fumehood/fumehood/internal/egress/redact"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/roottest"
+	"github.com/fumehood/fumehood/internal/policy"
+	"github.com/fumehood/fumehood/internal/sandbox"
+	"github.com/fumehood/fumehood/internal/sandbox/install/installtest"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/plan"
-	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/redact"
-	"github.com/fumehood/fumehood/pkg/sandbox"
-	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
 // TestMain removes everything that the runs of the examples leave, and makes every

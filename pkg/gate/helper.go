@@ -8,7 +8,7 @@ import (
 	"os"
 	"sync/atomic"
 
-	"github.com/fumehood/fumehood/pkg/egress"
+	"github.com/fumehood/fumehood/internal/egress"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -12,11 +12,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/fumehood/fumehood/pkg/image/oci"
-	"github.com/fumehood/fumehood/pkg/image/tree"
+	"github.com/fumehood/fumehood/internal/sandbox/image/oci"
+	"github.com/fumehood/fumehood/internal/sandbox/image/tree"
+	"github.com/fumehood/fumehood/internal/sandbox/install"
+	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/rootfs"
-	"github.com/fumehood/fumehood/pkg/sandbox/install"
 )
 
 // An openImage is an image that a Gate uses as root: its files can be read, and the store

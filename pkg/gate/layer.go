@@ -19,15 +19,15 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/gate/order"
-	"github.com/fumehood/fumehood/pkg/image"
-	"github.com/fumehood/fumehood/pkg/image/layers"
-	"github.com/fumehood/fumehood/pkg/internal/keep"
-	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/kit/keep"
+	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/internal/sandbox"
+	"github.com/fumehood/fumehood/internal/sandbox/image"
+	"github.com/fumehood/fumehood/internal/sandbox/image/layers"
+	"github.com/fumehood/fumehood/internal/sandbox/install"
+	"github.com/fumehood/fumehood/internal/source/setup"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/sandbox"
-	"github.com/fumehood/fumehood/pkg/sandbox/install"
-	"github.com/fumehood/fumehood/pkg/setup"
 )
 
 // OpenLayers opens the directory with layers; if it is empty, this host's, next to what else is

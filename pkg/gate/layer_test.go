@@ -12,12 +12,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/kit/sample"
+	"github.com/fumehood/fumehood/internal/sandbox/image/layers"
+	"github.com/fumehood/fumehood/internal/sandbox/install/installtest"
+	"github.com/fumehood/fumehood/internal/source/setup"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/image/layers"
-	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
-	"github.com/fumehood/fumehood/pkg/setup"
 )
 
 // A layered is one session with layers.

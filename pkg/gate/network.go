@@ -19,17 +19,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fumehood/fumehood/pkg/egress"
-	"github.com/fumehood/fumehood/pkg/egress/names"
-	"github.com/fumehood/fumehood/pkg/egress/registry"
-	"github.com/fumehood/fumehood/pkg/egress/segment"
-	"github.com/fumehood/fumehood/pkg/egress/upstream"
-	"github.com/fumehood/fumehood/pkg/egress/wire"
-	"github.com/fumehood/fumehood/pkg/gate/order"
-	"github.com/fumehood/fumehood/pkg/observe"
-	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/internal/egress"
+	"github.com/fumehood/fumehood/internal/egress/names"
+	"github.com/fumehood/fumehood/internal/egress/registry"
+	"github.com/fumehood/fumehood/internal/egress/segment"
+	"github.com/fumehood/fumehood/internal/egress/upstream"
+	"github.com/fumehood/fumehood/internal/egress/wire"
+	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/policy"
+	"github.com/fumehood/fumehood/internal/sandbox"
+	"github.com/fumehood/fumehood/internal/watch/observe"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
 // A network is the network access of one run. Its gateway is started if a command that will run

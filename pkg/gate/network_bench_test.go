@@ -34,14 +34,14 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
 
-	"github.com/fumehood/fumehood/pkg/egress/netns/netnstest"
+	"github.com/fumehood/fumehood/internal/egress/netns/netnstest"
+	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/policy"
+	"github.com/fumehood/fumehood/internal/sandbox"
+	"github.com/fumehood/fumehood/internal/sandbox/install/installtest"
+	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/gate/order"
-	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/rootfs"
-	"github.com/fumehood/fumehood/pkg/sandbox"
-	"github.com/fumehood/fumehood/pkg/sandbox/install/installtest"
 )
 
 // Sizes of a measurement. The fastest of several answers counts, and a tenth percentile, because

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/policy"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/policy"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

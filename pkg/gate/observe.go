@@ -5,9 +5,9 @@
 package gate
 
 import (
-	"github.com/fumehood/fumehood/pkg/egress"
+	"github.com/fumehood/fumehood/internal/egress"
+	"github.com/fumehood/fumehood/internal/sandbox/results"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/results"
 )
 
 // checkObserved refuses a network that is only observed where code of strangers, or a secret,

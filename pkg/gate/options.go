@@ -9,17 +9,17 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/egress/redact"
+	"github.com/fumehood/fumehood/internal/egress/registry"
+	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/policy"
+	"github.com/fumehood/fumehood/internal/sandbox"
+	"github.com/fumehood/fumehood/internal/sandbox/image/layers"
+	"github.com/fumehood/fumehood/internal/sandbox/results"
+	"github.com/fumehood/fumehood/internal/source/setup"
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/egress/registry"
-	"github.com/fumehood/fumehood/pkg/gate/order"
-	"github.com/fumehood/fumehood/pkg/image/layers"
-	"github.com/fumehood/fumehood/pkg/journal"
-	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/audit/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/redact"
-	"github.com/fumehood/fumehood/pkg/results"
-	"github.com/fumehood/fumehood/pkg/sandbox"
-	"github.com/fumehood/fumehood/pkg/setup"
 )
 
 // Options configure a Gate. The zero value is the complete, closed gate with the shipped

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/egress/redact"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/redact"
 )
 
 // An arrival is text that a command printed, as it came while the command ran.

@@ -15,10 +15,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
 	"github.com/fumehood/fumehood/pkg/audit"
+	"github.com/fumehood/fumehood/pkg/audit/journal"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -7,7 +7,7 @@ package gate
 import (
 	"context"
 
-	"github.com/fumehood/fumehood/pkg/gate/order"
+	"github.com/fumehood/fumehood/internal/gate/order"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -8,8 +8,8 @@ import (
 	"encoding/base64"
 	"strings"
 
-	"github.com/fumehood/fumehood/pkg/egress/upstream"
-	"github.com/fumehood/fumehood/pkg/redact"
+	"github.com/fumehood/fumehood/internal/egress/redact"
+	"github.com/fumehood/fumehood/internal/egress/upstream"
 )
 
 // NewRedactor returns a redactor for o's Masks and Credentials, and for text that looks

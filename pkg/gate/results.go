@@ -19,12 +19,12 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/sandbox"
+	"github.com/fumehood/fumehood/internal/sandbox/install"
+	"github.com/fumehood/fumehood/internal/sandbox/results"
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/gate/order"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/results"
-	"github.com/fumehood/fumehood/pkg/sandbox"
-	"github.com/fumehood/fumehood/pkg/sandbox/install"
 )
 
 // resultsOf returns the kept results that r uses, or nil if it uses none: where the options show

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/sandbox/image/layers"
+	"github.com/fumehood/fumehood/internal/sandbox/results"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/image/layers"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/results"
 )
 
 // In a session only the first command has a kept result, and what is kept depends on the

@@ -10,15 +10,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/egress/redact"
+	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/policy"
+	"github.com/fumehood/fumehood/internal/sandbox"
+	"github.com/fumehood/fumehood/internal/watch/lineage"
+	"github.com/fumehood/fumehood/internal/watch/observe"
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/gate/order"
-	"github.com/fumehood/fumehood/pkg/journal"
-	"github.com/fumehood/fumehood/pkg/lineage"
-	"github.com/fumehood/fumehood/pkg/observe"
-	"github.com/fumehood/fumehood/pkg/policy"
+	"github.com/fumehood/fumehood/pkg/audit/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/redact"
-	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
 // A run is the state of one plan's run.

@@ -13,11 +13,11 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/fumehood/fumehood/internal/sandbox"
+	"github.com/fumehood/fumehood/internal/sandbox/install"
+	"github.com/fumehood/fumehood/internal/sandbox/rootfs"
+	"github.com/fumehood/fumehood/internal/source/setup"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/rootfs"
-	"github.com/fumehood/fumehood/pkg/sandbox"
-	"github.com/fumehood/fumehood/pkg/sandbox/install"
-	"github.com/fumehood/fumehood/pkg/setup"
 )
 
 // Privileged returns a *proposal.StopError if this process lacks the privileges to

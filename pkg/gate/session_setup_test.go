@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/source/setup"
 	"github.com/fumehood/fumehood/pkg/gate"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/setup"
 )
 
 // A session's set-up runs when it is called for, once, in its order, as set-up; what it

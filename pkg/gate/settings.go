@@ -7,10 +7,10 @@ package gate
 import (
 	"context"
 
+	"github.com/fumehood/fumehood/internal/egress/redact"
+	"github.com/fumehood/fumehood/internal/egress/registry"
+	"github.com/fumehood/fumehood/internal/kit/process"
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/egress/registry"
-	"github.com/fumehood/fumehood/pkg/process"
-	"github.com/fumehood/fumehood/pkg/redact"
 )
 
 // Settings are Options as text, as a command line gives them. The zero value sets nothing.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/pkg/redact"
+	"github.com/fumehood/fumehood/internal/egress/redact"
 )
 
 // Every setting reaches the options; a wrong one is refused with a code, and no value of a

@@ -18,13 +18,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/fumehood/fumehood/pkg/config"
-	"github.com/fumehood/fumehood/pkg/config/devcontainer"
-	"github.com/fumehood/fumehood/pkg/gate/order"
-	"github.com/fumehood/fumehood/pkg/image/oci"
+	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/sandbox"
+	"github.com/fumehood/fumehood/internal/sandbox/image/oci"
+	"github.com/fumehood/fumehood/internal/source/config"
+	"github.com/fumehood/fumehood/internal/source/config/devcontainer"
+	"github.com/fumehood/fumehood/internal/source/setup"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/sandbox"
-	"github.com/fumehood/fumehood/pkg/setup"
 )
 
 // ReadConfig reads the configuration file name and applies overrides, which come from the

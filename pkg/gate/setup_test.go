@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fumehood/fumehood/pkg/config"
+	"github.com/fumehood/fumehood/internal/source/config"
+	"github.com/fumehood/fumehood/internal/source/setup"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/setup"
 )
 
 // A plan that claims to be set-up, as a Go caller's could, is decided as a proposer's.

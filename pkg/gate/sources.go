@@ -11,9 +11,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fumehood/fumehood/pkg/checkout"
-	"github.com/fumehood/fumehood/pkg/policy"
-	"github.com/fumehood/fumehood/pkg/policy/source"
+	"github.com/fumehood/fumehood/internal/policy"
+	"github.com/fumehood/fumehood/internal/policy/source"
+	"github.com/fumehood/fumehood/internal/source/checkout"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -18,12 +18,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/kit/sample"
+	"github.com/fumehood/fumehood/internal/sandbox"
+	"github.com/fumehood/fumehood/internal/sandbox/results"
 	"github.com/fumehood/fumehood/pkg/audit"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/internal/sample"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/results"
-	"github.com/fumehood/fumehood/pkg/sandbox"
 )
 
 // sessionLines is the number of log lines of killedSession: origin and key, then two for each

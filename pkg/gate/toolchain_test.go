@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fumehood/fumehood/internal/kit/testprogram"
 	"github.com/fumehood/fumehood/pkg/gate"
-	"github.com/fumehood/fumehood/pkg/internal/testprogram"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/fumehood/fumehood/pkg/terminal"
+	"github.com/fumehood/fumehood/internal/kit/terminal"
 )
 
 // belowTop returns a warning if the workspace is a directory below the top of a git repository,

@@ -11,9 +11,9 @@ import (
 	"path"
 	"slices"
 
-	"github.com/fumehood/fumehood/pkg/checkout"
+	"github.com/fumehood/fumehood/internal/source/checkout"
+	"github.com/fumehood/fumehood/internal/source/setup"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/setup"
 )
 
 // findUnmet returns the toolchains that are older than the workspace asks for. In a run for a pull

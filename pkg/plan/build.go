@@ -3,7 +3,7 @@
 package plan
 
 import (
-	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/internal/kit/document"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/internal/kit/document"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

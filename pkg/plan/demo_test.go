@@ -5,7 +5,7 @@ package plan
 import (
 	"testing"
 
-	"github.com/fumehood/fumehood/pkg/internal/golden"
+	"github.com/fumehood/fumehood/internal/kit/golden"
 )
 
 // People copy from the demo's plan, so it must be accepted and must fit the schema.

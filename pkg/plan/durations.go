@@ -9,8 +9,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/internal/document"
-	"github.com/fumehood/fumehood/pkg/internal/strictjson"
+	"github.com/fumehood/fumehood/internal/kit/document"
+	"github.com/fumehood/fumehood/internal/kit/strictjson"
 )
 
 // The limits of a file of durations.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/internal/kit/document"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

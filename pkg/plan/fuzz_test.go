@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fumehood/fumehood/pkg/internal/document"
-	"github.com/fumehood/fumehood/pkg/internal/golden"
+	"github.com/fumehood/fumehood/internal/kit/document"
+	"github.com/fumehood/fumehood/internal/kit/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

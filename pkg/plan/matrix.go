@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/fumehood/fumehood/internal/lanetest"
-	"github.com/fumehood/fumehood/pkg/internal/golden"
+	"github.com/fumehood/fumehood/internal/kit/golden"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -9,11 +9,11 @@
 //	schema: fumehood.plan/v1
 //	proposals:
 //	  - id: unit
-//	    run: go test ./pkg/parse -run TestHeredoc -count=1
+//	    run: go test ./internal/shell/parse -run TestHeredoc -count=1
 //	    why: the PR touches heredocs
 //	    timeout: 2m
 //
-// Both formats become one tree of nodes with positions (pkg/internal/document), and one
+// Both formats become one tree of nodes with positions (internal/kit/document), and one
 // table (fields.go) defines what it may contain. The published JSON Schema is generated
 // from the same table, so the two cannot drift apart.
 //
@@ -32,11 +32,11 @@
 // models whose answer must fit a strict schema give every field.
 //
 // It does not judge what a proposal does: an accepted plan is as hostile as
-// before. pkg/parse, policy and the sandbox handle that.
+// before. internal/shell/parse, policy and the sandbox handle that.
 package plan
 
 import (
-	"github.com/fumehood/fumehood/pkg/internal/document"
+	"github.com/fumehood/fumehood/internal/kit/document"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fumehood/fumehood/internal/lanetest"
-	"github.com/fumehood/fumehood/pkg/internal/golden"
+	"github.com/fumehood/fumehood/internal/kit/golden"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fumehood/fumehood/pkg/internal/document"
-	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/internal/kit/document"
+	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -3,7 +3,7 @@
 package plan
 
 import (
-	"github.com/fumehood/fumehood/pkg/internal/document/schematest"
+	"github.com/fumehood/fumehood/internal/kit/document/schematest"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/fumehood/fumehood/pkg/internal/document"
-	"github.com/fumehood/fumehood/pkg/internal/golden"
+	"github.com/fumehood/fumehood/internal/kit/document"
+	"github.com/fumehood/fumehood/internal/kit/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

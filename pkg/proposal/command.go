@@ -4,7 +4,7 @@ package proposal
 
 import "strings"
 
-// An Analysis is what pkg/parse found in one Proposal.
+// An Analysis is what internal/shell/parse found in one Proposal.
 //
 // Exactly the text that is decided runs: Canonical, printed from the syntax tree,
 // is the only shell text that a sandbox may execute. For an argv proposal
@@ -13,7 +13,7 @@ type Analysis struct {
 	Canonical string    `json:"canonical"`
 	Commands  []Command `json:"commands"`
 	Unknowns  []Unknown `json:"unknowns"` // if not empty, the text cannot be analyzed and is denied
-	// Snippets are what pkg/snippet found in the code that the text contains.
+	// Snippets are what internal/shell/snippet found in the code that the text contains.
 	Snippets []Snippet `json:"snippets,omitempty"`
 	// Begins is the byte of Canonical at which the proposal's own Code begins. What is before it
 	// is that of Proposal.Earlier.

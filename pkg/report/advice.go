@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	shapes "github.com/fumehood/fumehood/pkg/internal/document"
+	shapes "github.com/fumehood/fumehood/internal/kit/document"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

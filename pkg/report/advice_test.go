@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/config"
+	"github.com/fumehood/fumehood/internal/source/config"
 	"github.com/fumehood/fumehood/pkg/plan"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fumehood/fumehood/pkg/failure"
-	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/internal/kit/text"
+	"github.com/fumehood/fumehood/internal/watch/failure"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -21,7 +21,7 @@ type Annotation struct {
 	Col     int    // from 1; 0 when unknown
 	Level   string // "failure", "warning" or "notice"
 	Title   string // one line: the tool and the proposal's id
-	Message string // one line in the visible form of pkg/internal/text
+	Message string // one line in the visible form of internal/kit/text
 }
 
 // MaxAnnotations is the maximum number of annotations that Annotations returns. It

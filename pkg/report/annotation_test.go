@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fumehood/fumehood/pkg/failure"
-	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/internal/kit/text"
+	"github.com/fumehood/fumehood/internal/watch/failure"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -7,10 +7,10 @@ import (
 	"path"
 	"slices"
 
-	"github.com/fumehood/fumehood/pkg/baseline"
-	"github.com/fumehood/fumehood/pkg/diagnose"
-	"github.com/fumehood/fumehood/pkg/failure"
-	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/internal/kit/text"
+	"github.com/fumehood/fumehood/internal/watch/baseline"
+	"github.com/fumehood/fumehood/internal/watch/diagnose"
+	"github.com/fumehood/fumehood/internal/watch/failure"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/pkg/baseline"
-	"github.com/fumehood/fumehood/pkg/config"
-	"github.com/fumehood/fumehood/pkg/failure"
+	"github.com/fumehood/fumehood/internal/source/config"
+	"github.com/fumehood/fumehood/internal/watch/baseline"
+	"github.com/fumehood/fumehood/internal/watch/failure"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

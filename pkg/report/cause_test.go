@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/lanetest"
-	"github.com/fumehood/fumehood/pkg/diagnose"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/watch/diagnose"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

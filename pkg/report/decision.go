@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/fumehood/fumehood/internal/kit/terminal"
 	"github.com/fumehood/fumehood/pkg/proposal"
-	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 // Decision writes what was decided about r's proposal: the effect, and each reason with

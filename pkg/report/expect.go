@@ -5,7 +5,7 @@ package report
 import (
 	"fmt"
 
-	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

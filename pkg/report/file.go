@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/fumehood/fumehood/pkg/config"
+	"github.com/fumehood/fumehood/internal/source/config"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

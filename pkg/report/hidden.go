@@ -8,8 +8,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/fumehood/fumehood/pkg/failure"
-	"github.com/fumehood/fumehood/pkg/parse"
+	"github.com/fumehood/fumehood/internal/shell/parse"
+	"github.com/fumehood/fumehood/internal/watch/failure"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -5,8 +5,8 @@ package report
 import (
 	"strings"
 
-	"github.com/fumehood/fumehood/pkg/internal/pattern"
-	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/internal/kit/text"
 )
 
 // The dollar is escaped because GitHub treats text between two of them as a formula.

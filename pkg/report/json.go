@@ -8,7 +8,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/internal/kit/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/fumehood/fumehood/pkg/internal/junit"
-	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/internal/kit/junit"
+	"github.com/fumehood/fumehood/internal/kit/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -5,7 +5,7 @@ package report
 import (
 	"strings"
 
-	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/internal/kit/pattern"
 )
 
 // runURL matches the URL of a workflow run, in which nothing needs escaping.

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/internal/kit/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/config"
-	"github.com/fumehood/fumehood/pkg/failure"
-	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/internal/kit/text"
+	"github.com/fumehood/fumehood/internal/source/config"
+	"github.com/fumehood/fumehood/internal/watch/failure"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -14,7 +14,7 @@
 //   - it has at most 65,536 UTF-16 units, GitHub's limit for a comment, and each
 //     command of each plan gets a fair share of them;
 //   - every text from elsewhere is in a code element or a fenced code block that it
-//     cannot leave, in the visible form of pkg/internal/text. Only the plain words of
+//     cannot leave, in the visible form of internal/kit/text. Only the plain words of
 //     a policy's message are outside, and for an untrusted report
 //     (Part.Foreign) not even those. So such text cannot be a mention,
 //     reference, link, image, HTML, comment or Markdown, and cannot look like
@@ -50,8 +50,8 @@ package report
 import (
 	"strings"
 
-	"github.com/fumehood/fumehood/pkg/config"
-	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/internal/kit/text"
+	"github.com/fumehood/fumehood/internal/source/config"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -2,7 +2,7 @@
 
 package report
 
-import "github.com/fumehood/fumehood/pkg/internal/text"
+import "github.com/fumehood/fumehood/internal/kit/text"
 
 // shares divides the room for outputs, first among commands and then among the
 // streams of each command.

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/pkg/internal/golden"
+	"github.com/fumehood/fumehood/internal/kit/golden"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
-// signatures are recorded outputs of tools in pkg/diagnose/testdata, one for each way in
+// signatures are recorded outputs of tools in internal/watch/diagnose/testdata, one for each way in
 // which something is missing, with what the kernel saw of the command.
 var signatures = []struct {
 	name, programs string
@@ -44,7 +44,7 @@ var recording = regexp.MustCompile(`(?s)^\$ ([^\n]*)\nexit (\d+)\n-- stdout --\n
 func TestSignatures(t *testing.T) {
 	var all strings.Builder
 	for _, s := range signatures {
-		data, err := os.ReadFile(filepath.Join("../diagnose/testdata", s.name+".txt"))
+		data, err := os.ReadFile(filepath.Join("../../internal/watch/diagnose/testdata", s.name+".txt"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/internal/lanetest"
-	"github.com/fumehood/fumehood/pkg/internal/sample"
-	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/sample"
+	"github.com/fumehood/fumehood/internal/kit/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

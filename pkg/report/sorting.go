@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/fumehood/fumehood/pkg/egress/segment"
+	"github.com/fumehood/fumehood/internal/egress/segment"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

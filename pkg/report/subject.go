@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fumehood/fumehood/pkg/internal/pattern"
+	"github.com/fumehood/fumehood/internal/kit/pattern"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fumehood/fumehood/pkg/internal/golden"
-	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/internal/kit/golden"
+	"github.com/fumehood/fumehood/internal/kit/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

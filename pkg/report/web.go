@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/internal/kit/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 
@@ -103,7 +103,7 @@ func WebPolicy() string {
 }
 
 // Write writes the page: one file that needs no other, with a Content-Security-Policy. All
-// text from the report is escaped and in the visible form of pkg/internal/text, so that
+// text from the report is escaped and in the visible form of internal/kit/text, so that
 // nothing in it is a tag, a link or a hidden character. The page is readable without its
 // script, which only searches.
 //

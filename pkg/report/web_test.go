@@ -14,9 +14,9 @@ import (
 
 	xhtml "golang.org/x/net/html"
 
-	"github.com/fumehood/fumehood/internal/lanetest"
-	"github.com/fumehood/fumehood/pkg/internal/sample"
-	"github.com/fumehood/fumehood/pkg/internal/text"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/sample"
+	"github.com/fumehood/fumehood/internal/kit/text"
 	"github.com/fumehood/fumehood/pkg/proposal"
 )
 

@@ -6,7 +6,7 @@ package report
 
 import "testing"
 
-// With the tag nightly these tests try all of their cases: see pkg/internal/sample.
+// With the tag nightly these tests try all of their cases: see internal/kit/sample.
 
 func TestNightlyManyObservations(t *testing.T)  { TestManyObservations(t) }
 func TestNightlyAttacksEverywhere(t *testing.T) { TestAttacksEverywhere(t) }

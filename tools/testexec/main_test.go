@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fumehood/fumehood/internal/lanetest"
+	"github.com/fumehood/fumehood/internal/kit/lanetest"
 )
 
 // asProgram in the environment makes this test program behave as the one that testexec runs.

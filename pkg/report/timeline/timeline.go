@@ -20,12 +20,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fumehood/fumehood/internal/kit/terminal"
+	"github.com/fumehood/fumehood/internal/kit/text"
 	"github.com/fumehood/fumehood/pkg/audit"
-	"github.com/fumehood/fumehood/pkg/internal/text"
-	"github.com/fumehood/fumehood/pkg/journal"
+	"github.com/fumehood/fumehood/pkg/audit/journal"
 	"github.com/fumehood/fumehood/pkg/proposal"
 	"github.com/fumehood/fumehood/pkg/report"
-	"github.com/fumehood/fumehood/pkg/terminal"
 )
 
 // Options select what is shown. The zero value shows the notable events of every proposal,

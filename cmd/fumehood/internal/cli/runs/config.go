@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package runs
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/internal/source/config"
+	"github.com/fumehood/fumehood/pkg/gate"
+)
+
+// configure applies the configuration file, and the flags that override it, to o.
+func (s *Flags) configure(c *cli.Invocation, o *gate.Options) error {
+	if !s.configured { // demo
+		return nil
+	}
+	trusted := cmp.Or(s.Trusted, s.Workspace)
+	o.Repeated = s.Repeated
+	found, err := o.UseConfig(c.Ctx, gate.ConfigRequest{
+		File: s.config, Trusted: trusted,
+		Overrides: []config.Override{{Field: "setup", Value: s.setup, From: "--setup"}, {Field: "cache", Value: s.cache, From: "--cache"}, {Field: "comment", Value: s.comment, From: "--comment"},
+			{Field: "compare-base", Value: s.compareBase, From: "--compare-base"}},
+		Results: s.results, ResultsDir: s.resultsDir, ResultsExchange: s.resultsExchange,
+		Layers: gate.LayerRequest{Mode: s.layers, Dir: s.layersDir, Exchange: s.layersExchange},
+	}, os.Getenv)
+	if err != nil {
+		return err
+	}
+	s.compares = !found.CompareBase.Off
+	s.configTimeout, s.shown = found.Timeout.Std(), found.Comment
+	if dir := found.Policy; dir != "" && s.about == "" { // a job names its policies itself: the workspace is the pull request's
+		s.Policies.Restricting = append(s.Policies.Restricting, filepath.Join(trusted, dir))
+	}
+	for _, n := range o.Setup.Notes {
+		c.Warn("set-up: " + n.String())
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package runs
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/internal/author/manual"
+	"github.com/fumehood/fumehood/internal/github/action"
+	"github.com/fumehood/fumehood/internal/kit/process"
+	"github.com/fumehood/fumehood/internal/policy"
+	"github.com/fumehood/fumehood/pkg/gate"
+)
+
+// Policies are the policies that flags name.
+type Policies struct{ gate.Sources }
+
+// Define adds the flags.
+func (p *Policies) Define(cmd *cobra.Command) {
+	p.Base = func() (string, error) { return action.BaseCommit(os.Getenv) }
+	cli.Group(cmd, "Policy flags", func(f *pflag.FlagSet) {
+		f.Var((*cli.List)(&p.Restricting), "policy", "`SOURCE` policy that may deny commands, require approval and lower limits: a directory, git:REV:DIR, base:DIR (the base of the pull request, in CI), or a bundle: FILE.tar.gz, https://…@sha256:… or oci://…@sha256:…; may be repeated")
+		f.Var((*cli.List)(&p.Hosts), "hosts", "`SOURCE` policy that may also grant hosts to commands; may be repeated")
+		f.Var((*cli.List)(&p.Organisation), "organization", "`SOURCE` policy that may also grant hosts, and allow commands that the default policy does not know; may be repeated")
+		f.Var((*cli.List)(&p.Granting), "granting", "`SOURCE` policy that replaces the default policy")
+		f.Var((*cli.List)(&p.Keys), "policy-key", "`FILE` public key that must have signed every bundle, PEM, or hs256:FILE with a shared secret; of several, in one file or repeated, any one")
+		f.StringVar(&p.Scope, "policy-scope", "", "`SCOPE` scope that the signatures of bundles must have")
+		f.StringVar(&p.MinimumRevision, "minimum-revision", "", "`REVISION` oldest revision that a bundle may have: an integer or an RFC 3339 time")
+	})
+	cli.NoFiles(cmd, "policy-scope", "minimum-revision")
+}
+
+// Layers reads the policies.
+func (p *Policies) Layers(ctx context.Context) ([]policy.Layer, error) {
+	list, err := p.Read(ctx)
+	return gate.Layers(list), err
+}
+
+// Rules returns the rules of the policies, with what their METADATA says.
+func (p *Policies) Rules(ctx context.Context) ([]manual.Rule, error) {
+	layers, err := p.Layers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return manual.Rules(layers...)
+}
+
+// Engine returns an engine that decides by the policies.
+func (p *Policies) Engine(ctx context.Context) (*policy.Engine, error) {
+	layers, err := p.Layers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return NewEngine(ctx, policy.Options{Layers: layers})
+}
+
+// NewEngine is policy.New with less garbage collection.
+func NewEngine(ctx context.Context, o policy.Options) (*policy.Engine, error) {
+	defer process.CollectLess()()
+	return policy.New(ctx, o)
+}
+
+// NewGate is gate.New with less garbage collection.
+func NewGate(ctx context.Context, o gate.Options) (*gate.Gate, error) {
+	defer process.CollectLess()()
+	return gate.New(ctx, o)
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package runs
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/internal/kit/terminal"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Progress prints progress: on a terminal what runs, with its time and the last line that it
+// printed, and elsewhere one line as each step ends. The zero Progress is not usable.
+type Progress struct {
+	w     io.Writer
+	on    bool // w is a terminal
+	color bool
+	now   func() time.Time
+	run   *runningStep
+}
+
+// A runningStep is the step that runs, and what is known of set-up.
+type runningStep struct {
+	mu      sync.Mutex
+	name    string // "" if no step runs
+	begun   time.Time
+	limit   time.Duration // 0 if it is not known
+	line    string        // the last that it printed
+	stop    chan struct{} // closed when it ends
+	setup   time.Duration // of the steps of set-up that ended
+	layered bool          // a layer has, or keeps, what set-up leaves; or it was mentioned
+}
+
+// NewProgress returns a Progress to w.
+func NewProgress(w io.Writer) Progress {
+	return Progress{w: w, on: terminal.Is(w), color: terminal.Colors(w), now: time.Now, run: &runningStep{}}
+}
+
+// Notice prints a line about work that takes a minute, in CI as well.
+func (p Progress) Notice(text string) {
+	fmt.Fprintf(p.w, "fumehood: %s\n", terminal.Line(text))
+}
+
+// Detail is Notice on a terminal only.
+func (p Progress) Detail(text string) {
+	if p.on {
+		p.Notice(text)
+	}
+}
+
+// Step prints how a step ended, or that it does not begin. On a terminal it also shows the step
+// while it runs. After long set-up it mentions layers, which keep what set-up leaves.
+func (p Progress) Step(s order.Step) {
+	name := fmt.Sprintf("[%d/%d] %s", s.Number, s.Of, terminal.Line(s.Proposal))
+	p.mentionLayers(s)
+	begins := s.Result == nil && !s.Refused
+	switch {
+	case p.on && begins:
+		p.begin(name, s.Decision)
+	case p.on:
+		p.end()
+		fmt.Fprintf(p.w, "\x1b[K%s %s: %s\n", p.mark(s), name, ended(s))
+	case !begins:
+		p.Notice(name + ": " + ended(s))
+	}
+}
+
+// begin shows a step until end is called.
+func (p Progress) begin(name string, d proposal.Decision) {
+	p.end()
+	r := p.run
+	r.mu.Lock()
+	r.name, r.begun, r.limit, r.line, r.stop = name, p.now(), 0, "", make(chan struct{})
+	if d.Grant != nil {
+		r.limit = time.Duration(d.Grant.Limits.Wall)
+	}
+	stop := r.stop
+	r.mu.Unlock()
+	p.show()
+	go func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				p.show()
+			}
+		}
+	}()
+}
+
+// end stops showing the step that runs, if any.
+func (p Progress) end() {
+	p.run.mu.Lock()
+	defer p.run.mu.Unlock()
+	if p.run.name != "" {
+		p.run.name = ""
+		close(p.run.stop)
+	}
+}
+
+const maxShown = 76 // characters, which nearly every terminal has in a line
+
+// show prints the step that runs, in a line that the next one replaces.
+func (p Progress) show() {
+	r := p.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.name == "" {
+		return
+	}
+	text := "…  " + r.name
+	if elapsed := p.now().Sub(r.begun).Truncate(time.Second); elapsed > 0 {
+		text += " " + elapsed.String()
+		if r.limit > 0 {
+			text += " of " + r.limit.String()
+		}
+	}
+	if r.line != "" {
+		text += ": " + r.line
+	}
+	fmt.Fprintf(p.w, "%s\x1b[K\r", p.paint("2", terminal.Part(text, maxShown)))
+}
+
+// Output returns the function that takes what a step prints while it runs, or nil where that
+// is not shown.
+func (p Progress) Output() func(proposal.Chunk) {
+	if !p.on {
+		return nil
+	}
+	return func(c proposal.Chunk) {
+		lines := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(c.Data), "?"), " \t\r\n"), "\n")
+		if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+			p.run.mu.Lock()
+			p.run.line = terminal.Part(last, maxShown)
+			p.run.mu.Unlock()
+		}
+	}
+}
+
+// longSetup is the time of set-up after which layers are mentioned.
+const longSetup = 20 * time.Second
+
+// mentionLayers says once, after long set-up without a layer, how later runs avoid it.
+func (p Progress) mentionLayers(s order.Step) {
+	r := p.run
+	if s.Result != nil && s.Setup {
+		r.setup += time.Duration(s.Result.WallMS) * time.Millisecond
+		r.layered = r.layered || s.Result.Layer != nil && !s.Result.Layer.Private
+	}
+	if s.Setup || r.setup <= longSetup || r.layered {
+		return
+	}
+	r.layered = true
+	p.Notice(fmt.Sprintf("set-up took %s; with --layers write, or layers: true in .github/fumehood.yml, later runs begin with what it left: see docs/CACHE.md",
+		r.setup.Round(time.Second)))
+}
+
+// paint colors text, if the terminal's user wants colors.
+func (p Progress) paint(color, text string) string {
+	if !p.color {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+// Test prints which test of a policy runs.
+func (p Progress) Test(number, of int, name string) {
+	if !p.on {
+		return
+	}
+	if name = terminal.Line(name); len(name) > 60 {
+		name = name[:60]
+	}
+	fmt.Fprintf(p.w, "\x1b[2K%s\r", p.paint("2", fmt.Sprintf("[%d/%d] %s", number, of, name)))
+	if number == of {
+		fmt.Fprint(p.w, "\x1b[2K")
+	}
+}
+
+// Proposals returns a function that prints how many of the proposals are decided. It is
+// safe for concurrent use. Without a terminal it is nil.
+func (p Progress) Proposals(of int) func(done int) {
+	if !p.on {
+		return nil
+	}
+	var mu sync.Mutex
+	var last time.Time
+	return func(done int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if done == of {
+			fmt.Fprint(p.w, "\x1b[K")
+		} else if time.Since(last) > 100*time.Millisecond {
+			last = time.Now()
+			fmt.Fprintf(p.w, "%s\x1b[K\r", p.paint("2", fmt.Sprintf("fumehood: %d of %d proposals …", done, of)))
+		}
+	}
+}
+
+// ended describes how a command ended, and after what time, or why it did not begin.
+func ended(s order.Step) string {
+	if s.Refused {
+		return refusedBy(s.Decision)
+	}
+	r := s.Result
+	if r.Status == proposal.NotRun || r.FromLayer() {
+		return terminal.Line(r.Outcome())
+	}
+	if r.Cached != nil {
+		return "succeeded, from cache, run " + terminal.Line(r.Cached.Run)
+	}
+	outcome := r.Outcome()
+	if r.Succeeded() {
+		outcome = "succeeded"
+	}
+	return fmt.Sprintf("%s in %s%s", outcome, (time.Duration(r.WallMS) * time.Millisecond).Round(time.Millisecond), refusals(r))
+}
+
+// refusedBy describes a refusal, with its first rule.
+func refusedBy(d proposal.Decision) string {
+	text := "denied"
+	if d.Effect == proposal.Ask {
+		text = "needs approval"
+	}
+	for _, reason := range d.Reasons {
+		if reason.Effect == d.Effect && !reason.Observed {
+			return text + " by " + terminal.Line(reason.Rule)
+		}
+	}
+	return text
+}
+
+// refusals returns what a success may hide.
+func refusals(r *proposal.Result) string {
+	text := ""
+	if a := r.Retried; a != nil {
+		text = terminal.Line(fmt.Sprintf(" in the second run; in the first, %s crashed with %s", a.Program, a.Crash))
+	}
+	if r.Observations == nil {
+		return text
+	}
+	c := r.Observations.Counts
+	switch {
+	case c.Refused == 1:
+		text += ", 1 program refused"
+	case c.Refused > 1:
+		text += fmt.Sprintf(", %d programs refused", c.Refused)
+	}
+	if c.NetRefused > 0 {
+		text += fmt.Sprintf(", network refused %d×", c.NetRefused)
+	}
+	return text
+}
+
+// mark returns the mark of a step, two columns wide as terminals show it.
+func (p Progress) mark(s order.Step) string {
+	switch {
+	case s.Refused && s.Decision.Effect == proposal.Ask:
+		return p.paint("33", "✋")
+	case s.Refused:
+		return p.paint("31", "⛔")
+	case s.Result.Status == proposal.NotRun:
+		return p.paint("2", "–") + " "
+	case s.Result.Succeeded():
+		return p.paint("32", "✓") + " "
+	}
+	return p.paint("31", "✗") + " "
+}

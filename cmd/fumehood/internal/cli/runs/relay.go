@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package runs
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/internal/kit/process"
+	"github.com/fumehood/fumehood/internal/review"
+	models "github.com/fumehood/fumehood/internal/review/model"
+)
+
+// attach lets a review end with the job that started it, and the verification of findings at
+// --timeout. With --relay that job is also who asks the model. It returns what to do at the end.
+func (s *reviewFlags) attach(c *cli.Invocation) (done func()) {
+	ends := []context.CancelFunc{}
+	add := func(ctx context.Context, cancel context.CancelFunc) { c.Ctx, ends = ctx, append(ends, cancel) }
+	switch {
+	case s.relay:
+		ctx, cancel := context.WithCancel(c.Ctx)
+		s.asked.Through = models.NewRelay(c.Stdin, c.Stdout, cancel)
+		c.Stdout = io.Discard
+		add(ctx, cancel)
+	case s.parentPipe:
+		add(process.UntilEnd(c.Ctx, c.Stdin))
+	}
+	if s.timeout > 0 && s.findings != "" {
+		add(context.WithTimeout(c.Ctx, s.timeout))
+	}
+	return func() {
+		for _, cancel := range ends {
+			cancel()
+		}
+	}
+}
+
+// kept returns a function that keeps what a review has shown.
+func (s *reviewFlags) kept(c *cli.Invocation) func(review.Document, error) (review.Document, error) {
+	return func(d review.Document, err error) (review.Document, error) {
+		owner, wrong := process.ParseOwner(s.settings.Owner)
+		if d.Schema != "" && wrong == nil {
+			wrong = d.Keep(review.Files{Logs: s.artifacts, Document: s.report, Owner: owner}, s.Early.Text)
+		}
+		return d, errors.Join(err, wrong)
+	}
+}

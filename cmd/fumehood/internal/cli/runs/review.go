@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package runs
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/internal/review"
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/plan"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// reviewFlags are the flags of review. Its workspace is a clone.
+type reviewFlags struct {
+	Flags
+	base, head, findings string
+	relay                bool
+	asked                modelFlags
+}
+
+// ReviewCommand returns the command review.
+func ReviewCommand(c *cli.Invocation) *cobra.Command {
+	var s reviewFlags
+	cmd := &cobra.Command{
+		Use:     "review {--findings FILE | --provider NAME --model NAME} --base REF [--head REF] [flags]",
+		GroupID: cli.GroupRun,
+		Short:   "Verify the findings of a reviewer, or of a model, by running their reproducers",
+		Long: `Verify the findings of any reviewer, a person or a model. Each finding names a command that
+fails where its claim is true. It runs on the pull request's code (head) and on the code before
+it (the merge base), three times each, every time in a new sandbox and decided by policy. A
+finding whose command fails on head and succeeds on base is verified. A suggestion of a verified
+finding is applied to a copy of head and offered only if the command succeeds there.
+
+With --provider a model is asked for the findings. It proposes commands, policy decides them,
+they run in a sandbox without network, and it reads their output, for at most --max-rounds
+rounds and within a budget that is checked before each request. It changes nothing else.
+
+Configuration and policy are those of the base. The clone's work tree and settings have no effect.
+
+Exit codes: 0 no finding is verified, 1 a finding is verified, 2 the findings are invalid,
+3 the review did not end, or nothing ran`,
+		Example: `  fumehood review --findings findings.yaml --base origin/main
+  fumehood review --findings - --base main --head feature --json < findings.json
+  fumehood review --findings findings.yaml --base main --output markdown
+  fumehood review --provider anthropic --model claude-sonnet-4-6 --max-usd 1 --base main`,
+		Args: cli.NoArgs,
+		RunE: c.Run(func([]string) int { return s.review(c) }),
+	}
+	f := cmd.Flags()
+	f.StringVar(&s.findings, "findings", "", "`FILE` findings to verify, JSON or YAML; - for standard input")
+	f.StringVar(&s.base, "base", "", "`REF` branch or commit that the pull request is for")
+	f.StringVar(&s.head, "head", "HEAD", "`REF` branch or commit with the pull request's code")
+	cli.NoFiles(cmd, "base", "head")
+	s.asked.define(cmd)
+	s.DefineConfigured(cmd)
+	s.DefineCommon(cmd)
+	s.defineInternal(f)
+	f.BoolVar(&s.relay, "relay", false, "ask the model through standard output and input, by a process that has the key")
+	cli.Hide(f, "relay")
+	return cmd
+}
+
+func (s *reviewFlags) review(c *cli.Invocation) int {
+	if (s.findings == "") == (s.asked.Provider == "") || s.base == "" {
+		return c.Misuse("review needs --base, and either --findings or --provider")
+	}
+	if err := s.readMasks(c.Stdin); err != nil {
+		return c.Stop(err)
+	}
+	defer s.attach(c)()
+	local := review.Local{Repository: s.Workspace, Base: s.base, Head: s.head, Open: func(dir, trusted string) (*gate.Gate, error) {
+		flags := s.Flags
+		flags.Workspace, flags.Trusted, flags.Repeated = dir, trusted, true
+		flags.artifacts = "" // each run has its own
+		return flags.Open(c)
+	}}
+	var findings proposal.ReviewFindings
+	if s.findings != "" {
+		var code int
+		var ok bool
+		if findings, code, ok = readFindings(c, s.findings); !ok {
+			return code
+		}
+	}
+	if err := gate.Privileged(); err != nil {
+		return c.Stop(err)
+	}
+	if s.findings == "" {
+		return PrintReview(c, s.Format, func() (review.Document, error) { return s.kept(c)(s.ask(c, local)) })
+	}
+	return PrintReview(c, s.Format, func() (review.Document, error) { return s.kept(c)(local.Verify(c.Ctx, findings)) })
+}
+
+// PrintReview prints the Document of a review, and returns its exit code.
+func PrintReview(c *cli.Invocation, format cli.Format, do func() (review.Document, error)) int {
+	d, err := do()
+	if d.Schema == "" {
+		return c.Stop(err)
+	}
+	if out := printVerified(c, format, d); out != nil {
+		return c.Stop(errors.Join(err, out))
+	}
+	switch {
+	case err != nil:
+		return c.Stop(err)
+	case !d.Reviewed:
+		return cli.Stopped
+	case d.Count(review.Verified) > 0:
+		return cli.Refused
+	}
+	return cli.OK
+}
+
+func readFindings(c *cli.Invocation, path string) (proposal.ReviewFindings, int, bool) {
+	data, name, err := plan.ReadFile(path, c.Stdin)
+	if err != nil {
+		return proposal.ReviewFindings{}, c.Misuse(fmt.Sprintf("cannot read findings: %v", err)), false
+	}
+	findings, problems := plan.DecodeFindings(data, name)
+	for _, problem := range problems {
+		fmt.Fprintf(c.Stderr, "fumehood: %s\n", plan.Describe(name, problem))
+	}
+	if len(problems) > 0 {
+		fmt.Fprintln(c.Stderr, "fumehood: review.invalid: the findings are invalid; nothing runs")
+		return findings, cli.Usage, false
+	}
+	return findings, cli.OK, true
+}
+
+func printVerified(c *cli.Invocation, format cli.Format, d review.Document) error {
+	switch {
+	case format.Is(cli.JSON):
+		return c.PrintJSON(d.JSON())
+	case format.Is(cli.Markdown):
+		return c.Print([]byte(d.Markdown()), nil)
+	}
+	return c.Print([]byte(d.Text()), nil)
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && e2e
+
+package job_test
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/cli"
+	"github.com/fumehood/fumehood/cmd/fumehood/internal/jobtest"
+	"github.com/fumehood/fumehood/internal/policy"
+	policysource "github.com/fumehood/fumehood/internal/policy/source"
+)
+
+// An acme is an organization with a registry, a key, and a bundle that denies grep.
+type acme struct{ spec, key string }
+
+func newAcme(t *testing.T) acme {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkix, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "key.pem")
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data, err := policysource.Build(policysource.Recipe{Revision: "3", Files: []policy.File{
+		{Name: "rules.rego", Content: []byte(jobtest.AcmeRules)}, {Name: "acme/data.json", Content: []byte(`{"denied":["grep"]}`)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := policysource.ReadSigner(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err = signer.Sign("bundle", data, policysource.DefaultKeyID, ""); err != nil {
+		t.Fatal(err)
+	}
+	return acme{spec: serveBundle(t, data), key: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: pkix}))}
+}
+
+// serveBundle serves a registry with one artifact.
+func serveBundle(t *testing.T, data []byte) string {
+	t.Helper()
+	manifest := fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"%s","size":2},"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar+gzip","digest":"%s","size":%d}]}`,
+		policysource.Digest([]byte("{}")), policysource.Digest(data), len(data))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/v2/": // without credentials
+		case strings.HasSuffix(r.URL.Path, "/manifests/"+policysource.Digest(manifest)):
+			w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+			w.Header().Set("Content-Length", fmt.Sprint(len(manifest)))
+			w.Header().Set("Docker-Content-Digest", policysource.Digest(manifest))
+			w.Write(manifest)
+		case strings.HasSuffix(r.URL.Path, "/blobs/"+policysource.Digest(data)):
+			w.Write(data)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return "oci://" + strings.TrimPrefix(server.URL, "http://") + "/acme/policy@" + policysource.Digest(manifest)
+}
+
+// An organization's bundle applies in both workflows of a fork's pull request,
+// together with the repository's own rules, and the comment says where it came from.
+func TestE2EActionOrganisation(t *testing.T) {
+	t.Parallel()
+	a := newAcme(t)
+	own := "package fumehood.command\n\ndeny contains {\"rule\": \"own.curl\", \"message\": \"m\", \"suggestion\": \"s\"} if input.command.program == \"curl\"\n"
+	w := newWorld(t, true, map[string]string{".github/fumehood/a.rego": own}, map[string]string{".github/fumehood/a.rego": "package fumehood.command\nallow contains {\"rule\": \"x.all\"} if true\n"})
+	keys := newAcme(t).key + "\n" + a.key // any one of them signs
+	inputs := []string{"INPUT_ORGANIZATION=" + a.spec, "INPUT_POLICY_KEY=" + keys, "INPUT_MINIMUM_REVISION=3"}
+	w.Permit("contents:read", "pull_requests:read")
+	s := w.Act("pull_request", w.Event("pull_request.opened.fork", nil), inputs...)
+	jobtest.CheckContains(t, "summary", s.Summary, "acme.grep", "own.curl", "revision 3", "signed by sha256:", "git:master:.github/fumehood at "+w.Base[:12])
+	if s.Code != cli.Refused || s.Outputs["allowed"] != "0" || s.Outputs["denied"] != "3" {
+		t.Errorf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
+	}
+	w.Upload(s, nil)
+	w.Permit("contents:read", "pull_requests:write", "actions:read")
+	w.Report(nil, inputs...)
+	body := w.Comment().Body
+	jobtest.CheckContains(t, "comment", body, "acme.grep", "own.curl", "revision 3", "signed by sha256:", "oci://127.0.0.1")
+	if strings.Contains(body, "policy other than") {
+		t.Errorf("the comment doubts an honest report:\n%s", body)
+	}
+	w.Report(nil) // the reporting workflow lacks the organization
+	jobtest.CheckContains(t, "comment", w.Comment().Body, "policy other than")
+}
+
+// Nothing runs under a bundle other than the requested one.
+func TestE2EActionOrganisationRefused(t *testing.T) {
+	t.Parallel()
+	a, b := newAcme(t), newAcme(t)
+	w := newWorld(t, false, nil, nil)
+	for name, tt := range map[string]struct {
+		inputs []string
+		code   string
+	}{
+		"another key":        {[]string{"INPUT_ORGANIZATION=" + a.spec, "INPUT_POLICY_KEY=" + b.key}, "policy.signature"},
+		"neither of two":     {[]string{"INPUT_ORGANIZATION=" + a.spec, "INPUT_POLICY_KEY=" + b.key + "\n" + newAcme(t).key}, "policy.signature"},
+		"an old one":         {[]string{"INPUT_ORGANIZATION=" + a.spec, "INPUT_POLICY_KEY=" + a.key, "INPUT_MINIMUM_REVISION=4"}, "policy.revision"},
+		"not there":          {[]string{"INPUT_ORGANIZATION=" + a.spec[:len(a.spec)-4] + "0000"}, "policy.fetch"},
+		"a key for nothing":  {[]string{"INPUT_POLICY_KEY=" + a.key}, "input.organisation"},
+		"an age for nothing": {[]string{"INPUT_MINIMUM_REVISION=4"}, "input.organisation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := w.Act("pull_request", w.Event("pull_request.opened", nil), tt.inputs...)
+			if s.Code != cli.Stopped || s.Outputs["conclusion"] != "error" {
+				t.Errorf("exit %d, outputs %q\n%s", s.Code, s.Outputs, s.Log)
+			}
+			jobtest.CheckContains(t, "comment", w.Comment().Body, tt.code)
+			if strings.Contains(s.Log, "greet") {
+				t.Errorf("something ran:\n%s", s.Log)
+			}
+		})
+	}
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package e2b
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fumehood/fumehood/internal/kit/localhttp"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// envdVersion is the version of E2B's daemon whose calls are served. With it the SDK itself
+// refuses what came later, such as metadata of files.
+const envdVersion = "0.6.1"
+
+// The bounds of what a client may attach to a sandbox.
+const (
+	maxEntries = 64
+	maxText    = 16 << 10 // bytes of all names and values
+)
+
+// A newSandbox is the request for a sandbox. What has a pointer or any is refused unless it
+// is what fumehood does anyway.
+type newSandbox struct {
+	TemplateID  string            `json:"templateID"`
+	Metadata    map[string]string `json:"metadata"`
+	EnvVars     map[string]string `json:"envVars"`
+	Timeout     *int64            `json:"timeout"` // seconds
+	Secure      *bool             `json:"secure"`  // every sandbox is
+	Internet    *bool             `json:"allow_internet_access"`
+	AutoPause   *bool             `json:"autoPause"`
+	PauseMemory *bool             `json:"autoPauseMemory"`
+	AutoResume  any               `json:"autoResume"`
+	Network     any               `json:"network"`
+	MCP         any               `json:"mcp"`
+	IAM         any               `json:"iam"`
+	Volumes     any               `json:"volumeMounts"`
+}
+
+// templates are the names that the SDKs use if their caller names none.
+var templates = []string{"", "base", "code-interpreter-v1"}
+
+// check refuses what a sandbox here cannot be.
+func (n newSandbox) check() error {
+	yes := func(b *bool) bool { return b != nil && *b }
+	switch {
+	case !slices.Contains(templates, n.TemplateID):
+		return refuse(notFound, "there is no template %q: sandboxes have the tools of this host; use base or code-interpreter-v1", n.TemplateID)
+	case yes(n.Internet), n.Network != nil:
+		return refuse(unimplemented, "sandboxes have no network: leave out allowInternetAccess and network")
+	case yes(n.AutoPause), n.AutoResume != nil, n.PauseMemory != nil:
+		return refuse(unimplemented, "sandboxes cannot be paused: leave out the lifecycle, or use onTimeout: kill")
+	case n.MCP != nil:
+		return refuse(unimplemented, "the MCP gateway is not supported: fumehood mcp is an MCP server")
+	case n.IAM != nil, n.Volumes != nil:
+		return refuse(unimplemented, "workload identities and volumes are not supported")
+	}
+	if err := bounded("metadata", n.Metadata); err != nil {
+		return err
+	}
+	return bounded("envs", n.EnvVars)
+}
+
+func bounded(what string, entries map[string]string) error {
+	size := 0
+	for name, value := range entries {
+		size += len(name) + len(value)
+	}
+	if len(entries) > maxEntries || size > maxText {
+		return refuse(invalidArgument, "%s: more than %d entries or %d bytes", what, maxEntries, maxText)
+	}
+	return nil
+}
+
+func seconds(n *int64, orElse time.Duration) (time.Duration, error) {
+	if n == nil {
+		return orElse, nil
+	}
+	if *n < 0 || *n > int64(24*365*time.Hour/time.Second) {
+		return 0, refuse(invalidArgument, "timeout: %d seconds", *n)
+	}
+	return time.Duration(*n) * time.Second, nil
+}
+
+// api serves a request with a key. A nil answer has no body.
+func (s *Server) api(status int, f func(w http.ResponseWriter, r *http.Request, user localhttp.User) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		user := s.keys.Find(r.Header.Get("X-API-KEY"))
+		if user.Name == "" {
+			failJSON(w, refuse(unauthenticated, "the API key is missing or unknown"))
+			return
+		}
+		out, err := f(w, r, user)
+		if err != nil {
+			failJSON(w, err)
+			return
+		}
+		answer(w, status, out)
+	}
+}
+
+// apiOf is api for a request about one sandbox, with a body.
+func apiOf[In any](s *Server, status int, f func(ctx context.Context, b *sandbox, in In) (any, error)) http.HandlerFunc {
+	return s.api(status, func(w http.ResponseWriter, r *http.Request, user localhttp.User) (any, error) {
+		data, err := readBody(w, r, maxAPI)
+		if err != nil {
+			return nil, err
+		}
+		in, err := decode[In](data)
+		if err != nil {
+			return nil, err
+		}
+		b, err := s.owned(r.PathValue("id"), user.Name)
+		if err != nil {
+			return nil, err
+		}
+		return f(r.Context(), b, in)
+	})
+}
+
+// owned returns a sandbox of user. Those of others are not there.
+func (s *Server) owned(id, user string) (*sandbox, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.sandboxes[id]
+	if b == nil || b.user != user {
+		return nil, refuse(notFound, "there is no sandbox %q", id)
+	}
+	return b, nil
+}
+
+type noInput struct{}
+
+func (s *Server) apiRoutes(mux *http.ServeMux) {
+	const one = "/sandboxes/{id}"
+	for _, version := range []string{"", "/v2"} { // the SDKs' releases differ
+		mux.HandleFunc("POST "+version+"/sandboxes", s.api(http.StatusCreated, s.apiCreate))
+		mux.HandleFunc("GET "+version+"/sandboxes", s.api(http.StatusOK, s.apiList))
+		mux.HandleFunc("POST "+version+one+"/connect", apiOf(s, http.StatusOK, s.apiConnect))
+	}
+	mux.HandleFunc("GET "+one, apiOf(s, http.StatusOK, func(_ context.Context, b *sandbox, _ noInput) (any, error) { return b.info(), nil }))
+	mux.HandleFunc("DELETE "+one, apiOf(s, http.StatusNoContent, func(_ context.Context, b *sandbox, _ noInput) (any, error) {
+		s.remove(b)
+		return nil, nil
+	}))
+	mux.HandleFunc("POST "+one+"/timeout", apiOf(s, http.StatusNoContent, apiTimeout))
+	for _, what := range []string{"pause", "resume", "snapshots", "fork", "network", "metrics", "logs", "refreshes"} {
+		mux.HandleFunc(one+"/"+what, s.api(0, func(http.ResponseWriter, *http.Request, localhttp.User) (any, error) {
+			return nil, refuse(unimplemented, "%s is not supported: a sandbox lives in one piece until its timeout, without a network", what)
+		}))
+	}
+	for _, what := range []string{"/snapshots", "/templates/", "/v2/templates/", "/v3/templates", "/volumes", "/volumes/", "/secrets", "/secrets/"} {
+		mux.HandleFunc(what, s.api(0, func(_ http.ResponseWriter, r *http.Request, _ localhttp.User) (any, error) {
+			return nil, refuse(unimplemented, "%s is not supported: sandboxes have the tools of this host and the workspace of the server", r.URL.Path)
+		}))
+	}
+}
+
+func (s *Server) apiCreate(w http.ResponseWriter, r *http.Request, user localhttp.User) (any, error) {
+	data, err := readBody(w, r, maxAPI)
+	if err != nil {
+		return nil, err
+	}
+	in, err := decode[newSandbox](data)
+	if err == nil {
+		err = in.check()
+	}
+	if err != nil {
+		return nil, err
+	}
+	timeout, err := seconds(in.Timeout, min(s.o.Timeout, s.o.MaxTimeout))
+	if err != nil {
+		return nil, err
+	}
+	if timeout > s.o.MaxTimeout {
+		return nil, refuse(invalidArgument, "timeout: more than %v", s.o.MaxTimeout)
+	}
+	b, err := s.create(r.Context(), user, in, timeout)
+	if err != nil {
+		return nil, err
+	}
+	return b.created(), nil
+}
+
+// created is what only the sandbox's owner gets.
+func (b *sandbox) created() map[string]any {
+	return map[string]any{"sandboxID": b.id, "templateID": b.about.TemplateID, "clientID": "fumehood", "envdVersion": envdVersion,
+		"envdAccessToken": b.access, "trafficAccessToken": b.traffic, "domain": nil}
+}
+
+func (b *sandbox) info() map[string]any {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	metadata := b.about.Metadata
+	if metadata == nil {
+		metadata = map[string]string{}
+	}
+	return map[string]any{"sandboxID": b.id, "templateID": b.about.TemplateID, "clientID": "fumehood", "envdVersion": envdVersion,
+		"metadata": metadata, "state": "running", "startedAt": b.started.UTC(), "endAt": b.end.UTC(), "cpuCount": int(b.limits.CPUs),
+		"memoryMB": int64(b.limits.Memory / proposal.MiB), "diskSizeMB": int64(b.limits.Disk / proposal.MiB),
+		"allowInternetAccess": false, "lifecycle": map[string]any{"onTimeout": "kill", "autoResume": false}}
+}
+
+type timeoutRequest struct {
+	Timeout *int64 `json:"timeout"`
+	Memory  *bool  `json:"memory"` // of connect: false starts a paused sandbox again
+}
+
+func apiTimeout(_ context.Context, b *sandbox, in timeoutRequest) (any, error) {
+	if in.Timeout == nil || in.Memory != nil {
+		return nil, refuse(invalidArgument, "timeout: missing")
+	}
+	timeout, err := seconds(in.Timeout, 0)
+	if err != nil {
+		return nil, err
+	}
+	return nil, b.extend(timeout, false)
+}
+
+// apiConnect never makes a sandbox end earlier.
+func (s *Server) apiConnect(_ context.Context, b *sandbox, in timeoutRequest) (any, error) {
+	if in.Memory != nil {
+		return nil, refuse(unimplemented, "onResume: sandboxes are never paused")
+	}
+	timeout, err := seconds(in.Timeout, min(s.o.Timeout, time.Until(b.last)))
+	if err == nil {
+		err = b.extend(timeout, true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b.created(), nil
+}
+
+const maxPage = 100
+
+// apiList lists the sandboxes of user, the newest first.
+func (s *Server) apiList(w http.ResponseWriter, r *http.Request, user localhttp.User) (any, error) {
+	q := r.URL.Query()
+	wanted, err := readFilter(q)
+	if err != nil {
+		return nil, err
+	}
+	limit := maxPage
+	if text := q.Get("limit"); text != "" {
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxPage {
+			return nil, refuse(invalidArgument, "limit: must be from 1 to %d", maxPage)
+		}
+	}
+	var found []*sandbox
+	s.mu.Lock()
+	for _, b := range s.sandboxes {
+		if b.user == user.Name && wanted(b) {
+			found = append(found, b)
+		}
+	}
+	s.mu.Unlock()
+	slices.SortFunc(found, func(a, b *sandbox) int { return cmp.Compare(b.place(), a.place()) })
+	if q.Get("order") == "asc" {
+		slices.Reverse(found)
+	}
+	if after := q.Get("nextToken"); after != "" {
+		at := slices.IndexFunc(found, func(b *sandbox) bool { return b.place() > after == (q.Get("order") == "asc") && b.place() != after })
+		found = found[max(at, 0):]
+		if at < 0 {
+			found = nil
+		}
+	}
+	if len(found) > limit {
+		found = found[:limit]
+		w.Header().Set("X-Next-Token", found[limit-1].place())
+	}
+	page := []any{}
+	for _, b := range found {
+		page = append(page, b.info())
+	}
+	return page, nil
+}
+
+// place is b's place in the order of all sandboxes.
+func (b *sandbox) place() string { return fmt.Sprintf("%020d-%s", b.started.UnixNano(), b.id) }
+
+// readFilter returns which sandboxes a list has.
+func readFilter(q url.Values) (func(*sandbox) bool, error) {
+	metadata, err := url.ParseQuery(q.Get("metadata"))
+	if err != nil {
+		return nil, refuse(invalidArgument, "metadata: not a query string")
+	}
+	var after time.Time
+	if text := q.Get("startedAfter"); text != "" {
+		if after, err = time.Parse(time.RFC3339, text); err != nil {
+			return nil, refuse(invalidArgument, "startedAfter: not a time")
+		}
+	}
+	state, template := q.Get("state"), q.Get("template")
+	return func(b *sandbox) bool {
+		for name, values := range metadata { // the SDK escapes names and values once more
+			name, err := url.PathUnescape(name)
+			value, err2 := url.PathUnescape(values[0])
+			if got, there := b.about.Metadata[name]; err != nil || err2 != nil || !there || got != value {
+				return false
+			}
+		}
+		return (state == "" || slices.Contains(strings.Split(state, ","), "running")) && (template == "" || template == b.about.TemplateID) && b.started.After(after)
+	}, nil
+}

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package e2b
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fumehood/fumehood/internal/sandbox/interpreter"
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// languages are the SDK's names of languages.
+var languages = map[string]string{"": "python", "python": "python", "javascript": "javascript", "js": "javascript", "bash": "bash", "sh": "bash"}
+
+// A codeContext is a name space of an interpreter. The SDK knows it by its id; a restart gives
+// it another name space.
+type codeContext struct {
+	ID       string `json:"id"`
+	Language string `json:"language"`
+	Cwd      string `json:"cwd"`
+	name     string
+}
+
+// contexts are a sandbox's name spaces. The sandbox guards it.
+type contexts struct {
+	list  []codeContext
+	made  map[string]int // by language, as interpreters count them
+	cells int
+}
+
+// standing are the languages of the contexts that are always there.
+var standing = []string{"python", "javascript", "bash"}
+
+// newContexts returns those that are always there, whose ids are their languages.
+func newContexts() contexts {
+	c := contexts{made: map[string]int{}}
+	for _, language := range standing {
+		c.list = append(c.list, codeContext{language, language, root, "main"})
+		c.made[language] = 1
+	}
+	return c
+}
+
+func noLanguage(name string) error {
+	return refuse(notFound, "there is no interpreter for %q: use python, javascript or bash", name)
+}
+
+// add makes a context, or gives another name space to the one with this id.
+func (c *contexts) add(id, language string) (codeContext, error) {
+	if c.made[language]+2 > interpreter.MaxContexts { // the interpreter's first is not used
+		return codeContext{}, refuse(resourceExhausted, "the sandbox has had %d contexts of %s, removed and restarted ones included: create another sandbox", c.made[language], language)
+	}
+	c.made[language]++
+	return codeContext{id, language, root, rand.Text()}, nil
+}
+
+func (c *contexts) find(id string) int {
+	for i, x := range c.list {
+		if x.ID == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// A cell is a request to execute code.
+type cell struct {
+	Code      string            `json:"code"`
+	ContextID string            `json:"context_id"`
+	Language  string            `json:"language"`
+	EnvVars   map[string]string `json:"env_vars"`
+}
+
+// proposal returns what in proposes, and how many cells came before it.
+func (b *sandbox) cell(in cell) (proposal.Proposal, int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	language, known := languages[strings.ToLower(in.Language)]
+	if !known {
+		return proposal.Proposal{}, 0, noLanguage(in.Language)
+	}
+	p := proposal.Proposal{Code: in.Code, Language: language, Env: in.EnvVars}
+	i := b.contexts.find(cmp.Or(in.ContextID, language))
+	if i < 0 || in.Language != "" && in.ContextID != "" {
+		return p, 0, refuse(notFound, "there is no context %q", in.ContextID)
+	}
+	p.Language, p.Context = b.contexts.list[i].Language, b.contexts.list[i].name
+	b.contexts.cells++
+	return p, b.contexts.cells, nil
+}
+
+func (s *Server) codeRoutes(mux *http.ServeMux) {
+	mux.HandleFunc("POST /execute", s.inside(codePort, failText, execute))
+	mux.HandleFunc("GET /contexts", s.contextCall(func(b *sandbox, _ string, _ contextRequest) (any, error) { return b.contexts.list, nil }))
+	mux.HandleFunc("POST /contexts", s.contextCall(func(b *sandbox, _ string, in contextRequest) (any, error) { return b.addContext(in) }))
+	mux.HandleFunc("DELETE /contexts/{id}", s.contextCall(func(b *sandbox, id string, _ contextRequest) (any, error) {
+		i := b.contexts.find(id)
+		if i < len(standing) {
+			return nil, refuse(notFound, "there is no context %q that can be removed", id)
+		}
+		b.contexts.list = append(b.contexts.list[:i:i], b.contexts.list[i+1:]...)
+		return nil, nil
+	}))
+	mux.HandleFunc("POST /contexts/{id}/restart", s.contextCall(func(b *sandbox, id string, _ contextRequest) (any, error) {
+		i := b.contexts.find(id)
+		if i < 0 {
+			return nil, refuse(notFound, "there is no context %q", id)
+		}
+		again, err := b.contexts.add(id, b.contexts.list[i].Language)
+		if err == nil {
+			b.contexts.list[i] = again
+		}
+		return nil, err
+	}))
+}
+
+type contextRequest struct {
+	Language string `json:"language"`
+	Cwd      string `json:"cwd"`
+}
+
+// contextCall serves a request about contexts, with the sandbox locked.
+func (s *Server) contextCall(f func(b *sandbox, id string, in contextRequest) (any, error)) http.HandlerFunc {
+	return s.inside(codePort, failText, func(w http.ResponseWriter, r *http.Request, b *sandbox) error {
+		data, err := readBody(w, r, maxAPI)
+		if err != nil {
+			return err
+		}
+		in, err := decode[contextRequest](data)
+		if err != nil {
+			return err
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		out, err := f(b, r.PathValue("id"), in)
+		if err == nil {
+			answer(w, http.StatusOK, out)
+		}
+		return err
+	})
+}
+
+func (b *sandbox) addContext(in contextRequest) (any, error) {
+	language, known := languages[strings.ToLower(in.Language)]
+	if !known {
+		return nil, noLanguage(in.Language)
+	}
+	if in.Cwd != "" && path.Clean(in.Cwd) != root && path.Clean(in.Cwd) != "." {
+		return nil, refuse(notFound, "cwd: contexts begin in %s: change the directory in the code", root)
+	}
+	c, err := b.contexts.add(rand.Text(), language)
+	if err == nil {
+		b.contexts.list = append(b.contexts.list, c)
+	}
+	return c, err
+}
+
+// lines sends the events of one execution, one JSON object a line. Its client may have gone.
+type lines struct {
+	mu sync.Mutex
+	w  http.ResponseWriter
+}
+
+func (l *lines) send(event map[string]any) {
+	data, err := json.Marshal(event)
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = write(l.w, append(data, '\n'))
+}
+
+func (l *lines) print(stream string, data []byte) {
+	l.send(map[string]any{"type": stream, "text": strings.ToValidUTF8(string(data), "\uFFFD"), "timestamp": time.Now().UnixNano()})
+}
+
+func (l *lines) show(d proposal.Display) { l.send(resultOf(d)) }
+
+func (l *lines) fail(name, value, traceback string) {
+	l.send(map[string]any{"type": "error", "name": name, "value": value, "traceback": cmp.Or(traceback, name+": "+value)})
+}
+
+// execute runs code and sends what it shows. What is not acceptable as code is an error of the
+// code, because the SDK shows its text.
+func execute(w http.ResponseWriter, r *http.Request, b *sandbox) error {
+	data, err := readBody(w, r, maxCode)
+	if err != nil {
+		return err
+	}
+	in, err := decode[cell](data)
+	if err != nil {
+		return err
+	}
+	p, count, err := b.cell(in)
+	if err != nil {
+		return err
+	}
+	if err := b.wait(r.Context()); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	out := &lines{w: w}
+	out.send(map[string]any{"type": "number_of_executions", "execution_count": count})
+	if strings.TrimSpace(in.Code) != "" { // nothing is no proposal
+		out.run(r.Context(), b, p)
+	}
+	b.cutOff()
+	out.send(map[string]any{"type": "end_of_execution"})
+	return nil
+}
+
+func (l *lines) run(ctx context.Context, b *sandbox, p proposal.Proposal) {
+	shows := newPrinter(l.print, l.show)
+	r, err := b.do(gate.WithOutput(ctx, shows.chunk), b.session.Do, p)
+	var stop *proposal.StopError
+	switch {
+	case errors.As(err, &stop) && stop.Code == "session.proposal":
+		l.fail("InvalidCode", refusalOf(err).message, "")
+	case b.ctx.Err() != nil: // see cutOff
+	case err != nil:
+		l.fail("SandboxFailed", refusalOf(err).message, "")
+	case !r.Runnable():
+		v := reasonsOf(r)
+		l.fail(v.name, v.line(), strings.Join(v.lines, "\n"))
+	default:
+		shows.finish(r)
+		l.outcome(*r.Result)
+	}
+}
+
+// outcome sends how code ended that did not succeed.
+func (l *lines) outcome(x proposal.Result) {
+	switch {
+	case x.Exception != nil:
+		l.fail(x.Exception.Name, x.Exception.Value, x.Exception.Traceback)
+	case x.Status != proposal.Exited:
+		l.fail("ExecutionStopped", ending(x), "")
+	case x.ExitCode != 0:
+		l.fail("ExitCode", ending(x), "")
+	}
+}
+
+// formNames are the SDK's names of a result's forms. Others keep their MIME type.
+var formNames = map[string]string{"text/plain": "text", "text/html": "html", "text/markdown": "markdown", "image/svg+xml": "svg", "image/png": "png",
+	"image/jpeg": "jpeg", "application/pdf": "pdf", "text/latex": "latex", "application/json": "json", "application/javascript": "javascript"}
+
+const tableType = "application/vnd.dataresource+json"
+
+// resultOf returns d as the SDK reads it. What is JSON is sent as such.
+func resultOf(d proposal.Display) map[string]any {
+	event := map[string]any{"type": "result", "is_main_result": d.Value}
+	for kind, form := range d.Forms {
+		if !strings.Contains(kind, "/") {
+			continue // not a MIME type, and perhaps a name of the event's own
+		}
+		var value any = form
+		if strings.HasSuffix(kind, "json") && json.Valid([]byte(form)) {
+			value = json.RawMessage(form)
+		}
+		event[cmp.Or(formNames[kind], kind)] = value
+		if kind == tableType {
+			if columns := columnsOf(form); columns != nil {
+				event["data"] = columns
+			}
+		}
+	}
+	return event
+}
+
+// columnsOf returns a table without its index as a list of values for each column; nil if it is not one.
+func columnsOf(table string) map[string][]any {
+	var t struct {
+		Schema struct {
+			Fields     []struct{ Name string }
+			PrimaryKey []string
+		}
+		Data []map[string]any
+	}
+	if json.Unmarshal([]byte(table), &t) != nil || len(t.Schema.Fields) == 0 {
+		return nil
+	}
+	columns := map[string][]any{}
+	for _, f := range t.Schema.Fields {
+		if !slices.Contains(t.Schema.PrimaryKey, f.Name) { // the index
+			columns[f.Name] = []any{}
+		}
+	}
+	for _, row := range t.Data {
+		for name := range columns {
+			columns[name] = append(columns[name], row[name])
+		}
+	}
+	return columns
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package e2b
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fumehood/fumehood/internal/kit/localhttp"
+	"github.com/fumehood/fumehood/internal/kit/text"
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// An account is what one key uses. Server.mu guards it.
+type account struct {
+	sandboxes int           // that are there, are being created or are ending
+	time      time.Duration // that sandboxes have used, or may still use
+}
+
+// A sandbox is one gate, its session and what the SDK knows about it.
+type sandbox struct {
+	server          *Server
+	id              string
+	access, traffic string // tokens
+	user, tenant    string
+	about           newSandbox
+	limits          proposal.Limits
+
+	gate    gate.Opener
+	session gate.Session
+	ctx     context.Context // ends when the sandbox must
+	cancel  context.CancelFunc
+	ready   chan struct{} // closed when the set-up has ended
+	setup   error         // after that
+	gone    chan struct{} // closed when the log is sealed
+	once    sync.Once
+
+	requests chan struct{} // holds a token for each request that is served
+	files    chan struct{} // holds a token while a request has a file in memory
+
+	started time.Time
+	last    time.Time // when it must end, whatever its client says
+
+	mu        sync.Mutex
+	end       time.Time
+	timer     *time.Timer
+	proposed  int
+	contexts  contexts
+	processes processes
+}
+
+// reserve counts a new sandbox of user, and returns how long it may last.
+func (s *Server) reserve(user string) (time.Duration, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.accounts[user]
+	if a == nil {
+		a = &account{}
+		s.accounts[user] = a
+	}
+	total := 0
+	for _, other := range s.accounts {
+		total += other.sandboxes
+	}
+	q, left := s.o.Quota, s.o.Quota.Time-a.time
+	switch {
+	case s.ended, s.work.Begun():
+		return 0, refuse(busy, "the server is ending")
+	case a.sandboxes >= q.Sandboxes:
+		return 0, refuse(resourceExhausted, "the key has its maximum of %d sandboxes: kill one", q.Sandboxes)
+	case proposal.Bytes(a.sandboxes+1)*s.o.Memory > q.Memory:
+		return 0, refuse(resourceExhausted, "the key's sandboxes may have %v of memory together, and each has %v: kill one", q.Memory, s.o.Memory)
+	case left <= 0:
+		return 0, refuse(resourceExhausted, "the key has used, or its sandboxes may still use, all of its %v of sandbox time: kill those that are not needed", q.Time)
+	case total >= s.o.Sandboxes:
+		return 0, refuse(busy, "the server has its maximum of %d sandboxes", s.o.Sandboxes)
+	}
+	left = min(left, s.o.MaxTimeout)
+	a.sandboxes++
+	a.time += left
+	s.running.Add(1)
+	return left, nil
+}
+
+// release is the opposite of reserve. The time that was not used is given back.
+func (s *Server) release(user string, unused time.Duration) {
+	s.mu.Lock()
+	a := s.accounts[user]
+	a.sandboxes--
+	a.time -= max(unused, 0)
+	s.mu.Unlock()
+	s.running.Done()
+}
+
+// create starts a sandbox of user that ends after timeout.
+func (s *Server) create(ctx context.Context, user localhttp.User, about newSandbox, timeout time.Duration) (*sandbox, error) {
+	defer s.work.Enter()()
+	allowed, err := s.reserve(user.Name)
+	if err != nil {
+		return nil, err
+	}
+	b := &sandbox{server: s, id: "sb" + strings.ToLower(rand.Text()), access: rand.Text(), traffic: rand.Text(), user: user.Name, tenant: user.Tenant, about: about,
+		ready: make(chan struct{}), gone: make(chan struct{}), requests: make(chan struct{}, maxRequests), files: make(chan struct{}, 1),
+		contexts: newContexts(), processes: newProcesses()}
+	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if err = b.open(ctx); err == nil && timeout > allowed {
+		err = refuse(resourceExhausted, "the key has %v of sandbox time left: use a shorter timeout", allowed)
+	}
+	b.started = time.Now()
+	b.last, b.end = b.started.Add(allowed), b.started.Add(timeout)
+	if err == nil {
+		err = s.add(b)
+	}
+	if err != nil {
+		b.close()
+		s.release(user.Name, allowed)
+		return nil, err
+	}
+	return b, nil
+}
+
+// open makes the gate, has policy decide the variables, and starts the sandbox.
+func (b *sandbox) open(ctx context.Context) (err error) {
+	requested := time.Now()
+	b.server.making.Lock()
+	b.gate, err = b.server.o.Gate(ctx, b.tenant)
+	b.server.making.Unlock()
+	if err != nil {
+		if m := b.server.o.Metrics; m != nil {
+			m.Started(time.Since(requested), errors.Join(err, ctx.Err()))
+		}
+		return err
+	}
+	records, err := b.gate.Check(ctx, proposal.Plan{Proposals: []proposal.Proposal{{ID: "sandbox", Argv: []string{"true"}, Env: b.about.EnvVars}}})
+	if err != nil {
+		return err
+	}
+	r := records[len(records)-1] // after the set-up's
+	if !r.Runnable() {
+		return refuse(permissionDenied, "policy refuses a sandbox with these variables: %s", reasonsOf(r).line())
+	}
+	b.limits = r.Decision.Grant.Limits.Under(proposal.Limits{Memory: b.server.o.Memory})
+	o := gate.SessionOptions{Limits: b.server.o.SessionLimits(), Proposer: "E2B client", Requested: requested, Idle: b.server.o.Lifetime(), Lifetime: b.server.o.Lifetime()}
+	if b.session, err = b.gate.Open(b.ctx, o); err != nil {
+		return err
+	}
+	if _, err = b.session.List(ctx, "."); err != nil { // starts the sandbox
+		return err
+	}
+	return ctx.Err()
+}
+
+// add makes b known, unless the server has ended meanwhile.
+func (s *Server) add(b *sandbox) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return refuse(busy, "the server is ending")
+	}
+	s.sandboxes[b.id] = b
+	b.mu.Lock()
+	b.timer = time.AfterFunc(time.Until(b.end), b.expire)
+	b.mu.Unlock()
+	go b.setUp()
+	go func() {
+		<-b.session.Done()
+		s.remove(b)
+	}()
+	return nil
+}
+
+// expire ends b if its time has come.
+func (b *sandbox) expire() {
+	b.mu.Lock()
+	left := time.Until(b.end)
+	if left > 0 {
+		b.timer.Reset(left)
+	}
+	b.mu.Unlock()
+	if left <= 0 {
+		b.server.remove(b)
+	}
+}
+
+// extend makes b end after timeout from now, or not before that if longer is set.
+func (b *sandbox) extend(timeout time.Duration, longer bool) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	end := time.Now().Add(timeout)
+	switch {
+	case timeout < 0:
+		return refuse(invalidArgument, "timeout: must not be negative")
+	case end.After(b.last):
+		return refuse(invalidArgument, "timeout: the sandbox must end %v after its start: at most %d more seconds", b.last.Sub(b.started).Round(time.Second), int(time.Until(b.last).Seconds()))
+	case longer && end.Before(b.end):
+		return nil
+	}
+	b.end = end
+	b.timer.Reset(timeout)
+	return nil
+}
+
+// remove ends b and returns when its log is sealed. No request finds it any more.
+func (s *Server) remove(b *sandbox) {
+	b.once.Do(func() {
+		s.mu.Lock()
+		delete(s.sandboxes, b.id)
+		s.mu.Unlock()
+		b.mu.Lock()
+		b.timer.Stop()
+		b.mu.Unlock()
+		b.close()
+		close(b.gone)
+		s.release(b.user, time.Until(b.last))
+	})
+	<-b.gone
+}
+
+// close kills what runs, seals the log and closes the gate, as far as there is one.
+func (b *sandbox) close() {
+	b.cancel()
+	if b.session != nil {
+		b.server.o.Ended(b.session.Close())
+	}
+	if b.gate != nil {
+		_ = b.gate.Close()
+	}
+}
+
+func (b *sandbox) setUp() {
+	defer close(b.ready)
+	b.setup = b.session.SetUp(b.ctx, func(r proposal.Record) {
+		if !r.Runnable() || r.Result != nil && !r.Result.Succeeded() {
+			b.server.o.Notice("sandbox " + b.id + ": set-up command failed: " + text.Inline(r.Analysis.Canonical, 80))
+		}
+	})
+}
+
+// do proposes p to the session, after the set-up, with the sandbox's variables under p's own.
+func (b *sandbox) do(ctx context.Context, how way, p proposal.Proposal) (proposal.Record, error) {
+	if err := b.wait(ctx); err != nil {
+		return proposal.Record{}, err
+	}
+	b.mu.Lock()
+	b.proposed++
+	p.ID = fmt.Sprintf("c%d", b.proposed)
+	b.mu.Unlock()
+	env := maps.Clone(b.about.EnvVars)
+	if env == nil {
+		env = map[string]string{}
+	}
+	maps.Copy(env, p.Env)
+	p.Env = env
+	r, err := how(ctx, p)
+	return r, b.failed(err)
+}
+
+// background runs p while other commands run, as far as the session does that, and kills it
+// when ctx ends.
+func (b *sandbox) background(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
+	x, err := b.session.Start(ctx, p)
+	var stop *proposal.StopError
+	if errors.As(err, &stop) && stop.Code == "session.background" {
+		return b.session.Do(ctx, p)
+	}
+	if err != nil {
+		return proposal.Record{}, err
+	}
+	defer context.AfterFunc(ctx, x.Kill)()
+	return x.Wait(context.WithoutCancel(ctx))
+}
+
+// A way runs a proposal: Session.Do, or background.
+type way func(ctx context.Context, p proposal.Proposal) (proposal.Record, error)
+
+// wait returns when the set-up has ended, for what begins then.
+func (b *sandbox) wait(ctx context.Context) error {
+	if b.server.work.Begun() {
+		return refuse(busy, "the server is ending")
+	}
+	select {
+	case <-b.ready:
+		return b.failed(b.setup)
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-b.ctx.Done():
+		return refuse(unavailable, "the sandbox has ended")
+	}
+}
+
+// going are the codes of errors after which a session goes on.
+var going = map[string]bool{"session.proposal": true, "session.full": true}
+
+// failed returns err, and ends the sandbox if its session is over. What a sandbox that ends
+// interrupts is an error for that reason.
+func (b *sandbox) failed(err error) error {
+	var stop *proposal.StopError
+	switch {
+	case err == nil:
+		return nil
+	case b.ctx.Err() != nil:
+		return refuse(unavailable, "the sandbox has ended")
+	case errors.As(err, &stop) && !going[stop.Code]:
+		go b.server.remove(b)
+	}
+	return err
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package e2b
+
+import (
+	"cmp"
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/fumehood/fumehood/internal/agents/health"
+	"github.com/fumehood/fumehood/internal/kit/localhttp"
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Quota is what one key may use at a time. A zero field means its default.
+type Quota struct {
+	Sandboxes int            // 4
+	Memory    proposal.Bytes // of all its sandboxes together: 8 GiB
+	Time      time.Duration  // of all its sandboxes since the server's start: 24 h
+}
+
+// Options configure a Server. Gate is required; a zero field means its default.
+type Options struct {
+	// Gate makes the gate of one sandbox. It is not called concurrently. The server closes the
+	// gate. tenant is that of the key, or "".
+	Gate  func(ctx context.Context, tenant string) (gate.Opener, error)
+	Quota Quota
+	// Memory is the maximum of one sandbox, if policy grants that much: 2 GiB.
+	Memory proposal.Bytes
+	// Timeout is when a sandbox ends whose client does not say when: 5 minutes.
+	Timeout time.Duration
+	// MaxTimeout is how long after its start a sandbox must end: 1 hour.
+	MaxTimeout time.Duration
+	// Sandboxes is the maximum for all keys together: 16.
+	Sandboxes int
+	// Metrics are served at health.MetricsPath without a key, and say at health.HealthPath
+	// whether the server is ready; nil for neither.
+	Metrics *health.Metrics
+	// Drain is how long running requests may take after the context of the server has ended
+	// or until a second signal; then their commands are killed. 0 kills them at once.
+	Drain time.Duration
+	// Ended is called with the report of each sandbox when its log is sealed; nil for no
+	// calls. It may be called concurrently.
+	Ended func(proposal.Report, error)
+	// Notice is called with one line about what no client sees: set-up commands that
+	// failed. Nil for no calls.
+	Notice func(string)
+}
+
+// SessionLimits are the limits of each sandbox's session, for gate.Gate.Prepare.
+func (o Options) SessionLimits() proposal.Limits {
+	return proposal.Limits{Memory: o.defaults().Memory}
+}
+
+// Lifetime is how long a sandbox's session can be open.
+func (o Options) Lifetime() time.Duration { return o.defaults().MaxTimeout + time.Minute }
+
+func (o Options) defaults() Options {
+	o.Quota = Quota{cmp.Or(o.Quota.Sandboxes, 4), cmp.Or(o.Quota.Memory, 8*proposal.GiB), cmp.Or(o.Quota.Time, 24*time.Hour)}
+	o.Memory, o.Timeout, o.MaxTimeout = cmp.Or(o.Memory, 2*proposal.GiB), cmp.Or(o.Timeout, 5*time.Minute), cmp.Or(o.MaxTimeout, time.Hour)
+	o.Sandboxes = cmp.Or(o.Sandboxes, 16)
+	if o.Ended == nil {
+		o.Ended = func(proposal.Report, error) {}
+	}
+	if o.Notice == nil {
+		o.Notice = func(string) {}
+	}
+	return o
+}
+
+// A Server serves any number of clients. New returns one; HTTP may be called once.
+type Server struct {
+	o    Options
+	keys localhttp.Tokens
+	ctx  context.Context // ends all sandboxes
+
+	making    sync.Mutex // held while a gate is made
+	mu        sync.Mutex
+	sandboxes map[string]*sandbox
+	accounts  map[string]*account
+	running   sync.WaitGroup // one for each sandbox until its log is sealed
+	ended     bool
+	work      health.Drain
+}
+
+// New returns a Server.
+func New(o Options) *Server {
+	return &Server{o: o.defaults(), ctx: context.Background(), sandboxes: map[string]*sandbox{}, accounts: map[string]*account{}}
+}
+
+// HTTP serves clients with one of keys at l until ctx ends. Then nothing begins, what runs
+// ends within Options.Drain or is killed, and all logs are sealed before it returns.
+func (s *Server) HTTP(ctx context.Context, l net.Listener, keys localhttp.Tokens) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	killed, kill := health.Grace(ctx, s.o.Drain)
+	defer kill()
+	s.ctx, s.keys = killed, keys
+	routes := s.routes()
+	if s.o.Metrics != nil {
+		routes = s.o.Metrics.Mount(routes, s.status)
+	}
+	server := &http.Server{Handler: localhttp.Handler(l.Addr().String(), routes), ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: localhttp.MaxHeader}
+	drained := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		defer close(drained)
+		s.work.Wait(killed)
+		kill()
+		s.drain()
+		answers, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAnswers)
+		defer cancel()
+		_ = server.Shutdown(answers)
+		_ = server.Close()
+	})
+	err := server.Serve(l)
+	cancel()
+	<-drained
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// status says whether the server takes new sandboxes.
+func (s *Server) status() health.Status {
+	s.mu.Lock()
+	total := 0
+	for _, a := range s.accounts {
+		total += a.sandboxes
+	}
+	s.mu.Unlock()
+	switch {
+	case s.work.Begun():
+		return health.Draining()
+	case total >= s.o.Sandboxes:
+		return health.Status{Status: health.StatusNotReady, Reason: fmt.Sprintf("the server has its maximum of %d sandboxes", total)}
+	}
+	return health.Status{Status: health.StatusReady}
+}
+
+// lastAnswers is how long clients have to read the answers to what the server's end has ended.
+const lastAnswers = 2 * time.Second
+
+// drain ends all sandboxes, and waits for those that are being created.
+func (s *Server) drain() {
+	s.mu.Lock()
+	s.ended = true
+	var all []*sandbox
+	for _, b := range s.sandboxes {
+		all = append(all, b)
+	}
+	s.mu.Unlock()
+	for _, b := range all {
+		go s.remove(b)
+	}
+	s.running.Wait()
+}
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	s.apiRoutes(mux)
+	s.codeRoutes(mux)
+	s.fileRoutes(mux)
+	s.processRoutes(mux)
+	mux.HandleFunc("GET /health", s.inside("", failJSON, func(w http.ResponseWriter, _ *http.Request, _ *sandbox) error {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}))
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		failJSON(w, refuse(notFound, "there is no %s %s here; docs/E2B.md lists what is supported", r.Method, r.URL.Path))
+	})
+	return mux
+}
+
+// The ports at which the SDK expects a sandbox's servers.
+const (
+	envdPort = "49983"
+	codePort = "49999"
+)
+
+// maxRequests is how many requests of one sandbox are served at a time.
+const maxRequests = 64
+
+// inside serves a request to a sandbox at one of its ports; any if port is "".
+func (s *Server) inside(port string, fail failure, f func(http.ResponseWriter, *http.Request, *sandbox) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		b, err := s.reached(r, port)
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		select {
+		case b.requests <- struct{}{}:
+			defer func() { <-b.requests }()
+			defer s.work.Enter()()
+		default:
+			fail(w, refuse(resourceExhausted, "the sandbox has %d requests at a time", maxRequests))
+			return
+		}
+		if err := f(w, r, b); err != nil {
+			fail(w, err)
+		}
+	}
+}
+
+// reached returns the sandbox that a request names and has the token of. For the code
+// interpreter the token is the one for traffic, because the SDK does not send the other one
+// with every request.
+func (s *Server) reached(r *http.Request, port string) (*sandbox, error) {
+	id, at := r.Header.Get("E2b-Sandbox-Id"), r.Header.Get("E2b-Sandbox-Port")
+	switch {
+	case id == "":
+		return nil, refuse(unauthenticated, "the request names no sandbox: set E2B_SANDBOX_URL to this server; signed URLs are not supported")
+	case at != envdPort && at != codePort, port != "" && at != port:
+		return nil, refuse(notFound, "nothing is served at port %q of a sandbox", at)
+	}
+	s.mu.Lock()
+	b := s.sandboxes[id]
+	s.mu.Unlock()
+	if b == nil {
+		return nil, refuse(unavailable, "the sandbox was not found: it has ended, or never was")
+	}
+	given, want := r.Header.Get("X-Access-Token"), b.access
+	if at == codePort {
+		given, want = r.Header.Get("E2B-Traffic-Access-Token"), b.traffic
+	}
+	if subtle.ConstantTimeCompare([]byte(given), []byte(want)) != 1 {
+		return nil, refuse(unauthenticated, "the access token of the sandbox is missing or wrong")
+	}
+	return b, nil
+}

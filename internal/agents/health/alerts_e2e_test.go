@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package health
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/fumehood/fumehood/internal/kit/golden"
+)
+
+// promtool runs Prometheus's own checker in dir.
+func promtool(t *testing.T, dir, stdin string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "promtool", args...)
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("promtool %q: %v\n%s", args, err, out)
+	}
+}
+
+// The rules of docs/OPERATIONS.md are valid for Prometheus, and fire above the targets only.
+func TestE2EAlerts(t *testing.T) {
+	page := golden.Read(t, "../../../docs/OPERATIONS.md")
+	blocks := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$").FindAllSubmatch(page, -1)
+	if len(blocks) != 2 {
+		t.Fatalf("%d blocks of YAML", len(blocks))
+	}
+	dir := t.TempDir()
+	for name, text := range map[string][]byte{"rules.yml": blocks[0][1], "prometheus.yml": blocks[1][1], "alerts_test.yml": golden.Read(t, "testdata/alerts_test.yml")} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	promtool(t, dir, "", "check", "rules", "rules.yml")
+	promtool(t, dir, "", "test", "rules", "alerts_test.yml")
+	promtool(t, dir, "", "check", "config", "prometheus.yml")
+}
+
+// The metrics have the names, units and texts that Prometheus recommends.
+func TestE2EMetricsLint(t *testing.T) {
+	_, page := get(t, used(t).Handler(ready), http.MethodGet, MetricsPath)
+	promtool(t, t.TempDir(), page, "check", "metrics")
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package health counts what happens to a server's sandboxes and commands, and serves the
+// counts and whether the server takes new work.
+//
+// Metrics get their numbers from the entries of the audit log and from the sandbox, so they
+// agree with logs and reports. They begin at 0 when the process does.
+//
+// A label has one of a fixed set of values. No name, command, path, host, token or text of
+// a pull request is in a metric, so there is a bounded number of time series, and they
+// reveal only how much was done, how long it took and how it ended.
+package health
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/fumehood/fumehood/pkg/audit/journal"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Metrics are the counters and histograms of one server. New returns them. Methods are safe
+// for concurrent use.
+type Metrics struct {
+	own  *prometheus.Registry // what fumehood counts
+	all  *prometheus.Registry // and this process
+	live prometheus.Gauge
+
+	starts, runs, decisions, commands, refusals *prometheus.CounterVec
+	retried                                     prometheus.Counter
+	startTime, readyTime, commandTime           prometheus.Histogram
+
+	mu     sync.Mutex
+	failed time.Time // when the last sandbox did not start; zero if it did
+	code   string
+}
+
+// Values of the labels. Commands have proposal.Status's words, too.
+const (
+	started, startFailed, cancelled = "started", "failed", "cancelled"
+	completed, stopped              = "completed", "stopped"
+	succeeded, failed               = "succeeded", "failed"
+	refusedProgram, refusedNetwork  = "program", "network"
+)
+
+// New returns Metrics in a registry of their own. Every time series is there from the start.
+func New() *Metrics {
+	m := &Metrics{own: prometheus.NewRegistry(), all: prometheus.NewRegistry()}
+	m.live = prometheus.NewGauge(prometheus.GaugeOpts{Name: "fumehood_sandboxes", Help: "Sandboxes that are running."})
+	m.starts = m.counters("fumehood_sandbox_starts_total", "Sandboxes that were started, by result.", "result", started, startFailed, cancelled)
+	m.runs = m.counters("fumehood_runs_total", "Sessions and plans that ended: stopped means by a failure of fumehood.", "outcome", completed, cancelled, stopped)
+	m.decisions = m.counters("fumehood_decisions_total", "Commands that policy decided, by effect.", "effect", proposal.Allow.String(), proposal.Deny.String(), proposal.Ask.String())
+	m.commands = m.counters("fumehood_commands_total", "Commands that ran, by how they ended.", "outcome", outcomes()...)
+	m.refusals = m.counters("fumehood_refusals_total", "Starts of programs and network accesses of running commands that were refused.", "kind", refusedProgram, refusedNetwork)
+	m.retried = prometheus.NewCounter(prometheus.CounterOpts{Name: "fumehood_commands_retried_total", Help: "Commands that ran again because a runtime crashed."})
+	m.startTime = m.seconds("fumehood_sandbox_start_seconds", "Time in which a sandbox started.", .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60)
+	m.readyTime = m.seconds("fumehood_session_ready_seconds", "Time from the request for a session until its first sandbox was ready, without the time in which the session was not used.", .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60)
+	m.commandTime = m.seconds("fumehood_command_seconds", "Time that a command ran.", .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1200)
+	m.own.MustRegister(m.live, m.retried)
+	m.all.MustRegister(m.own, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func (m *Metrics) counters(name, help, label string, values ...string) *prometheus.CounterVec {
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
+	for _, value := range values {
+		v.WithLabelValues(value)
+	}
+	m.own.MustRegister(v)
+	return v
+}
+
+func (m *Metrics) seconds(name, help string, buckets ...float64) prometheus.Histogram {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+	m.own.MustRegister(h)
+	return h
+}
+
+// Gather returns what fumehood counts, without what is counted of the process.
+func (m *Metrics) Gather() ([]*dto.MetricFamily, error) { return m.own.Gather() }
+
+// Started counts a sandbox that started, or that did not because of err.
+func (m *Metrics) Started(took time.Duration, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case err == nil:
+		m.live.Inc()
+		m.startTime.Observe(took.Seconds())
+		m.failed = time.Time{}
+		m.starts.WithLabelValues(started).Inc()
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		m.starts.WithLabelValues(cancelled).Inc()
+	default:
+		m.failed, m.code = time.Now(), proposal.FailureOf(err).Code
+		m.starts.WithLabelValues(startFailed).Inc()
+	}
+}
+
+// Began counts a sandbox that another process has started.
+func (m *Metrics) Began() { m.live.Inc() }
+
+// Ended counts a sandbox that started and is gone.
+func (m *Metrics) Ended() { m.live.Dec() }
+
+// Ready counts a session that became ready.
+func (m *Metrics) Ready(took time.Duration) { m.readyTime.Observe(took.Seconds()) }
+
+// Log returns log so that what is written to it is counted, too.
+func (m *Metrics) Log(log journal.Log) journal.Log { return counted{m, log} }
+
+type counted struct {
+	m   *Metrics
+	log journal.Log
+}
+
+// Append and Write count entries that were written. Each method of journal.Log is here, so
+// that none is not counted.
+func (c counted) Append(kind string, v any) (int64, error) {
+	n, err := c.log.Append(kind, v)
+	return c.written(v, n, err)
+}
+
+func (c counted) Write(kind string, v any) (int64, error) {
+	n, err := c.log.Write(kind, v)
+	return c.written(v, n, err)
+}
+
+func (c counted) written(v any, n int64, err error) (int64, error) {
+	if err == nil {
+		c.m.count(v)
+	}
+	return n, err
+}
+
+func (m *Metrics) count(entry any) {
+	switch e := entry.(type) {
+	case journal.Decision:
+		m.Count(journal.LogEvent{Decision: &e.Decision})
+	case journal.Result:
+		m.Count(journal.LogEvent{Result: &e.Result})
+	case journal.End:
+		m.Count(journal.LogEvent{Totals: &e.Totals, Error: e.Error})
+	}
+}
+
+// Count counts an entry of a log that another process writes.
+func (m *Metrics) Count(e journal.LogEvent) {
+	switch {
+	case e.Decision != nil:
+		m.decisions.WithLabelValues(e.Decision.Effect.String()).Inc()
+	case e.Result != nil:
+		m.result(*e.Result)
+	case e.Totals != nil:
+		m.runs.WithLabelValues(endOf(e.Error)).Inc()
+	}
+}
+
+func (m *Metrics) result(r proposal.Result) {
+	m.commands.WithLabelValues(outcomeOf(r)).Inc()
+	m.commandTime.Observe((time.Duration(r.WallMS) * time.Millisecond).Seconds())
+	if r.Retried != nil {
+		m.retried.Inc()
+	}
+	if o := r.Observations; o != nil {
+		m.refusals.WithLabelValues(refusedProgram).Add(float64(o.Counts.Refused))
+		m.refusals.WithLabelValues(refusedNetwork).Add(float64(o.Counts.NetRefused))
+	}
+}
+
+// outcomes are the values of outcomeOf.
+func outcomes() []string {
+	list := []string{succeeded, failed}
+	for s := proposal.SandboxFailed; s < proposal.NotRun; s++ {
+		if s != proposal.Exited {
+			list = append(list, label(s))
+		}
+	}
+	return list
+}
+
+func outcomeOf(r proposal.Result) string {
+	switch {
+	case r.Succeeded():
+		return succeeded
+	case r.Status == proposal.Exited:
+		return failed
+	}
+	return label(r.Status)
+}
+
+func label(s proposal.Status) string { return strings.ReplaceAll(s.String(), " ", "_") }
+
+func endOf(f *proposal.Failure) string {
+	switch {
+	case f == nil:
+		return completed
+	case f.Code == "run.cancelled" || f.Code == "run.timeout" || f.Code == "session.idle":
+		return cancelled
+	}
+	return stopped
+}

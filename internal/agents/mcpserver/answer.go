@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package mcpserver
+
+import (
+	"cmp"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/fumehood/fumehood/internal/kit/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// The maximum size of an answer's parts, in displayed units. What is left out is in the
+// resource that the answer names.
+const (
+	maxStdout  = 6000
+	maxStderr  = 3000
+	maxMessage = 600
+	maxReasons = 4
+	maxImage   = 1 << 20 // bytes of all images of one answer
+)
+
+// A ran is the structured form of what a command did, or why it did not run.
+type ran struct {
+	ID         string   `json:"id"`
+	Effect     string   `json:"effect"`
+	Approval   string   `json:"approval,omitempty"` // who answered what policy asked
+	Reasons    []reason `json:"reasons,omitempty"`
+	Status     string   `json:"status,omitempty"`
+	ExitCode   *int     `json:"exit_code,omitempty"`
+	Signal     string   `json:"signal,omitempty"`
+	Limit      string   `json:"limit,omitempty"`
+	Detail     string   `json:"detail,omitempty"`
+	WallMS     int64    `json:"wall_ms,omitempty"`
+	Stdout     string   `json:"stdout,omitempty"`
+	Stderr     string   `json:"stderr,omitempty"`
+	Results    []string `json:"results,omitempty"` // what code showed, and the value of its last expression
+	Exception  string   `json:"exception,omitempty"`
+	FullOutput []string `json:"full_output,omitempty"` // resources
+	Outputs    []file   `json:"outputs,omitempty"`
+	Notes      []string `json:"notes,omitempty"`
+}
+
+// A reason is why a command did not run, and what to do.
+type reason struct {
+	Rule         string   `json:"rule"`
+	Message      string   `json:"message"`
+	Instead      string   `json:"instead,omitempty"`
+	Alternatives []string `json:"alternatives,omitempty"` // commands that policy allows
+	Retry        string   `json:"retry,omitempty"`
+}
+
+// A file is one exported file.
+type file struct {
+	Path    string `json:"path"`
+	Bytes   int64  `json:"bytes,omitempty"`
+	Refused string `json:"refused,omitempty"`
+}
+
+func short(s string) string { return text.Inline(s, maxMessage) }
+
+// reasonsOf returns the reasons that took effect.
+func reasonsOf(r proposal.Record) (list []reason) {
+	for _, x := range r.Decision.Reasons {
+		if x.Observed || len(list) == maxReasons {
+			continue
+		}
+		y := reason{Rule: short(x.Rule), Message: short(x.Message), Instead: short(x.Suggestion), Retry: string(x.Retry)}
+		for _, a := range x.Alternatives {
+			y.Alternatives = append(y.Alternatives, short(a))
+		}
+		list = append(list, y)
+	}
+	return list
+}
+
+// ranOf returns the structured form of r, and remembers where the whole of its output is.
+func (s *session) ranOf(r proposal.Record) ran {
+	x := ran{ID: r.Proposal.ID, Effect: r.Decision.Effect.String(), Notes: s.setup.take()}
+	if r.ClientApproval != nil {
+		x.Approval = "by the " + short(r.ClientApproval.Client)
+	}
+	if r.Decision.Effect != proposal.Allow && !r.Runnable() {
+		x.Reasons = reasonsOf(r)
+	}
+	if r.Result != nil {
+		s.addResult(&x, r)
+	}
+	return x
+}
+
+func (s *session) addResult(x *ran, r proposal.Record) {
+	result := r.Result
+	x.Status, x.Signal, x.Limit, x.Detail, x.WallMS = result.Status.String(), result.Signal, short(result.Limit), short(result.Detail), result.WallMS
+	if result.Status == proposal.Exited {
+		x.ExitCode = &result.ExitCode
+	}
+	x.Stdout = s.stream(x, "stdout", result.Stdout, maxStdout)
+	x.Stderr = s.stream(x, "stderr", result.Stderr, maxStderr)
+	x.Results = values(result.Displays)
+	if e := result.Exception; e != nil {
+		words := cmp.Or(e.Traceback, e.Name+": "+e.Value)
+		x.Exception = text.Excerpt([]byte(words), nil, int64(len(words)), maxStderr).Text
+	}
+	for _, o := range result.Outputs {
+		x.Outputs = append(x.Outputs, file{short(o.Path), o.Bytes, short(o.Refused)})
+	}
+	if s.used() && result.NewSandbox {
+		x.Notes = append(x.Notes, "this command began in a new sandbox: files written before it, installed dependencies included, are lost; end_session begins again with them")
+	}
+	x.Notes = append(x.Notes, refusedPrograms(result.Observations)...)
+	if r.Cause != nil {
+		x.Notes = append(x.Notes, "could not run: "+short(r.Cause.Reason))
+	}
+}
+
+// maxRefused is how many refused programs an answer names.
+const maxRefused = 5
+
+// refusedPrograms names the programs that a command tried to start and policy refused.
+func refusedPrograms(o *proposal.Observations) (notes []string) {
+	if o == nil {
+		return nil
+	}
+	for _, p := range o.Programs {
+		if p.Refused > 0 && len(notes) < maxRefused {
+			notes = append(notes, fmt.Sprintf("policy refused the program %s: %s", short(p.Name), short(p.Rule)))
+		}
+	}
+	return notes
+}
+
+// stream returns what to show of a stream, and adds its resource to x if that is not all.
+func (s *session) stream(x *ran, name string, o proposal.Stream, max int) string {
+	if o.Withheld != "" {
+		x.Notes = append(x.Notes, name+" is withheld: "+short(o.Withheld))
+		return ""
+	}
+	b := text.Excerpt(o.Head, o.Tail, o.Bytes, max)
+	if b.Omitted > 0 && o.File != "" {
+		x.FullOutput = append(x.FullOutput, s.keep(x.ID+"."+name, o))
+	}
+	if len(o.Redacted) > 0 {
+		x.Notes = append(x.Notes, "secrets in "+name+" are redacted")
+	}
+	return b.Text
+}
+
+// String returns the answer for a model that reads text.
+func (x ran) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", x.ID, x.outcome())
+	for _, r := range x.Reasons {
+		b.WriteString(r.String())
+	}
+	for _, s := range []struct{ name, text string }{{"stdout", x.Stdout}, {"stderr", x.Stderr}} {
+		if s.text != "" {
+			fmt.Fprintf(&b, "%s:\n%s", s.name, fenced(s.text))
+		}
+	}
+	for _, value := range x.Results {
+		fmt.Fprintf(&b, "result:\n%s", fenced(value))
+	}
+	if x.Exception != "" {
+		fmt.Fprintf(&b, "exception:\n%s", fenced(x.Exception))
+	}
+	for _, uri := range x.FullOutput {
+		fmt.Fprintf(&b, "full output: %s\n", uri)
+	}
+	for _, o := range x.Outputs {
+		fmt.Fprintf(&b, "output %s\n", o)
+	}
+	for _, note := range x.Notes {
+		fmt.Fprintf(&b, "note: %s\n", note)
+	}
+	return b.String()
+}
+
+func (x ran) outcome() string {
+	var s string
+	switch {
+	case x.Status == "" && x.Effect == "ask":
+		return "not run: it needs an approval"
+	case x.Status == "":
+		return "not run: policy denied it"
+	case x.ExitCode != nil:
+		s = fmt.Sprintf("exit code %d", *x.ExitCode)
+	case x.Signal != "":
+		s = "killed by " + x.Signal
+	default:
+		s = x.Status
+	}
+	for _, more := range []string{x.Limit, x.Detail} {
+		if more != "" {
+			s += ", " + more
+		}
+	}
+	return fmt.Sprintf("%s, %d ms", s, x.WallMS)
+}
+
+func (r reason) String() string {
+	s := fmt.Sprintf("%s: %s\n", r.Rule, r.Message)
+	if r.Instead != "" {
+		s += "instead: " + r.Instead + "\n"
+	}
+	for _, a := range r.Alternatives {
+		s += "allowed: " + a + "\n"
+	}
+	return s
+}
+
+func (f file) String() string {
+	if f.Refused != "" {
+		return f.Path + ": refused: " + f.Refused
+	}
+	return fmt.Sprintf("%s, %s", f.Path, text.Size(f.Bytes))
+}
+
+// fenced puts a fence around lines that they cannot close.
+func fenced(lines string) string {
+	fence := text.Fence(lines)
+	if !strings.HasSuffix(lines, "\n") {
+		lines += "\n"
+	}
+	return fence + "\n" + lines + fence + "\n"
+}
+
+// result returns a tool's result: text for models that read it, out for programs.
+func result(words string, out any, more ...mcp.Content) (*mcp.CallToolResult, any, error) {
+	return &mcp.CallToolResult{Content: append([]mcp.Content{&mcp.TextContent{Text: strings.TrimSuffix(words, "\n")}}, more...)}, out, nil
+}
+
+// failed returns an error for the client: its code, its message and its hint.
+func failed(err error) error {
+	f := proposal.FailureOf(err)
+	words := fmt.Sprintf("fumehood: %s: %s", f.Code, short(f.Message))
+	if f.Hint != "" {
+		words += "; hint: " + short(f.Hint)
+	}
+	if !strings.HasPrefix(f.Code, "mcp.") {
+		words += "; if it repeats, call end_session, which begins again"
+	}
+	return errors.New(words)
+}
+
+// shown returns the images that r's code showed, of at most maxImage bytes together.
+func shown(r proposal.Record) (list []mcp.Content) {
+	if r.Result == nil {
+		return nil
+	}
+	left := maxImage
+	for _, d := range r.Result.Displays {
+		for _, mime := range []string{"image/png", "image/jpeg"} {
+			data, err := base64.StdEncoding.DecodeString(d.Forms[mime])
+			switch {
+			case err != nil || len(data) == 0:
+				continue
+			case len(data) > left:
+				list = append(list, &mcp.TextContent{Text: fmt.Sprintf("%s of %s: too large to show", mime, text.Size(int64(len(data))))})
+			default:
+				left -= len(data)
+				list = append(list, &mcp.ImageContent{MIMEType: mime, Data: data})
+			}
+			break
+		}
+	}
+	return list
+}
+
+// textForms are the forms of a display that a model reads, the best first.
+var textForms = []string{"text/markdown", "text/plain", "application/json", "text/html"}
+
+// values returns what r's code showed as text, together of at most maxStdout displayed units.
+func values(displays []proposal.Display) (list []string) {
+	left := maxStdout
+	for _, d := range displays {
+		for _, mime := range textForms {
+			form := d.Forms[mime]
+			if form == "" {
+				continue
+			}
+			if left <= 0 {
+				return append(list, fmt.Sprintf("and %d more", len(displays)-len(list)))
+			}
+			e := text.Excerpt([]byte(form), nil, int64(len(form)), left)
+			left -= len(e.Text)
+			list = append(list, e.Text)
+			break
+		}
+	}
+	return list
+}
+
+func isImage(mime string) bool { return mime == "image/png" || mime == "image/jpeg" }
+
+// decoded returns the content of a file that a client writes.
+func decoded(content, encoding string) ([]byte, error) {
+	switch encoding {
+	case "":
+		return []byte(content), nil
+	case "base64":
+		data, err := base64.StdEncoding.DecodeString(content)
+		if err != nil {
+			return nil, invalid("content: not base64")
+		}
+		return data, nil
+	}
+	return nil, invalid(`encoding: must be "base64" or left out`)
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/fumehood/fumehood/internal/kit/localhttp"
+	"github.com/fumehood/fumehood/internal/kit/text"
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A client is the state of one connection.
+type client struct {
+	server *Server
+	user   localhttp.User  // over HTTP: whose token it has
+	ctx    context.Context // ends when the connection does
+	cancel context.CancelFunc
+
+	mu       sync.Mutex
+	gate     gate.Opener
+	session  *session
+	sessions int
+	last     *ended // of the session before
+	proposed int
+	closed   bool
+	asked    *questions
+}
+
+// A session is an open gate.Session with what the server keeps about it.
+type session struct {
+	gate.Session
+	setup *setup
+
+	mu      sync.Mutex
+	began   bool                       // something has happened in the sandbox
+	printed string                     // the last line of the running command
+	outputs map[string]proposal.Stream // by the name in their resource's URI
+	names   []string                   // the keys of outputs, oldest first
+}
+
+// used reports whether it was called before, or a command of the set-up ran.
+func (s *session) used() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.began || s.setup.ran()
+	s.began = true
+	return before
+}
+
+// shows returns a context whose command's last line progress notifications show.
+func (s *session) shows(ctx context.Context) context.Context {
+	s.prints("")
+	return gate.WithOutput(ctx, func(c proposal.Chunk) {
+		lines := strings.FieldsFunc(string(c.Data), func(r rune) bool { return r == '\n' || r == '\r' })
+		if len(lines) > 0 {
+			s.prints(lines[len(lines)-1])
+		}
+	})
+}
+
+func (s *session) prints(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.printed = line
+}
+
+// doing says what the running command does.
+func (s *session) doing() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.printed == "" {
+		return "running"
+	}
+	return "running: " + text.Inline(s.printed, 100)
+}
+
+// An ended session is what the resources still show of it.
+type ended struct {
+	report proposal.Report
+	log    string
+}
+
+func newClient(s *Server, user localhttp.User) *client {
+	c := &client{server: s, user: user, asked: newQuestions()}
+	c.ctx, c.cancel = context.WithCancel(s.ctx)
+	return c
+}
+
+// bound returns ctx so that it also ends with the connection and, over HTTP, with the
+// request that is waiting for the answer.
+func (c *client) bound(ctx context.Context, extra *mcp.RequestExtra) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(c.ctx, cancel)
+	stopRequest := context.AfterFunc(c.server.requestOf(extra), cancel)
+	return ctx, func() { stop(); stopRequest(); cancel() }
+}
+
+var errGone = &proposal.StopError{Code: "mcp.closed", Message: "the connection is closed", Hint: "connect again"}
+
+// decider returns the client's gate, which it makes if there is none.
+func (c *client) decider() (gate.Opener, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.gateLocked()
+}
+
+func (c *client) gateLocked() (gate.Opener, error) {
+	if c.closed {
+		return nil, errGone
+	}
+	if c.gate != nil {
+		return c.gate, nil
+	}
+	begin := time.Now()
+	g, err := c.server.o.Gate(c.ctx, c.user.Tenant)
+	if err == nil {
+		c.gate = g
+	} else if m := c.server.o.Metrics; m != nil {
+		m.Started(time.Since(begin), errors.Join(err, c.ctx.Err()))
+	}
+	return g, err
+}
+
+// open returns the client's session, and begins one if there is none or it has ended.
+func (c *client) open(req *mcp.CallToolRequest) (*session, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var lost []string
+	if c.session != nil {
+		select {
+		case <-c.session.Done():
+			_, _ = c.endLocked()
+			lost = []string{"the session before this one ended, because no call came for too long or for the reason in its report: its files are lost"}
+		default:
+			return c.session, nil
+		}
+	}
+	requested := time.Now()
+	g, err := c.gateLocked()
+	if err != nil {
+		return nil, err
+	}
+	// The end of the connection ends calls, and close then seals the log: it is not an
+	// interruption of the session.
+	inner, err := g.Open(context.WithoutCancel(c.ctx), gate.SessionOptions{Network: c.server.o.Network, Proposer: clientName(req), Requested: requested})
+	if err != nil {
+		return nil, err
+	}
+	c.sessions++
+	c.session = &session{Session: inner, setup: newSetup(lost), outputs: map[string]proposal.Stream{}}
+	return c.session, nil
+}
+
+// clientName returns the name and version that the client gives itself, for people.
+func clientName(req *mcp.CallToolRequest) string {
+	info := req.ClientInfo()
+	if info == nil || info.Name == "" {
+		return "MCP client without a name"
+	}
+	return "MCP client " + text.Inline(info.Name+" "+info.Version, 100)
+}
+
+// nextID returns the id of the next proposal: c1, c2 and so on.
+func (c *client) nextID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.proposed++
+	return fmt.Sprintf("c%d", c.proposed)
+}
+
+// end seals the open session and returns what is known of it; nil if there is none.
+func (c *client) end() (*ended, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.endLocked()
+}
+
+func (c *client) endLocked() (*ended, error) {
+	if c.session == nil {
+		return nil, nil
+	}
+	report, err := c.session.Close()
+	if c.server.o.Ended != nil {
+		c.server.o.Ended(report, err)
+	}
+	c.last = &ended{report, c.session.Log()}
+	c.session = nil
+	return c.last, err
+}
+
+// close ends the client.
+func (c *client) close() {
+	c.cancel()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, _ = c.endLocked()
+	c.closed = true
+	if c.gate != nil {
+		_ = c.gate.Close()
+	}
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package mcpserver
+
+import (
+	"fmt"
+
+	"github.com/fumehood/fumehood/internal/agents/health"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+var errDraining = &proposal.StopError{Code: "mcp.draining", Message: "the server is shutting down and begins no call", Hint: "connect again when it has been restarted"}
+
+// status says whether the server takes new sessions.
+func (s *Server) status() health.Status {
+	s.mu.Lock()
+	clients := len(s.clients)
+	s.mu.Unlock()
+	switch {
+	case s.drain.Begun():
+		return health.Draining()
+	case clients >= s.o.MaxClients:
+		return health.Status{Status: health.StatusNotReady, Reason: fmt.Sprintf("the server has its maximum of %d clients", clients)}
+	}
+	return health.Status{Status: health.StatusReady}
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/fumehood/fumehood/internal/kit/strictjson"
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// addTools adds the tools. Their hints are true: a command cannot change anything outside
+// its sandbox, and reaches other hosts only if Options.Network lets policy grant one.
+func (s *Server) addTools() {
+	no, yes, open := false, true, len(s.o.Network) > 0
+	runs := &mcp.ToolAnnotations{DestructiveHint: &no, OpenWorldHint: &open}
+	reads := &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &no}
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: "check", Annotations: reads,
+		Description: "Decide commands or code by policy and run nothing. Returns allow, deny or ask, with rule, reason and alternatives."}, tool(s, (*client).check))
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: "run", Annotations: runs,
+		Description: "Run one command in the sandbox, if policy allows it, on a copy of the workspace."}, onSession(s, (*client).run))
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: "run_code", Annotations: runs,
+		Description: "Run a snippet of python, javascript, bash or sh in the sandbox, if policy allows it. All keep variables from call to call; Python and JavaScript show the value of the last expression and images. Shell code is decided together with what its context ran before."}, onSession(s, (*client).runCode))
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: "read_file", Annotations: reads,
+		Description: "Read a file of the sandbox's workspace. Secrets are redacted."}, onSession(s, plain((*client).readFile)))
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: "write_file", Annotations: &mcp.ToolAnnotations{DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no},
+		Description: "Write a file of the sandbox's workspace. The files on the host do not change."}, onSession(s, plain((*client).writeFile)))
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: "list_files", Annotations: reads,
+		Description: "List files of the sandbox's workspace that match a pattern."}, onSession(s, plain((*client).listFiles)))
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: "diff", Annotations: reads,
+		Description: "List the files that commands and write_file added, changed or removed, with contents as a patch."}, onSession(s, plain((*client).diff)))
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: "end_session", Annotations: &mcp.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &no},
+		Description: "End the sandbox, discard its files and seal the log. The next call begins another."}, tool(s, (*client).endSession))
+}
+
+// tool returns a handler that calls f with the client of the call. A call ends with its
+// client's connection, too.
+func tool[In any](s *Server, f func(c *client, ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error)) mcp.ToolHandlerFor[In, any] {
+	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		if s.drain.Begun() {
+			return nil, nil, failed(errDraining)
+		}
+		c, err := s.client(req.Session, userOf(req.Extra))
+		if err != nil {
+			return nil, nil, failed(err)
+		}
+		ctx, stop := c.bound(ctx, req.Extra)
+		defer stop()
+		if err := strictjson.CheckNames(req.Params.Arguments); err != nil && len(req.Params.Arguments) > 0 {
+			return nil, nil, failed(invalid(err.Error()))
+		}
+		r, out, err := f(c, ctx, req, in)
+		if err != nil {
+			return nil, nil, failed(err)
+		}
+		return r, out, nil
+	}
+}
+
+// onSession is tool for what needs the client's session, which it begins. A client that
+// sent a progress token is notified while it waits.
+func onSession[In any](s *Server, f func(c *client, ctx context.Context, req *mcp.CallToolRequest, s *session, in In) (*mcp.CallToolResult, any, error)) mcp.ToolHandlerFor[In, any] {
+	return tool(s, func(c *client, ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		notes := c.notify(ctx, req)
+		defer notes.stop()
+		session, err := c.open(req)
+		if err != nil {
+			return nil, nil, err
+		}
+		notes.watch(session)
+		return f(c, ctx, req, session, in)
+	})
+}
+
+// plain adapts a function that needs no request.
+func plain[In any](f func(*client, context.Context, *session, In) (*mcp.CallToolResult, any, error)) func(*client, context.Context, *mcp.CallToolRequest, *session, In) (*mcp.CallToolResult, any, error) {
+	return func(c *client, ctx context.Context, _ *mcp.CallToolRequest, s *session, in In) (*mcp.CallToolResult, any, error) {
+		r, out, err := f(c, ctx, s, in)
+		if err == nil {
+			s.used()
+		}
+		return r, out, err
+	}
+}
+
+// A decision is one answer of check.
+type decision struct {
+	Command string   `json:"command"`
+	Effect  string   `json:"effect"`
+	Rules   []string `json:"rules,omitempty"`
+	Reasons []reason `json:"reasons,omitempty"`
+}
+
+func (c *client) check(ctx context.Context, _ *mcp.CallToolRequest, in question) (*mcp.CallToolResult, any, error) {
+	proposals, err := proposalsOf(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	g, err := c.decider()
+	if err != nil {
+		return nil, nil, err
+	}
+	records, err := g.Check(ctx, proposal.Plan{Proposals: proposals})
+	if err != nil {
+		return nil, nil, err
+	}
+	var words strings.Builder
+	out := []decision{}
+	for _, r := range records[len(records)-len(proposals):] { // after the set-up's
+		d := decision{Command: short(strings.TrimSpace(r.Analysis.Canonical)), Effect: r.Decision.Effect.String(), Reasons: reasonsOf(r)}
+		for _, rule := range r.Decision.Rules {
+			d.Rules = append(d.Rules, short(rule))
+		}
+		out = append(out, d)
+		fmt.Fprintf(&words, "%s: %s\n", d.Effect, d.Command)
+		for _, reason := range d.Reasons {
+			words.WriteString(reason.String())
+		}
+	}
+	return result(words.String(), map[string]any{"decisions": out})
+}
+
+// maxQuestions is how many commands one check decides.
+const maxQuestions = 50
+
+// proposalsOf returns the proposals that in is about.
+func proposalsOf(in question) (list []proposal.Proposal, err error) {
+	if len(in.Commands) > maxQuestions {
+		return nil, invalid(fmt.Sprintf("commands: more than %d", maxQuestions))
+	}
+	all := []question{in}
+	for i, text := range in.Commands {
+		one := in
+		one.Command = text
+		if i == 0 {
+			all = nil
+		}
+		all = append(all, one)
+	}
+	if len(in.Commands) > 0 && (in.Command != "" || len(in.Argv) > 0 || in.Code != "") {
+		return nil, invalid("commands: must be alone")
+	}
+	for i, one := range all {
+		p, err := decode(fmt.Sprintf("q%d", i+1), one)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+func (c *client) run(ctx context.Context, req *mcp.CallToolRequest, s *session, in proposed) (*mcp.CallToolResult, any, error) {
+	p, err := decode(c.nextID(), in)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.do(ctx, req, s, p)
+}
+
+// defaultContext is the context of snippets that name none.
+const defaultContext = "main"
+
+func (c *client) runCode(ctx context.Context, req *mcp.CallToolRequest, s *session, in snippet) (*mcp.CallToolResult, any, error) {
+	p, err := decode(c.nextID(), in)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.Context = cmp.Or(in.Context, defaultContext)
+	return c.do(ctx, req, s, p)
+}
+
+// do runs p, after the set-up, and with the client's approval if policy asks.
+func (c *client) do(ctx context.Context, req *mcp.CallToolRequest, s *session, p proposal.Proposal) (*mcp.CallToolResult, any, error) {
+	if err := s.setup.wait(ctx, c.ctx, s); err != nil {
+		return nil, nil, err
+	}
+	approval, denied, err := c.answered(ctx, req, s, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	if denied != nil {
+		x := ran{ID: p.ID, Effect: "deny", Reasons: []reason{*denied}}
+		return result(x.String(), x)
+	}
+	running := ctx
+	if req.Params.GetProgressToken() != nil {
+		running = s.shows(ctx)
+	}
+	r, err := attempt(running, s, p, approval)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.Decision.Effect == proposal.Ask && !r.Runnable() {
+		if asked, err := c.ask(ctx, req, s, r, p); asked != nil || err != nil {
+			return asked, nil, err
+		}
+	}
+	x := s.ranOf(r)
+	return result(x.String(), x, shown(r)...)
+}
+
+// attempt is Do, or DoApproved if there is an approval.
+func attempt(ctx context.Context, s gate.Session, p proposal.Proposal, a *proposal.ClientApproval) (proposal.Record, error) {
+	if a == nil {
+		return s.Do(ctx, p)
+	}
+	return s.DoApproved(ctx, p, *a)
+}
+
+// A sealed is the structured answer of end_session.
+type sealed struct {
+	Ended  bool             `json:"ended"`
+	Totals *proposal.Totals `json:"totals,omitempty"`
+	Log    string           `json:"log,omitempty"`
+	Key    string           `json:"key,omitempty"` // that verifies the log
+	Report string           `json:"report,omitempty"`
+}
+
+func (c *client) endSession(context.Context, *mcp.CallToolRequest, noArgs) (*mcp.CallToolResult, any, error) {
+	last, err := c.end()
+	if err != nil {
+		return nil, nil, err
+	}
+	if last == nil {
+		return result("no session is open", sealed{})
+	}
+	t := last.report.Totals
+	out := sealed{Ended: true, Totals: &t, Log: last.log, Report: uriReport}
+	if last.report.Audit != nil {
+		out.Key = last.report.Audit.Key
+	}
+	return result(fmt.Sprintf("the session has ended: %d proposed, %d denied, %d need an approval, %d succeeded, %d failed\nlog: %s\nreport: %s",
+		t.Proposed, t.Denied, t.Asked, t.Succeeded, t.Failed, out.Log, out.Report), out)
+}
+
+// A notifier sends progress notifications about one call.
+type notifier struct {
+	found chan *session
+	done  chan struct{}
+	ended chan struct{}
+}
+
+// notify begins to send notifications, if the client asked for them.
+func (c *client) notify(ctx context.Context, req *mcp.CallToolRequest) *notifier {
+	n := &notifier{found: make(chan *session, 1), done: make(chan struct{}), ended: make(chan struct{})}
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		close(n.ended)
+		return n
+	}
+	go func() {
+		defer close(n.ended)
+		n.send(ctx, c.server.o.Every, func(count int, message string) {
+			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(count), Message: message})
+		})
+	}()
+	return n
+}
+
+func (n *notifier) send(ctx context.Context, every time.Duration, to func(int, string)) {
+	begin, ticks := time.Now(), time.NewTicker(every)
+	defer ticks.Stop()
+	var s *session
+	for count := 1; ; {
+		select {
+		case s = <-n.found:
+		case <-ticks.C:
+			to(count, doing(s)+", "+time.Since(begin).Round(time.Second).String())
+			count++
+		case <-n.done:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func doing(s *session) string {
+	if s == nil {
+		return "starting the session"
+	}
+	if words := s.setup.progress(); words != "" {
+		return words
+	}
+	return s.doing()
+}
+
+// watch names the session whose state is reported.
+func (n *notifier) watch(s *session) { n.found <- s }
+
+// stop ends the notifications: none is sent after it has returned.
+func (n *notifier) stop() {
+	close(n.done)
+	<-n.ended
+}

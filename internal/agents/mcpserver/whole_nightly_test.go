@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && nightly
+
+package mcpserver
+
+import "testing"
+
+// With the tag nightly these tests try all of their cases: see internal/kit/sample.
+
+func TestNightlyCorpus(t *testing.T) { TestCorpus(t) }

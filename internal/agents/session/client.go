@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/fumehood/fumehood/internal/agents/session/remote"
+	"github.com/fumehood/fumehood/internal/kit/peer"
+	"github.com/fumehood/fumehood/internal/kit/text"
+	"github.com/fumehood/fumehood/internal/sandbox/interpreter"
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Client uses the session of a name. Its errors are *proposal.StopErrors.
+type Client struct {
+	*remote.Session
+	name, path string
+	info       Info
+}
+
+// Connect returns a client of the session name, which lives. Detach or End must be called.
+func Connect(ctx context.Context, name string) (*Client, error) {
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	dir, err := directory()
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{name: name, path: filepath.Join(dir, name)}
+	conn, err := dial(ctx, c.path)
+	if err != nil {
+		return nil, c.unreachable(err)
+	}
+	_ = conn.Close()
+	c.Session, err = remote.Attach(ctx, remote.AttachOptions{Lost: c.broken, Description: &c.info,
+		Dial: func(ctx context.Context) (net.Conn, error) { return dial(ctx, c.path) }})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// unreachable says why nothing answers, and removes what a killed session left.
+func (c *Client) unreachable(err error) error {
+	if errors.Is(err, peer.ErrOtherUser) {
+		return stop("session.user", fmt.Sprintf("the process that serves the session %q belongs to another user", c.name), "remove "+c.path)
+	}
+	info, dead := bury(c.path)
+	switch {
+	case !dead:
+		return &proposal.StopError{Code: "session.busy", Message: fmt.Sprintf("the session %q does not answer", c.name), Hint: "wait: it starts or ends", Err: err}
+	case info.Killed:
+		return &killed{info}
+	}
+	return stop("session.unknown", fmt.Sprintf("there is no session %q", c.name), "see: fumehood session list. A session that is idle or open for too long ends")
+}
+
+// killed is the error about a session whose process was killed.
+type killed struct{ info Info }
+
+func (k *killed) Error() string { return k.Unwrap().Error() }
+
+func (k *killed) Unwrap() error {
+	return stop("session.killed", fmt.Sprintf("the process of the session %q was killed; its log is cut off: %s", k.info.Name, k.info.Log), "start another: fumehood session start --name "+k.info.Name)
+}
+
+func (c *Client) broken(err error) error {
+	return &proposal.StopError{Code: "session.ended", Message: fmt.Sprintf("the session %q ended during the request", c.name), Hint: "see: fumehood session list", Err: err}
+}
+
+// Do is gate.Session.Do after the set-up. The session gives p its ID; code without a Context has
+// "main". each is called with the output as it comes, and note with what the caller should know, such
+// as set-up that failed. If ctx ends, the command is interrupted, and the Record says so.
+func (c *Client) Do(ctx context.Context, p proposal.Proposal, each func(proposal.Chunk), note func(string)) (proposal.Record, error) {
+	if _, keeps := interpreter.LanguageOf(p.Language); keeps && p.Code != "" {
+		p.Context = cmp.Or(p.Context, defaultContext)
+	}
+	err := c.SetUp(ctx, func(r proposal.Record) {
+		if why := setupFailure(r); why != "" {
+			note(why)
+		}
+	})
+	if err != nil {
+		return proposal.Record{}, err
+	}
+	return c.Session.Do(gate.WithOutput(ctx, each), p)
+}
+
+// defaultContext is the context of code that names none.
+const defaultContext = "main"
+
+// setupFailure says what a command of the set-up could not do, or "".
+func setupFailure(r proposal.Record) string {
+	command := "set-up command " + text.Inline(strings.TrimSpace(r.Analysis.Canonical), 80) + ": "
+	switch {
+	case !r.Runnable():
+		return command + r.Decision.Effect.String()
+	case r.Result != nil && !r.Result.Succeeded():
+		return command + r.Result.Outcome()
+	}
+	return ""
+}
+
+// End ends the session. When it returns, another can have the name.
+func (c *Client) End(ctx context.Context) (Ended, error) {
+	defer context.AfterFunc(ctx, c.Detach)()
+	report, stopped, err := c.Session.End()
+	if ctx.Err() != nil {
+		err = c.broken(ctx.Err())
+	}
+	if err != nil {
+		return Ended{}, err
+	}
+	gone(c.path)
+	e := Ended{Name: c.name, Totals: report.Totals, Log: c.info.Log, Error: proposal.FailureOf(stopped)}
+	if report.Audit != nil {
+		e.Key = report.Audit.Key
+	}
+	return e, nil
+}
+
+// List returns all sessions of this user, sorted by name. It removes what killed ones left,
+// and reports each of them once.
+func List(ctx context.Context) ([]Info, error) {
+	dir, err := directory()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	list := []Info{}
+	for _, e := range entries {
+		if info, known := describe(ctx, filepath.Join(dir, e.Name())); known && validName.MatchString(e.Name()) {
+			list = append(list, info)
+		}
+	}
+	return list, err
+}
+
+// describe reports false for a session that starts or ends.
+func describe(ctx context.Context, path string) (info Info, known bool) {
+	c, err := Connect(ctx, filepath.Base(path))
+	if err == nil {
+		c.Detach()
+		return c.info, true
+	}
+	var k *killed
+	if errors.As(err, &k) {
+		return k.info, true
+	}
+	return info, false
+}

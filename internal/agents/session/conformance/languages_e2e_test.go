@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && e2e
+
+package conformance_test
+
+import (
+	"testing"
+
+	"github.com/fumehood/fumehood/internal/agents/session/conformance"
+)
+
+func TestE2ELanguages(t *testing.T) { conformance.RunLanguages(t, openLocal) }

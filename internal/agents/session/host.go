@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/fumehood/fumehood/internal/agents/session/remote"
+	"github.com/fumehood/fumehood/internal/gate/order"
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Options configure Host. All functions are required.
+type Options struct {
+	Name      string
+	Workspace string // for Info
+	// Gate makes the gate. Host closes it.
+	Gate func() (*gate.Gate, error)
+	gate.SessionOptions
+	// Ready is called when clients can connect, with the session's directory.
+	Ready func(info Info, dir string) error
+	// Ended is called with the report when the log is sealed.
+	Ended func(proposal.Report, error)
+}
+
+// Host opens a session and serves it until a client ends it, ctx ends, or it was idle or open
+// for too long. Then the running command has been killed and the log is sealed. The error, a
+// *proposal.StopError, says that there was no session.
+func Host(ctx context.Context, o Options) error {
+	p, err := claim(o.Name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = p.Remove() }()
+	g, err := o.Gate()
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	lifetime, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(o.Lifetime, gate.DefaultLifetime))
+	defer cancel()
+	inner, err := g.Open(lifetime, o.SessionOptions)
+	if err != nil {
+		return err
+	}
+	h := &sharedSession{Session: inner, ctx: lifetime, ready: make(chan struct{}),
+		info: Info{Name: o.Name, Session: inner.ID(), Log: absolute(inner.Log()), Workspace: absolute(o.Workspace),
+			PID: os.Getpid(), Started: time.Now()}}
+	listener, err := p.listen()
+	if err == nil {
+		err = p.write(h.info)
+	}
+	if err == nil {
+		err = o.Ready(h.info, p.Path)
+	}
+	if err == nil {
+		return remote.ServeLocal(ctx, listener, remote.LocalOptions{Session: h, Describe: h.describe, Ended: o.Ended})
+	}
+	_, endErr := inner.Close()
+	err = &proposal.StopError{Code: "session.start", Message: fmt.Sprintf("cannot serve the session %q", o.Name),
+		Hint: "free space in the user's state directory", Err: err}
+	return errors.Join(err, endErr)
+}
+
+// A sharedSession is one that several commands of the command line use. It gives proposals their
+// ids, installs the dependencies once, whichever client waits for it, and has no approvals: who
+// sends a proposal cannot be who approves it.
+type sharedSession struct {
+	gate.Session
+	ctx context.Context // ends after the session's lifetime
+
+	mu      sync.Mutex
+	info    Info
+	records []proposal.Record // of the set-up, for the first client
+
+	setup sync.Once
+	ready chan struct{} // closed when the set-up has ended
+	err   error         // of the set-up
+}
+
+func (h *sharedSession) describe() any {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.info
+}
+
+// Do is Do of the session, with an id.
+func (h *sharedSession) Do(ctx context.Context, p proposal.Proposal) (proposal.Record, error) {
+	p.ID = h.enter()
+	defer h.leave()
+	return h.Session.Do(ctx, p)
+}
+
+// enter counts a proposal, and returns its id.
+func (h *sharedSession) enter() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.info.Proposals++
+	h.info.Running++
+	return fmt.Sprintf("c%d", h.info.Proposals)
+}
+
+func (h *sharedSession) leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.info.Running--
+}
+
+// Start refuses p.
+func (h *sharedSession) Start(context.Context, proposal.Proposal) (gate.Process, error) {
+	return nil, stop("session.request", "a session of the command line has no commands in the background",
+		"run the command with: fumehood session exec")
+}
+
+// DoApproved refuses p.
+func (h *sharedSession) DoApproved(context.Context, proposal.Proposal, proposal.ClientApproval) (r proposal.Record, err error) {
+	return r, stop("session.request", "a session of the command line has no approvals", "propose what policy allows")
+}
+
+// SetUp ends with the session, not with the client that waits first: the next one needs it too.
+// The first one whose context has not ended gets the records.
+func (h *sharedSession) SetUp(ctx context.Context, each func(proposal.Record)) error {
+	h.setup.Do(func() {
+		go func() {
+			defer close(h.ready)
+			h.err = h.Session.SetUp(h.ctx, func(r proposal.Record) { h.records = append(h.records, r) })
+		}()
+	})
+	select {
+	case <-h.ready:
+	case <-ctx.Done():
+		return order.Interruption(ctx)
+	}
+	h.mu.Lock()
+	records := h.records
+	h.records = nil
+	h.mu.Unlock()
+	for _, r := range records {
+		each(r)
+	}
+	return h.err
+}
+
+// absolute returns path, if there is one, for clients, which have other working directories.
+func absolute(path string) string {
+	if full, err := filepath.Abs(path); err == nil && path != "" {
+		return full
+	}
+	return path
+}

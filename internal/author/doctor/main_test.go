@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package doctor
+
+import (
+	"testing"
+
+	"github.com/fumehood/fumehood/internal/kit/roottest"
+)
+
+func TestMain(m *testing.M) { roottest.Main(m) }

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package replay decides past runs again under another policy, and suggests a
+// policy that allows what they did.
+//
+// The past is read from audit logs and reports. All of it may be untrusted: it is
+// read within bounds, and a log is read only if it verifies, unless the caller sets
+// Unverified. Unsigned entries of a log are never used.
+//
+// It promises that each proposal is parsed and decided as in a run, and that the
+// programs a command started and the connections it made are judged under the grant
+// of the new policy. Facts that the past does not have in full are counted and
+// never guessed: a program whose path was truncated, requests that were only
+// counted, or what a command that would now be denied would have done.
+//
+// It does not protect against a well-formed log with false content: with a key that
+// is not trusted, anyone could have written the log. And a command that is granted
+// something else may behave differently; only a run shows that.
+package replay
+
+import (
+	"context"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fumehood/fumehood/internal/policy"
+	"github.com/fumehood/fumehood/internal/watch/lineage"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A Judge decides: internal/policy's Engine, or a test's. It must be safe for concurrent use.
+type Judge interface {
+	Decide(context.Context, proposal.Proposal, proposal.Analysis) (proposal.Decision, error)
+	Exec(context.Context, proposal.Exec) (proposal.ExecDecision, error)
+	// Start decides on an argv that a process of a text is about to start.
+	Start(context.Context, proposal.Proposal, proposal.Analysis) (proposal.Decision, error)
+	// DecideProgram decides on a program that starts under another name, by the added layers.
+	DecideProgram(context.Context, proposal.Proposal, proposal.Analysis) (d proposal.Decision, decided bool, err error)
+	Egress(context.Context, proposal.Egress) (proposal.EgressDecision, error)
+}
+
+// The kinds of decisions.
+const (
+	KindProposal = "proposal"
+	KindExec     = "exec"
+	KindEgress   = "egress"
+	KindGrant    = "grant" // limits and programs of a proposal whose decision is unchanged
+)
+
+// An Outcome is the result of deciding the past under another policy.
+type Outcome struct {
+	Runs      int `json:"runs"`
+	Proposals int `json:"proposals"`
+	Execs     int `json:"execs"`  // different ones, counted per command
+	Egress    int `json:"egress"` // steps of connections, different ones
+	// Moot counts the programs and connections of commands that would not run.
+	Moot int `json:"moot"`
+	// Omitted counts the programs and connections that the past does not have in full.
+	Omitted int      `json:"omitted"`
+	Changes []Change `json:"changes"` // in the order of the past
+	// Decisions is the number of decisions made in Took. Repeated questions are
+	// answered from a cache.
+	Decisions int           `json:"decisions"`
+	Took      time.Duration `json:"-"`
+}
+
+// A Change is one decision that would be different.
+type Change struct {
+	Kind  string `json:"kind"`
+	Run   string `json:"run"`
+	ID    string `json:"id"`   // of the proposal
+	Text  string `json:"text"` // the command, the program, or the destination of the connection
+	Times int    `json:"times"`
+	From  Answer `json:"from"`
+	To    Answer `json:"to"`
+	// Less says that a grant becomes less; the messages have the difference.
+	Less bool `json:"less,omitempty"`
+}
+
+// Stricter reports whether less would be allowed than was.
+func (c Change) Stricter() bool {
+	return c.Kind == KindGrant && c.Less || rank(c.To.Effect) < rank(c.From.Effect)
+}
+
+// An Answer is a past or new decision.
+type Answer struct {
+	// Effect is "allow", "ask" or "deny"; or "stop" if policy failed, which would
+	// have ended a run.
+	Effect string `json:"effect"`
+	// Rule is the first rule that refuses or asks; for "allow", the first that allows.
+	Rule    string `json:"rule"`
+	Message string `json:"message,omitempty"`
+}
+
+func rank(effect string) int { return slices.Index([]string{"stop", "deny", "ask", "allow"}, effect) }
+
+// Again decides past again, on all processors. It calls progress, which may be nil,
+// with the number of proposals done; the calls may be concurrent. An error means
+// that ctx ended.
+func Again(ctx context.Context, past Past, judge Judge, progress func(done int)) (Outcome, error) {
+	jobs, judge := past.jobs(), Judge(&memory{Judge: judge})
+	outcomes := make([]Outcome, len(jobs))
+	var next, done atomic.Int64
+	start := time.Now()
+	var group sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(jobs)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				outcomes[i] = jobs[i].again(ctx, judge, past.parse)
+				if n := done.Add(1); progress != nil {
+					progress(int(n))
+				}
+			}
+		})
+	}
+	group.Wait()
+	all := Outcome{Runs: len(past.Runs), Changes: []Change{}, Took: time.Since(start)}
+	for _, o := range outcomes {
+		all.add(o)
+	}
+	return all, ctx.Err()
+}
+
+func (o *Outcome) add(b Outcome) {
+	o.Proposals += b.Proposals
+	o.Execs += b.Execs
+	o.Egress += b.Egress
+	o.Moot += b.Moot
+	o.Omitted += b.Omitted
+	o.Decisions += b.Decisions
+	o.Changes = append(o.Changes, b.Changes...)
+}
+
+// A job is one proposal of one run.
+type job struct {
+	run string
+	act Act
+}
+
+func (p Past) jobs() []job {
+	var jobs []job
+	for _, r := range p.Runs {
+		for _, d := range r.Acts {
+			jobs = append(jobs, job{r.ID, d})
+		}
+	}
+	return jobs
+}
+
+func (j job) again(ctx context.Context, judge Judge, parse func(proposal.Proposal) proposal.Analysis) Outcome {
+	o := Outcome{Proposals: 1, Decisions: 1, Omitted: j.act.Omitted}
+	d, err := judge.Decide(ctx, j.act.Proposal, j.act.Analysis)
+	to := answerOf(d, err)
+	o.compare(j, KindProposal, j.act.Text(), 1, answerOf(j.act.Decision, nil), to)
+	if err == nil {
+		o.grant(j, d)
+	}
+	if d.Grant == nil || err != nil || d.Effect == proposal.Deny || d.Effect == proposal.Ask && !j.act.Approved {
+		o.Moot += len(j.act.Execs) + len(j.act.Flows)
+		return o
+	}
+	gate := &lineage.Gate{Exec: judge.Exec, Analyze: parse, Start: judge.Start, DecideProgram: judge.DecideProgram, Confine: policy.Confine}
+	gate.Begin(j.record(d))
+	for _, x := range j.act.Execs {
+		o.exec(ctx, j, x, *d.Grant, gate)
+	}
+	for _, f := range j.act.Flows {
+		o.egress(ctx, j, f, *d.Grant, judge)
+	}
+	return o
+}
+
+func (o *Outcome) compare(j job, kind, text string, times int, from, to Answer) {
+	if from.Effect != to.Effect {
+		o.Changes = append(o.Changes, Change{Kind: kind, Run: j.run, ID: j.act.Proposal.ID, Text: text, Times: times, From: from, To: to})
+	}
+}
+
+// record returns the proposal as it would run under the decision d.
+func (j job) record(d proposal.Decision) proposal.Record {
+	r := proposal.Record{Proposal: j.act.Proposal, Analysis: j.act.Analysis, Decision: d}
+	if j.act.Approved {
+		r.Approval = &proposal.Approval{}
+	}
+	return r
+}
+
+// started returns x as the gate would judge it. A program started by a text's process
+// is compared with the text; the record has neither the inner text nor the full PATH.
+func started(x proposal.Exec, gate *lineage.Gate) proposal.Exec {
+	if !x.Text || x.First {
+		return x
+	}
+	x.Lineage, x.Whole, x.Partial = proposal.LineageFirst, x.Argv, x.ArgvCut
+	gate.Path = nil
+	if len(x.Argv) > 0 && !strings.Contains(x.Argv[0], "/") && x.Layer == proposal.LayerRootfs {
+		gate.Path = []string{path.Dir(x.Named)}
+	}
+	return x
+}
+
+func (o *Outcome) exec(ctx context.Context, j job, x Exec, g proposal.Grant, gate *lineage.Gate) {
+	asked := started(x.Exec, gate)
+	asked.Command, asked.Grants = j.act.Proposal.ID, slices.Concat([]string{}, g.Exec)
+	if asked.Text && (len(asked.Variables) > 0 || asked.ArgvCut) { // values and words that are not recorded may affect the decision
+		o.Omitted++
+		return
+	}
+	d, err := gate.Judge(ctx, asked)
+	o.Decisions++
+	if asked.ArgvCut && err == nil && !d.Cacheable { // the missing words may affect the decision
+		o.Omitted++
+		return
+	}
+	o.Execs++
+	o.compare(j, KindExec, x.Exec.Path, x.Times, answer(x.Decision.Effect, x.Decision.Rules, reasons(x.Decision.Reason), nil), answer(d.Effect, d.Rules, reasons(d.Reason), err))
+}
+
+func (o *Outcome) egress(ctx context.Context, j job, f Flow, g proposal.Grant, judge Judge) {
+	o.Egress++
+	o.Decisions++
+	asked := f.Egress
+	asked.Command, asked.Phase, asked.Grants = j.act.Proposal.ID, g.Phase, slices.Concat([]string{}, g.Network)
+	d, err := judge.Egress(ctx, asked)
+	o.compare(j, KindEgress, f.Egress.Destination(), f.Times, answer(f.Decision.Effect, f.Decision.Rules, reasons(f.Decision.Reason), nil), answer(d.Effect, d.Rules, reasons(d.Reason), err))
+}
+
+func reasons(r *proposal.Reason) []proposal.Reason {
+	if r == nil {
+		return nil
+	}
+	return []proposal.Reason{*r}
+}
+
+func answerOf(d proposal.Decision, err error) Answer {
+	return answer(d.Effect, d.Rules, d.Reasons, err)
+}
+
+func answer(effect proposal.Effect, rules []string, reasons []proposal.Reason, err error) Answer {
+	if err != nil {
+		f := proposal.FailureOf(err)
+		return Answer{Effect: "stop", Rule: f.Code, Message: f.Message}
+	}
+	a := Answer{Effect: effect.String()}
+	for _, r := range reasons {
+		if r.Effect == effect && !r.Observed && effect != proposal.Allow {
+			a.Rule, a.Message = r.Rule, r.Message
+			return a
+		}
+	}
+	if len(rules) > 0 {
+		a.Rule = rules[0]
+	}
+	return a
+}

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package starter writes the files with which a repository begins to use fumehood: a
+// configuration file with comments, and the workflow or workflows that run a plan on each
+// pull request. The plan has the repository's own tests. It also writes a first policy, by the
+// kind of repository: a few stricter rules in Rego, their tests, cases for people who do not
+// write Rego, and a README with the next steps.
+//
+// # What it promises
+//
+// The configuration file passes config.Decode and changes no default: what was detected is
+// in its comments. The plan passes plan.Decode. The policy passes fumehood policy check and
+// fumehood policy test unchanged. The kind of a repository follows from names of files, at most
+// two directories deep; it selects examples, and is never a reason to allow anything.
+// Repositories are untrusted: their files are read with bounds, no symbolic link is followed
+// out of the directory or written through, and no name from the repository that has a
+// character with a meaning in YAML or in expressions of GitHub Actions gets into a workflow.
+package starter
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/internal/kit/document"
+	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/internal/kit/terminal"
+	"github.com/fumehood/fumehood/internal/source/config"
+	"github.com/fumehood/fumehood/internal/source/setup"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// The workflows up to the plan. The tests compare them with .github/examples.
+var (
+	//go:embed workflows/one-job.yml
+	oneJob string
+	//go:embed workflows/fumehood.yml
+	runJob string
+	//go:embed workflows/fumehood-report.yml
+	reportJob string
+)
+
+// Paths of the workflows in a repository.
+const (
+	runPath    = ".github/workflows/fumehood.yml"
+	reportPath = ".github/workflows/fumehood-report.yml"
+)
+
+// A File is a file to write, by its path in the repository.
+type File struct {
+	Path    string
+	Content string
+}
+
+// A Repository is what was detected.
+type Repository struct {
+	Setup setup.Setup
+	Tests []Test // at most maxTests
+	// Steps install the toolchains that the repository asks for, in YAML's flow style.
+	Steps []string
+}
+
+// A Test is a command that runs a part of the repository's tests.
+type Test struct {
+	ID, Run, Cwd string
+	File         string // that it was detected from
+}
+
+const (
+	maxTests = 8
+	maxFile  = 1 << 20
+)
+
+// Detect detects set-up and tests of the repository at root, for a host that has all tools:
+// the workflow runs elsewhere. The root should refuse paths that leave it, as os.Root's FS
+// does.
+func Detect(root fs.FS) Repository {
+	everything := setup.Detector{LookPath: func(name string) (string, error) { return "/usr/bin/" + name, nil }}
+	r := Repository{Setup: everything.Detect(root)}
+	dirs := []string{"."}
+	for _, step := range r.Setup.Steps {
+		if step.Cwd != "" && plainDir.MatchString(step.Cwd) && !slices.Contains(dirs, step.Cwd) {
+			dirs = append(dirs, step.Cwd)
+		}
+	}
+	for _, required := range setup.Requirements(setup.Files(root), dirs...) {
+		if step := required.Step(); step != "" {
+			r.Steps = append(r.Steps, step)
+		}
+	}
+	for _, dir := range dirs {
+		for _, t := range testsOf(root, dir) {
+			if len(r.Tests) < maxTests {
+				r.Tests = append(r.Tests, t)
+			}
+		}
+	}
+	return r
+}
+
+// plainDir are directories whose names may appear in a workflow.
+var plainDir = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+var (
+	makeTest  = pattern.New(`(?m)^test[ \t]*:([^=]|$)`)
+	goUse     = pattern.New(`(?m)^\s*(?:use\s+)?\./([A-Za-z0-9][A-Za-z0-9._-]{0,63})\s*$`)
+	gradles   = []string{"settings.gradle.kts", "settings.gradle", "build.gradle.kts", "build.gradle"}
+	pythons   = []string{"pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "requirements.txt", "requirements-dev.txt", "requirements-test.txt", "dev-requirements.txt", "test-requirements.txt"}
+	makefiles = []string{"GNUmakefile", "makefile", "Makefile"}
+)
+
+// testsOf returns the commands that run the tests in dir.
+func testsOf(root fs.FS, dir string) (tests []Test) {
+	r := reader{root, dir}
+	add := func(id, run, file string) {
+		t := Test{ID: id, Run: run, File: path.Join(dir, file)}
+		if dir != "." {
+			t.ID, t.Cwd = id+"-"+dir, dir
+		}
+		tests = append(tests, t)
+	}
+	switch {
+	case r.has("go.mod"):
+		add("go", "go test ./...", "go.mod")
+	case r.has("go.work"):
+		var patterns []string
+		for _, m := range goUse.FindAllStringSubmatch(r.text("go.work"), 16) {
+			patterns = append(patterns, "./"+m[1]+"/...")
+		}
+		if len(patterns) > 0 {
+			add("go", "go test "+strings.Join(patterns, " "), "go.work")
+		}
+	}
+	if run := nodeTest(r); run != "" {
+		add("node", run, "package.json")
+	}
+	if run, file := pythonTest(r); run != "" {
+		add("python", run, file)
+	}
+	if r.has("Cargo.toml") {
+		add("rust", "cargo test", "Cargo.toml")
+	}
+	if r.has("pom.xml") {
+		add("maven", "mvn -B -o test", "pom.xml")
+	} else if file := r.first(gradles); file != "" {
+		add("gradle", "gradle --no-daemon --offline test", file)
+	}
+	if r.has("Gemfile") {
+		switch {
+		case r.isDir("spec"):
+			add("ruby", "bundle exec rspec", "Gemfile")
+		case r.has("Rakefile"):
+			add("ruby", "bundle exec rake test", "Rakefile")
+		}
+	}
+	if file := r.first(makefiles); file != "" && len(tests) == 0 && makeTest.MatchString(r.text(file)) {
+		add("make", "make test", file)
+	}
+	return tests
+}
+
+// nodeTest returns the command for the test script of package.json, "" if it has none.
+func nodeTest(r reader) string {
+	var m struct {
+		Scripts        map[string]string `json:"scripts"`
+		PackageManager string            `json:"packageManager"`
+	}
+	if json.Unmarshal([]byte(r.text("package.json")), &m) != nil {
+		return ""
+	}
+	if script := m.Scripts["test"]; script == "" || strings.Contains(script, "no test specified") {
+		return ""
+	}
+	manager, _, _ := strings.Cut(m.PackageManager, "@")
+	for _, lock := range [][2]string{{"pnpm-lock.yaml", "pnpm"}, {"yarn.lock", "yarn"}, {"package-lock.json", "npm"}, {"npm-shrinkwrap.json", "npm"}} {
+		if manager == "" && r.has(lock[0]) {
+			manager = lock[1]
+		}
+	}
+	if slices.Contains([]string{"pnpm", "yarn"}, manager) {
+		return manager + " test"
+	}
+	return "npm test"
+}
+
+// pythonTest returns pytest if a file mentions it, unittest if there is a directory of
+// tests, and the file that it was detected from.
+func pythonTest(r reader) (run, file string) {
+	if file := r.first([]string{"pytest.ini", "conftest.py"}); file != "" {
+		return "python3 -m pytest", file
+	}
+	found := ""
+	for _, file := range pythons {
+		text := r.text(file)
+		if strings.Contains(text, "pytest") {
+			return "python3 -m pytest", file
+		}
+		if found == "" && text != "" {
+			found = file
+		}
+	}
+	if found != "" && (r.isDir("tests") || r.isDir("test")) {
+		return "python3 -m unittest", found
+	}
+	return "", ""
+}
+
+// A reader reads files of one directory. Links are no files.
+type reader struct {
+	root fs.FS
+	dir  string
+}
+
+func (r reader) mode(name string) fs.FileMode {
+	info, err := fs.Lstat(r.root, path.Join(r.dir, name))
+	if err != nil {
+		return fs.ModeIrregular
+	}
+	return info.Mode()
+}
+
+func (r reader) has(name string) bool   { return r.mode(name).IsRegular() }
+func (r reader) isDir(name string) bool { return r.mode(name).IsDir() }
+
+// first returns the first of names that is a file, or "".
+func (r reader) first(names []string) string {
+	if i := slices.IndexFunc(names, r.has); i >= 0 {
+		return names[i]
+	}
+	return ""
+}
+
+// text returns the first maxFile bytes of a file, "" if it cannot be read.
+func (r reader) text(name string) string {
+	if !r.has(name) {
+		return ""
+	}
+	f, err := r.root.Open(path.Join(r.dir, name))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile))
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// Files returns the files for r. For pull requests from forks there are two workflows.
+func (r Repository) Files(forks bool) []File {
+	files := []File{{config.Path, r.Config()}}
+	if forks {
+		return append(files, File{runPath, r.withSteps(runJob) + indent(r.Plan())}, File{reportPath, reportJob})
+	}
+	return append(files, File{runPath, r.withSteps(oneJob) + indent(r.Plan())})
+}
+
+// withSteps adds the steps that install toolchains to the workflow's job, before fumehood.
+func (r Repository) withSteps(workflow string) string {
+	const steps = "    steps:\n"
+	var b strings.Builder
+	for _, step := range r.Steps {
+		b.WriteString("      " + step + "\n")
+	}
+	return strings.Replace(workflow, steps, steps+b.String(), 1)
+}
+
+// indent indents a plan below the workflow's "plan: |".
+func indent(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString("            " + line)
+	}
+	return b.String()
+}
+
+// Plan returns the plan that runs the tests, as YAML. Without tests it shows what the pull
+// request changes.
+func (r Repository) Plan() string {
+	var b strings.Builder
+	b.WriteString("schema: " + proposal.PlanSchema + "\nproposals:\n")
+	if len(r.Tests) == 0 {
+		b.WriteString("  # No tests were found. Replace this command by the one that runs them.\n" +
+			"  - id: changes\n    run: git diff --stat origin/base...HEAD\n")
+	}
+	for _, t := range r.Tests {
+		id := t.ID
+		if len(r.Tests) == 1 {
+			id = "test"
+		}
+		fmt.Fprintf(&b, "  - id: %s\n    run: %s\n", id, t.Run)
+		if t.Cwd != "" {
+			fmt.Fprintf(&b, "    cwd: %q\n", t.Cwd)
+		}
+	}
+	return b.String()
+}
+
+// Config returns the configuration file. It sets nothing: every setting is a comment with
+// the default, or with an example.
+func (r Repository) Config() string {
+	var b strings.Builder
+	comment := func(lines ...string) {
+		for _, line := range lines {
+			if _, _, hidden := document.FirstHidden(line); !hidden {
+				b.WriteString("#" + line + "\n")
+			}
+		}
+	}
+	comment(" Configuration of fumehood. In CI it is read at the tip of the default branch, never from a pull request.",
+		" \"fumehood config\" shows what is in force. The fields: "+Documentation)
+	b.WriteString("schema: " + config.Schema + "\n\n")
+	comment(" Set-up installs dependencies before the commands run. It runs in the sandbox and can only",
+		" read package registries. auto detects it:")
+	if len(r.Setup.Steps)+len(r.Setup.Notes) == 0 {
+		comment("   nothing to install was found")
+	}
+	for _, step := range r.Setup.Steps {
+		comment("   " + terminal.Part(Command(step.Proposal), 200))
+	}
+	for _, n := range r.Setup.Notes {
+		comment("   note: " + terminal.Part(n.String(), 300))
+	}
+	comment(" none switches it off, and a list of commands replaces it:",
+		"   setup:", "     - npm ci", "     - argv: [make, fixtures]", "       timeout: 5m")
+	b.WriteString("setup: auto\n\n")
+	needed := "none"
+	if names := r.Setup.Registries(); len(names) > 0 {
+		needed = strings.Join(names, ", ")
+	}
+	comment(" The package registries that set-up may read: auto (those that it needs, here: "+needed+"), none,",
+		" or a list such as [go, npm].")
+	b.WriteString("registries: auto\n\n")
+	comment(" Limits that commands request if the plan has none. Policy may grant less.",
+		" limits:", "   memory: 4GiB", "   wall: 5m")
+	b.WriteString("\n")
+	comment(" The maximum duration of fumehood run. In CI, the action's input timeout takes precedence.", " timeout: 15m")
+	return b.String()
+}
+
+// Documentation is the page that describes the fields of the configuration file.
+const Documentation = "https://github.com/fumehood/fumehood/blob/main/docs/CONFIGURATION.md"
+
+// Command returns the command of a step of set-up in one line, after its directory if that
+// is not the workspace's.
+func Command(p proposal.Proposal) string {
+	text := p.Run
+	if p.Argv != nil {
+		words := make([]string, len(p.Argv))
+		for i, word := range p.Argv {
+			words[i] = terminal.Word(word)
+		}
+		text = strings.Join(words, " ")
+	}
+	if p.Cwd != "" {
+		text = "cd " + terminal.Word(p.Cwd) + " && " + text
+	}
+	return terminal.Line(text)
+}

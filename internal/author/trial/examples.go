@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/fumehood/fumehood/internal/policy"
+	"github.com/fumehood/fumehood/internal/policy/module"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// The keys of METADATA's custom that contain examples.
+var exampleKeys = []string{"match", "not_match", "grants", "not_grants", "reaches", "not_reaches"}
+
+// An example is one entry of a rule's METADATA.
+type example struct {
+	description
+	key    string
+	set    string
+	point  string // without "fumehood."
+	layer  policy.Layer
+	places []module.Place // of all rules with the id, in the layer
+	value  any
+}
+
+// examples makes a test of each example in a layer.
+func (t *trial) examples(f files) {
+	places := map[string][]module.Place{}
+	for _, m := range f.rules {
+		for _, r := range m.Rules {
+			if at, ok := module.RuleAt(f.layer.Name, r); ok {
+				for _, id := range []string{describe(r).id, headID(r)} {
+					places[id] = append(places[id], at)
+				}
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.rules)) {
+		for _, r := range f.rules[name].Rules {
+			t.examplesOf(f, f.rules[name], r, places)
+		}
+	}
+}
+
+func (t *trial) examplesOf(f files, m *ast.Module, r *ast.Rule, places map[string][]module.Place) {
+	d := describe(r)
+	for _, key := range slices.Sorted(maps.Keys(d.custom)) {
+		if !slices.Contains(exampleKeys, key) {
+			if meant := misspelled(key); meant != "" {
+				t.broken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, fmt.Sprintf("unknown key %q in METADATA's custom", key), "did you mean "+meant+"?")
+			}
+			continue
+		}
+		list, ok := d.custom[key].([]any)
+		switch {
+		case !ok:
+			t.broken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, fmt.Sprintf("custom.%s is not a list", key), `write `+key+`: ["go test ./..."]`)
+			continue
+		case d.id == "":
+			t.broken(KindExample, f.layer.Name, r.Location.File, r.Location.Row, "the rule has examples but no id", "write custom: {rule: my.rule} in its METADATA")
+			continue
+		}
+		for _, value := range list {
+			x := example{description: d, key: key, set: string(r.Head.Ref()[0].Value.(ast.Var)), point: strings.TrimPrefix(module.PackageOf(m), "fumehood."), layer: f.layer, places: places[d.id], value: value}
+			subject := x.subject()
+			t.tests = append(t.tests, test{
+				result: Result{Name: fmt.Sprintf("%s %s %s", d.id, key, subject), Kind: KindExample, Layer: f.layer.Name, File: r.Location.File, Line: r.Location.Row, Subject: subject},
+				run:    func(ctx context.Context, r *Result) { t.example(ctx, x, r) },
+			})
+		}
+	}
+}
+
+// misspelled is the key of which this one is a misspelling, or "".
+func misspelled(key string) string {
+	letters := func(s string) string {
+		return strings.TrimRight(strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(s)), "es")
+	}
+	for _, known := range exampleKeys {
+		if letters(key) == letters(known) {
+			return known
+		}
+	}
+	return ""
+}
+
+func (x example) subject() string {
+	if s, ok := x.value.(string); ok {
+		return s
+	}
+	text, err := json.Marshal(x.value)
+	if err != nil {
+		return fmt.Sprint(x.value)
+	}
+	return string(text)
+}
+
+// example decides x and checks whether its rule held.
+func (t *trial) example(ctx context.Context, x example, r *Result) {
+	a, err := t.decided(func() (answer, error) { return t.answerTo(ctx, x) })
+	if err != nil {
+		r.erred(err)
+		return
+	}
+	r.heard(a)
+	holds, denier := x.holds(a), t.overruled(x, a)
+	if r.Status = Passed; holds && denier == "" {
+		return
+	}
+	r.Status = Failed
+	if r.Want, r.Message = x.wanted(); holds {
+		r.Want, r.Message = "allow or ask", fmt.Sprintf("%s allows it, but %s denies it: the rule has no effect", x.id, denier)
+		r.Hint = "use an example that is allowed, or remove the rule: an allow cannot loosen a denial"
+		return
+	}
+	if x.set == "allow" && x.layer.Role < policy.Allows {
+		r.Hint = "pass its directory with --organization or --granting: a layer of this kind must not allow"
+	}
+}
+
+// answerTo decides an example: a text is a command, and an object has fields of a proposal
+// or of the point's input.
+func (t *trial) answerTo(ctx context.Context, x example) (answer, error) {
+	text, isText := x.value.(string)
+	asProposal := isText || slices.Contains([]string{"command", "proposal", "snippet"}, x.point)
+	switch {
+	case strings.HasSuffix(x.key, "reaches"):
+		return t.reach(ctx, text)
+	case isText && ordinary[x.point] != nil:
+		return answer{}, fmt.Errorf("an example of fumehood.%s must be an object with fields of its input", x.point)
+	case isText:
+		return t.decide(ctx, proposal.Proposal{ID: "t", Run: text})
+	}
+	changes, err := json.Marshal(x.value)
+	if err != nil {
+		return answer{}, err
+	}
+	if asProposal {
+		p := proposal.Proposal{ID: "t"}
+		if err := strictly(changes, &p); err != nil {
+			return answer{}, err
+		}
+		return t.decide(ctx, p)
+	}
+	input, err := applyTo(x.point, changes)
+	if err != nil {
+		return answer{}, err
+	}
+	return t.judgeInput(ctx, input)
+}
+
+// reach decides text with a granted host.
+func (t *trial) reach(ctx context.Context, text string) (answer, error) {
+	e, err := t.open(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	return t.decideBy(ctx, e, proposal.Proposal{ID: "t", Run: text, Network: []string{"api.example.com"}})
+}
+
+// silent are the sets whose rules have an effect without being named in a decision.
+var silent = []string{"limits", "network", "env", "exec", "programs", "cache"}
+
+func (x example) holds(a answer) bool {
+	switch x.key {
+	case "grants":
+		return a.effect == "allow" && a.grant != nil && len(a.grant.Exec) > 0
+	case "not_grants":
+		return a.effect == "allow" && a.grant != nil && len(a.grant.Exec) == 0
+	case "reaches", "not_reaches":
+		return (a.effect == "allow") == (x.key == "reaches")
+	}
+	spoke, held := a.spoke(x.id), slices.ContainsFunc(x.places, func(at module.Place) bool { return a.held[at] })
+	if slices.Contains(silent, x.set) {
+		spoke = held
+	}
+	if x.key == "match" { // another layer may have a rule with the same id
+		return spoke && held
+	}
+	return !spoke
+}
+
+// overruled returns the rule that denies what x says an allow is for, or "". A layer with
+// a lower role may deny it: that restricts the allow, which otherwise has an effect.
+func (t *trial) overruled(x example, a answer) string {
+	if x.key != "match" || x.set != "allow" || a.effect != "deny" {
+		return ""
+	}
+	lower := map[string]bool{}
+	for _, l := range t.engine.Layers() {
+		lower[l.Label] = l.Role < x.layer.Role
+	}
+	for _, r := range a.reasons {
+		if r.Effect == proposal.Deny && !r.Observed && !lower[r.Layer] {
+			return r.Rule
+		}
+	}
+	return ""
+}
+
+// wanted returns the expectation, and the message if it was not met.
+func (x example) wanted() (want, message string) {
+	switch x.key {
+	case "grants":
+		return "allow with a grant of programs", "it is not allowed with a grant of programs"
+	case "not_grants":
+		return "allow without a grant of programs", "it is not allowed without a grant of programs"
+	case "reaches":
+		return "allow", "it is not allowed with a granted host"
+	case "not_reaches":
+		return "deny", "it is allowed with a granted host"
+	case "match":
+		return "rule " + x.id, x.id + " does not apply to it"
+	}
+	return "not rule " + x.id, x.id + " applies to it"
+}

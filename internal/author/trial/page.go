@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/fumehood/fumehood/internal/kit/terminal"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// A View selects what Write shows.
+type View struct {
+	Passed   bool // include tests that passed
+	Coverage bool // list the rules that no test reaches
+	Filtered bool // only some tests ran, so coverage is not meaningful
+	Color    bool
+}
+
+// Write writes the results of the tests for people, with details of those that did not
+// pass.
+func (r Report) Write(w io.Writer, v View) { page{w, v.Color}.print(r, v) }
+
+// A page is what is written to.
+type page struct {
+	w     io.Writer
+	color bool
+}
+
+// maxLines limits the lines that are shown of a test's output.
+const maxLines = 20
+
+func (p page) print(r Report, v View) {
+	for _, t := range r.Tests {
+		if t.Status != Passed || v.Passed || t.Print != "" {
+			p.test(t, len(r.Layers) > 1)
+		}
+	}
+	if v.Coverage {
+		p.rules(r)
+	}
+	p.shadows(r)
+	p.total(r, v)
+}
+
+var statusColors = map[Status]string{
+	Passed: "32", Failed: "31", Erred: "31", Endless: "31", Skipped: "33",
+}
+
+func (p page) status(s Status) string {
+	if !p.color {
+		return fmt.Sprintf("%-7s", s)
+	}
+	return fmt.Sprintf("\x1b[%sm%-7s\x1b[0m", statusColors[s], s)
+}
+
+func (p page) test(t Result, several bool) {
+	where := fmt.Sprintf("%s:%d", t.File, t.Line)
+	if several {
+		where = t.Layer + ": " + where
+	}
+	fmt.Fprintf(p.w, "%s %s\n", p.status(t.Status), terminal.Line(t.Name))
+	if t.Status == Passed || t.Status == Skipped {
+		p.lines("print", t.Print)
+		return
+	}
+	if t.File != "" {
+		p.line("at", where)
+	}
+	if t.Kind != KindRego && t.Subject != "" && t.Kind != KindExample {
+		p.line("about", t.Subject)
+	}
+	p.line("why", t.Message)
+	if t.Got != "" {
+		p.line("got", t.Got)
+	}
+	if t.Kind != KindRego && t.Status == Failed {
+		p.line("rules", strings.Join(t.Rules, ", "))
+	}
+	for _, reason := range t.Reasons {
+		p.reason(reason)
+	}
+	p.expression(t.Failure)
+	for _, part := range t.Parts {
+		if part.Status != Passed {
+			p.line("case", part.Name)
+			p.expression(part.Failure)
+		}
+	}
+	p.lines("print", t.Print)
+	p.line("hint", t.Hint)
+}
+
+func (p page) line(name, text string) {
+	if text != "" {
+		fmt.Fprintf(p.w, "        %-6s %s\n", name, terminal.Line(text))
+	}
+}
+
+// lines writes untrusted output of a test.
+func (p page) lines(name, text string) {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for _, line := range lines[:min(len(lines), maxLines)] {
+		p.line(name, line)
+	}
+	if more := len(lines) - maxLines; more > 0 {
+		p.line(name, fmt.Sprintf("… and %d more lines: see --json", more))
+	}
+}
+
+func (p page) reason(r proposal.Reason) {
+	p.line(r.Effect.String(), r.Rule+": "+r.Message)
+}
+
+func (p page) expression(e *Expression) {
+	if e == nil {
+		return
+	}
+	p.line("fails", fmt.Sprintf("%s:%d", e.File, e.Line))
+	for line := range strings.Lines(e.Text) {
+		fmt.Fprintf(p.w, "          %s\n", printableCode(strings.TrimRight(line, "\n")))
+	}
+}
+
+// printableCode keeps tabs, which align values below their names.
+func printableCode(line string) string {
+	return terminal.Line(strings.ReplaceAll(line, "\t", "    "))
+}
+
+// rules lists the rules that no test reaches.
+func (p page) rules(r Report) {
+	w := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
+	for _, rule := range r.Rules {
+		if rule.Tests > 0 {
+			continue
+		}
+		id := rule.Rule
+		if id == "" {
+			id = "(no id)"
+		}
+		fmt.Fprintf(w, "never\t%s %s\t%s:%d\t%s\n", rule.Set, terminal.Line(id), terminal.Line(rule.File), rule.Line, terminal.Line(rule.Title))
+	}
+	w.Flush()
+	fmt.Fprintf(p.w, "%.1f%% of %d rules were reached; those listed were not seen to hold in %d tests\n", r.Coverage(), len(r.Rules), r.Ran())
+}
+
+// shadows lists rules that were not seen to have an effect.
+func (p page) shadows(r Report) {
+	for _, s := range r.Shadows {
+		fmt.Fprintf(p.w, "shadow  %s %s  %s:%d  %s\n", s.Set, terminal.Line(s.Rule), terminal.Line(s.File), s.Line, s.Seen)
+	}
+}
+
+func (p page) total(r Report, v View) {
+	text := fmt.Sprintf("%d passed, %d failed", r.Passed, r.Failed)
+	if r.Skipped > 0 {
+		text += fmt.Sprintf(", %d skipped", r.Skipped)
+	}
+	if !v.Coverage && !v.Filtered {
+		text += fmt.Sprintf("; %.0f%% of %d rules reached", r.Coverage(), len(r.Rules))
+	}
+	fmt.Fprintf(p.w, "%s; %v\n", text, (time.Duration(r.WallMS) * time.Millisecond).Round(10*time.Millisecond))
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redact
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fumehood/fumehood/internal/egress/secrets"
+	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// maxMasks bounds the document that ReadMasks reads.
+const maxMasks = 8 << 20
+
+var variableName = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// ReadMasks reads values to mask from the beginning of r, which is a pipe: no other process
+// can see what it carries, unlike a command line or an environment.
+func ReadMasks(r io.Reader) ([]Mask, error) {
+	var masks []Mask
+	if err := json.NewDecoder(io.LimitReader(r, maxMasks)).Decode(&masks); err != nil {
+		return nil, maskError("cannot read the values to mask from standard input")
+	}
+	return masks, nil
+}
+
+// MaskOf returns the mask for the value of a variable. One that is not set is refused: a
+// misspelt name must not look as if its value were masked.
+func MaskOf(name string, getenv func(string) string) (Mask, error) {
+	if !variableName.MatchString(name) {
+		return Mask{}, maskError("invalid --mask: give the name of a variable, never its value")
+	}
+	value := getenv(name)
+	if strings.TrimSpace(value) == "" {
+		return Mask{}, maskError(fmt.Sprintf("--mask names the variable %s, which is not set, or empty", name))
+	}
+	return Mask{Name: name, Value: value}, nil
+}
+
+func maskError(message string) error {
+	return &proposal.StopError{Code: "output.mask", Message: message,
+		Hint: "for example --mask NPM_TOKEN with NPM_TOKEN in the environment; sudo drops variables without --preserve-env"}
+}
+
+// MasksOnly returns a function that redacts the masked values of a text in all forms that a Redactor
+// finds, and nothing else. A text that cannot be searched in time is returned without what
+// remained. Its error is that of New.
+func MasksOnly(masks []Mask) (func(string) string, error) {
+	u, err := New(Options{Masks: masks})
+	if err != nil {
+		return nil, err
+	}
+	keep := func(rule string) bool {
+		return !strings.HasPrefix(rule, proposal.MaskPrefix) && rule != secrets.Unscanned
+	}
+	return func(s string) string {
+		var b strings.Builder
+		if _, err := u.redactor.Copy(&b, strings.NewReader(s), keep); err != nil {
+			return ""
+		}
+		return b.String()
+	}, nil
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package export
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/fumehood/fumehood/internal/kit/text"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Line returns d as one printable line of JSON, including the newline. If it is too
+// long, it loses its input, then the grant and most of the texts; erased lists them.
+func Line(d Decision) ([]byte, error) {
+	line, err := encode(d)
+	if err == nil && len(line) > MaxLine {
+		d.Input, d.Masked, d.Erased = Input{}, nil, []string{"/input"}
+		line, err = encode(d)
+	}
+	if err == nil && len(line) > MaxLine {
+		d.Result, d.RuleLabels = bare(d.Result), nil
+		d.Erased = append(d.Erased, "/result/grant", "/result/reasons", "/result/rules")
+		line, err = encode(d)
+	}
+	return line, err
+}
+
+// bare returns r reduced to the minimum that gives the reason.
+func bare(r Result) Result {
+	r.Grant, r.Rules = nil, r.Rules[:min(len(r.Rules), 8)]
+	said := r.Reasons[:min(len(r.Reasons), 8)]
+	r.Reasons = []proposal.Reason{}
+	for _, x := range said {
+		r.Reasons = append(r.Reasons, proposal.Reason{Rule: x.Rule, Effect: x.Effect, Message: x.Message, Command: x.Command, Observed: x.Observed})
+	}
+	return r
+}
+
+func encode(d Decision) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(d); err != nil {
+		return nil, err
+	}
+	return append(text.EscapeJSON(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), '\n'), nil
+}

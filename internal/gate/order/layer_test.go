@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package order
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/internal/sandbox"
+	"github.com/fumehood/fumehood/pkg/audit/journal"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// shelf is a Layers that records its calls among a world's.
+type shelf struct {
+	*world
+	has *proposal.Layer
+}
+
+func idsOf(setup []proposal.Record) string {
+	var ids []string
+	for _, r := range setup {
+		ids = append(ids, r.Proposal.ID)
+	}
+	return strings.Join(ids, " ")
+}
+
+func (s shelf) Find(_ context.Context, setup []proposal.Record, _ sandbox.Options) FoundLayer {
+	_ = s.do("find " + idsOf(setup))
+	return FoundLayer{Layer: s.has}
+}
+
+func (s shelf) Keep(_ context.Context, _ Runner, setup []proposal.Record) *proposal.Layer {
+	_ = s.do("keep " + idsOf(setup))
+	return &proposal.Layer{Key: "new", Run: "this"}
+}
+
+// withSetUp is a plan whose first two commands are set-up.
+func withSetUp() proposal.Plan {
+	p := planOf("s", "t", "a")
+	p.Proposals[0].Origin, p.Proposals[1].Origin = proposal.OriginSetup, proposal.OriginSetup
+	return p
+}
+
+var allowed = map[string]proposal.Effect{"s": proposal.Allow, "t": proposal.Allow, "a": proposal.Allow}
+
+// does returns the calls that are not about deciding.
+func (w *world) does() []string {
+	return slices.DeleteFunc(slices.Clone(w.did), func(call string) bool { return strings.Contains(call, "decide") || strings.Contains(call, "decision") })
+}
+
+// What set-up left is kept after its last command and before any other. It is in that
+// command's result.
+func TestLayerIsKept(t *testing.T) {
+	w := &world{decide: allowed}
+	h := w.stages()
+	h.Layers = shelf{world: w}
+	report, err := h.Run(t.Context(), withSetUp(), proposal.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"log run", "find s t", "open sandbox", "log start s", "run s: text of s", "log result s", "log start t", "run t: text of t", "keep s t", "log result t",
+		"log start a", "run a: text of a", "log result a", "close sandbox", "log end"}
+	if diff := cmp.Diff(want, w.does()); diff != "" {
+		t.Error(diff)
+	}
+	if l := report.Records[1].Result.Layer; l == nil || !l.Kept || report.Records[0].Result.Layer != nil || report.Records[2].Result.Layer != nil {
+		t.Errorf("%+v", l)
+	}
+}
+
+// A layer replaces set-up and nothing else: nothing of it starts, and the log agrees with the
+// report.
+func TestLayerReplacesSetUp(t *testing.T) {
+	w, log := &world{decide: allowed}, &entries{}
+	h := w.stages()
+	h.Layers, h.Log = shelf{w, &proposal.Layer{Key: "k", Digest: "d", Run: "other"}}, log
+	report, err := h.Run(t.Context(), withSetUp(), proposal.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"find s t", "open sandbox", "run a: text of a", "close sandbox"}
+	if diff := cmp.Diff(want, w.does()); diff != "" {
+		t.Error(diff)
+	}
+	for i, from := range []bool{true, true, false} {
+		if r := report.Records[i].Result; !r.Succeeded() || r.FromLayer() != from {
+			t.Errorf("%d: %+v", i, r)
+		}
+	}
+	if doubts := CompareLog(report, log.list); len(doubts) > 0 {
+		t.Errorf("%q", doubts)
+	}
+	report.Records[0].Result.Layer.Digest = "another"
+	if doubts := CompareLog(report, log.list); len(doubts) == 0 {
+		t.Error("another layer in the report agrees with the log")
+	}
+}
+
+// entries is a log in memory.
+type entries struct{ list []journal.Entry }
+
+func (l *entries) Write(kind string, v any) (int64, error) { return l.Append(kind, v) }
+
+func (l *entries) Append(kind string, v any) (int64, error) {
+	body, err := json.Marshal(v)
+	l.list = append(l.list, journal.Entry{Kind: kind, Body: body})
+	return int64(len(l.list) - 1), err
+}
+
+// Nothing is kept unless all of set-up has succeeded in one sandbox.
+func TestLayerIsNotKept(t *testing.T) {
+	for name, w := range map[string]*world{
+		"a failure":      {decide: allowed, results: map[string]proposal.Result{"s": {Status: proposal.Exited, ExitCode: 1}}},
+		"the last fails": {decide: allowed, results: map[string]proposal.Result{"t": {Status: proposal.Exited, ExitCode: 1}}},
+		"a new sandbox":  {decide: allowed, results: map[string]proposal.Result{"t": {Status: proposal.Exited, NewSandbox: true}}},
+		"denied":         {decide: map[string]proposal.Effect{"s": proposal.Allow, "a": proposal.Allow}},
+		"no set-up":      {decide: allowed},
+	} {
+		h, plan := w.stages(), withSetUp()
+		h.Layers = shelf{world: w}
+		if name == "no set-up" {
+			plan = planOf("a")
+		}
+		if _, err := h.Run(t.Context(), plan, proposal.Run{}); err != nil {
+			t.Fatal(err)
+		}
+		if i := slices.IndexFunc(w.did, func(call string) bool { return strings.HasPrefix(call, "keep") }); i >= 0 {
+			t.Errorf("%s: %s", name, w.did[i])
+		}
+	}
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package order
+
+import (
+	"context"
+	"errors"
+
+	"github.com/fumehood/fumehood/pkg/audit/journal"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// runProposal runs the allowed proposal i, unless there is a reason not to, or what it would give is
+// known already: from an earlier run, or from the layer with the effects of set-up.
+func (s *Session) runProposal(ctx context.Context, i int) error {
+	r := &s.records[i]
+	if why := s.reasonNotToRun(ctx, s.records[:i], *r); why != "" {
+		r.Result = notRun(why)
+		s.reportStep(i)
+		return nil
+	}
+	key, found, err := s.recallResult(ctx, i)
+	s.reportStep(i)
+	if found {
+		return err
+	}
+	if s.isReplaced(*r) {
+		err = s.takeFromLayer(r)
+	} else {
+		err = s.runRecorded(ctx, i, key)
+	}
+	if err != nil {
+		return err
+	}
+	s.reportStep(i)
+	return nil
+}
+
+// runRecorded runs the allowed proposal i between two entries of the log, and a second time if a
+// runtime crashed. Its result may be kept under key, unless that is "".
+func (s *Session) runRecorded(ctx context.Context, i int, key string) error {
+	r := &s.records[i]
+	if _, err := s.stages.Log.Append("start", journal.NewStart(*r, false)); err != nil {
+		r.Result = notRun("the audit log could not be written")
+		return err
+	}
+	result, runErr := s.runOnce(ctx, *r, false)
+	r.Result = &result
+	inShell := r.Proposal.Context != "" && r.Proposal.RunsShell() // which has run the code
+	p, crashed := crashedRuntime(result)
+	if crashed && !inShell && runErr == nil && ctx.Err() == nil && s.stages.Now().Before(s.deadline) {
+		first := attemptOf(result, p)
+		if err := s.recordAttempt(*r, first); err != nil {
+			return err // the report has the first run's result, and the log has failed
+		}
+		result, runErr = s.runOnce(ctx, *r, true)
+		result.Retried = &first
+		r.Result = &result
+	}
+	addSecretFinding(r)
+	r.Result.CacheKey = key
+	if runErr == nil {
+		s.keepLayer(ctx, i)
+	}
+	entry, logErr := s.stages.Log.Write("result", journal.NewResult(*r))
+	if err := errors.Join(runErr, logErr); err != nil {
+		return err
+	}
+	s.offerResult(*r, entry)
+	return nil
+}
+
+// runOnce runs what was decided for r, within the time that is left for the run, and returns what
+// may leave of its result.
+func (s *Session) runOnce(ctx context.Context, r proposal.Record, again bool) (proposal.Result, error) {
+	x := s.executionOf(r)
+	x.Again = again
+	endOutput := s.passOutput(ctx, &x)
+	result, err := s.runObserved(ctx, x, r)
+	endOutput()
+	result, outErr := s.redactResult(ctx, r.Proposal.ID, nameBudget(result, x, r))
+	return result, errors.Join(err, outErr)
+}
+
+// runObserved runs x between the beginning and the end of what watches it: the Observer, which logs
+// what the kernel sees, the Lineage, which decides what x starts, and the gateway, if there is one.
+func (s *Session) runObserved(ctx context.Context, x proposal.Execution, r proposal.Record) (proposal.Result, error) {
+	inner, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	if err := s.stages.Observer.Begin(r, s.stages.Redactor.Event, stop); err != nil {
+		return notStarted("it could not be observed"), err
+	}
+	x.Free = s.stages.Lineage.Begin(r)
+	result, err, netErr := s.runConnected(inner, x)
+	if inner.Err() != nil {
+		err = nil // an interrupted command is a Result; runAll reports the interruption
+	}
+	seen, seeErr := s.endObservation(ctx, r, result)
+	if seen != nil && netErr != nil {
+		seen.Complete = false
+	}
+	result.Observations = seen
+	return result, errors.Join(seeErr, err, netErr)
+}
+
+// runConnected runs x between the gateway's Begin and End. The first error is the Runner's,
+// or says that x was not started; the second says that the gateway did not end it.
+func (s *Session) runConnected(ctx context.Context, x proposal.Execution) (r proposal.Result, runErr, endErr error) {
+	if s.link == nil {
+		r, runErr = s.runner.Run(ctx, x)
+		return r, runErr, nil
+	}
+	x.Notes = new(proposal.Notes)
+	if err := s.stages.Network.Begin(ctx, x); err != nil {
+		never := notStarted("the gateway did not accept it")
+		if ctx.Err() != nil {
+			never.Detail = "the run was interrupted"
+		}
+		return never, err, nil
+	}
+	r, runErr = s.runner.Run(ctx, x)
+	return r, runErr, s.stages.Network.End()
+}
+
+// endObservation ends what watches the command of r, and returns what was seen of it.
+func (s *Session) endObservation(
+	ctx context.Context, r proposal.Record, result proposal.Result,
+) (*proposal.Observations, error) {
+	seen, err := s.stages.Observer.End(ctx, r.Proposal.ID, result.Observations)
+	s.stages.Lineage.End(r.Proposal.ID)
+	return seen, err
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lease_test
+
+import (
+	"testing"
+
+	"github.com/fumehood/fumehood/internal/kit/roottest"
+)
+
+func TestMain(m *testing.M) { roottest.Main(m) }

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+	"github.com/open-policy-agent/opa/v1/util"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fumehood/fumehood/internal/policy/module"
+)
+
+// dataFiles are the names of data files, as opa loads them: the content of
+// a/b/data.json is at data.a.b.
+var dataFiles = []string{"data.json", "data.yaml", "data.yml"}
+
+// Data is the content of the layer's data files, as one document. A file that is not an
+// object, two files that set the same name, and names below fumehood, which are for
+// packages, are a *proposal.StopError.
+func (l Layer) Data() (map[string]any, error) {
+	all := map[string]any{}
+	for _, f := range l.Files {
+		if !f.HoldsData() {
+			continue
+		}
+		value, err := f.data()
+		if err == nil {
+			err = merge(all, value)
+		}
+		if _, own := all[module.OwnPackage]; own && err == nil {
+			err = errors.New("data.fumehood is reserved for packages")
+		}
+		if err != nil {
+			return nil, module.Stop(module.CodeData, fmt.Sprintf("invalid data file %q in policy layer %q", f.Name, l.Name),
+				"write one object; its names must not be in another data file and must not begin with fumehood", err)
+		}
+	}
+	return all, nil
+}
+
+// Store is the data that the layer's queries read. Values are kept in the evaluator's own
+// form: converting a list of ten thousand at each decision takes longer than the decision.
+func (l Layer) Store() (storage.Store, error) {
+	data, err := l.Data()
+	if err != nil {
+		return nil, err
+	}
+	return inmem.NewFromObjectWithOpts(data, inmem.OptReturnASTValuesOnRead(true), inmem.OptRoundTripOnWrite(false)), nil
+}
+
+// HoldsData reports whether f is data that rules read.
+func (f File) HoldsData() bool {
+	for _, name := range dataFiles {
+		if path.Base(f.Name) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// data reads the file and puts it below the names of its directories.
+func (f File) data() (map[string]any, error) {
+	var value any
+	var err error
+	if path.Ext(f.Name) == ".json" {
+		err = unmarshalJSON(f.Content, &value)
+	} else {
+		err = unmarshalYAML(f.Content, &value)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if dir := path.Dir(f.Name); dir != "." {
+		names := strings.Split(dir, "/")
+		for i := len(names) - 1; i >= 0; i-- {
+			value = map[string]any{names[i]: value}
+		}
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, errors.New("it is not an object")
+	}
+	return object, nil
+}
+
+func unmarshalJSON(content []byte, value *any) error {
+	d := json.NewDecoder(bytes.NewReader(content))
+	d.UseNumber()
+	if err := d.Decode(value); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more after the first value")
+	}
+	return nil
+}
+
+// unmarshalYAML refuses aliases: a few of them expand to gigabytes.
+func unmarshalYAML(content []byte, value *any) error {
+	d := yaml.NewDecoder(bytes.NewReader(content))
+	var document yaml.Node
+	if err := d.Decode(&document); err != nil {
+		return err
+	}
+	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return errors.New("there is a second document")
+	}
+	if n := alias(&document); n != nil {
+		return fmt.Errorf("line %d: aliases and anchors are not supported: repeat the value", n.Line)
+	}
+	return util.Unmarshal(content, value)
+}
+
+func alias(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode || n.Anchor != "" {
+		return n
+	}
+	for _, c := range n.Content {
+		if found := alias(c); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// merge adds from to into. Only objects are merged.
+func merge(into, from map[string]any) error {
+	for name, value := range from {
+		old, met := into[name]
+		if !met {
+			into[name] = value
+			continue
+		}
+		a, ok := old.(map[string]any)
+		b, too := value.(map[string]any)
+		if !ok || !too {
+			return fmt.Errorf("%q is set twice", name)
+		}
+		if err := merge(a, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+
+	"github.com/fumehood/fumehood/internal/policy/facts"
+	"github.com/fumehood/fumehood/internal/policy/module"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// whole, in place of a command's index, is the proposal or trigger itself.
+const whole = -1
+
+func (e *Engine) decide(ctx context.Context, p proposal.Proposal, a proposal.Analysis) (proposal.Decision, error) {
+	m := newMerger(e)
+	in := input{Workspace: e.workspace, Proposal: e.proposalInput(p, a)}
+	shared := termOf(reflect.ValueOf(in.Proposal))
+	if err := e.ask(ctx, m, module.PointProposal, e.document(shared, in.Command), whole, ""); err != nil {
+		return proposal.Decision{}, err
+	}
+	if err := e.askCommands(ctx, m, shared, p, a); err != nil {
+		return proposal.Decision{}, err
+	}
+	return m.decision(p, a)
+}
+
+// askCommands asks about each command of p and the code that they carry; shared is the
+// proposal's part of the input.
+func (e *Engine) askCommands(ctx context.Context, m *merger, shared *ast.Term, p proposal.Proposal, a proposal.Analysis) error {
+	err := e.eachCommand(p, a, func(written proposal.Command, ci commandInput) error {
+		if err := e.ask(ctx, m, module.PointCommand, e.document(shared, ci), ci.Index, textOf(written)); err != nil {
+			return err
+		}
+		if !m.allowed[ci.Index] {
+			m.noRule(ci, textOf(written))
+		}
+		if m.would != nil && !m.would.allowed[ci.Index] {
+			m.would.noRule(ci, textOf(written))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return e.askSnippets(ctx, m, shared, a)
+}
+
+// eachCommand describes the commands of p in order, until do fails.
+func (e *Engine) eachCommand(p proposal.Proposal, a proposal.Analysis, do func(proposal.Command, commandInput) error) error {
+	cwds, env := facts.CwdTracker{Cwds: []string{placeStart(p.Cwd, e.workspace)}}, facts.TrackEnvironment(p, a.Commands)
+	known := facts.NewExpander(a.Commands)
+	for _, written := range a.Commands {
+		in := cwds.Of(written)
+		c := facts.ShowSearch(known.Settle(written), a.Canonical, in, e.workspace)
+		ci := e.commandInput(c, in, env.During(c), a.Canonical)
+		if p.Form() == "code" && (p.Language == "python" || p.Language == "javascript") {
+			ci.Homes = nil // no shell reads a snippet: its ~ is not expanded
+		}
+		if err := do(written, ci); err != nil {
+			return err
+		}
+		cwds.After(c)
+		env.After(c)
+	}
+	return nil
+}
+
+func placeStart(cwd, workspace string) string {
+	if cwd == "" || cwd == "." {
+		return workspace
+	}
+	if strings.HasPrefix(cwd, "/") {
+		return cwd
+	}
+	return workspace + "/" + cwd
+}
+
+// textOf is c's text in a reason: its words, shortened.
+func textOf(c proposal.Command) string {
+	text := strings.Join(c.Argv(), " ")
+	if text == "" && len(c.Assigns) > 0 {
+		text = c.Assigns[0].Name + "="
+	}
+	const most = 200
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+var documentKeys = fieldKeys(reflect.TypeFor[input]())
+
+func (e *Engine) document(shared *ast.Term, c commandInput) ast.Value {
+	return ast.NewObject(
+		[2]*ast.Term{documentKeys[0], ast.InternedTerm(e.workspace)},
+		[2]*ast.Term{documentKeys[1], shared},
+		[2]*ast.Term{documentKeys[2], termOf(reflect.ValueOf(c))},
+	)
+}
+
+// ask evaluates one document in every layer that has rules at the point.
+func (e *Engine) ask(ctx context.Context, m *merger, name string, document ast.Value, command int, text string) error {
+	for _, l := range e.layers {
+		p := l.points[name]
+		if p == nil {
+			continue
+		}
+		c, err := p.compiled()
+		if err != nil {
+			return err
+		}
+		var rs rego.ResultSet
+		l.meter(ctx).Run(func() {
+			rs, err = c.query.Eval(ctx, slices.Concat(e.common, e.listening(l), []rego.EvalOption{rego.EvalParsedInput(document), rego.EvalExternalCancel(until{ctx})})...)
+		})
+		if err != nil {
+			return evalStop(ctx, l.name, name, err)
+		}
+		if len(rs) != 1 {
+			return module.Stop(module.CodeNoDecision, fmt.Sprintf("layer %q returned no result at %s", l.name, name), "fix the policy: a set is undefined", nil)
+		}
+		result, ok := rs[0].Bindings["result"].(map[string]any)
+		if !ok {
+			return module.Stop(module.CodeNoDecision, fmt.Sprintf("layer %q did not return an object at %s", l.name, name), "this is a defect: report it", nil)
+		}
+		m.beyond = m.beyond || c.beyond || guardHeld(result)
+		delete(result, module.GuardSet)
+		m.take(l, reply{result, command, text, func(set string) string { return l.where(ctx, Document{name, command, document}, set) }})
+	}
+	return nil
+}
+
+// guardHeld reports whether result contains a guard, so that the answer must not be reused.
+func guardHeld(result map[string]any) bool {
+	value, asked := result[module.GuardSet]
+	guards, ok := value.([]any)
+	return asked && (!ok || len(guards) > 0)
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/internal/policy/facts"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// variation is the nearest change of the proposal's own text that is allowed: unknown parts
+// written literally, or without what has no effect in a sandbox. It is "" if none was found.
+func (v *Adviser) variation(ctx context.Context, p proposal.Proposal, a proposal.Analysis) string {
+	text := cmp.Or(a.Canonical, facts.OwnText(p, a))
+	if text == "" || len(text) > 2*proposal.MaxAlternative || len(a.Commands) > maxParts {
+		return ""
+	}
+	left := maxTried
+	try := func(candidate string) tried {
+		if candidate == "" || left == 0 {
+			return tried{}
+		}
+		left--
+		return v.try(ctx, strings.ReplaceAll(strings.TrimSpace(candidate), "\n", "; ")) // or the rest is not valid shell text
+	}
+	own := strings.TrimSpace(a.Canonical)
+	fits := func(t tried) bool { return t.allowed && t.canonical != own }
+	for _, w := range rewritesOf(text, a.Unknowns) {
+		if t := try(w.After); fits(t) {
+			return t.canonical
+		}
+	}
+	if len(a.Unknowns) > 0 {
+		return ""
+	}
+	if t := try(reduced(text)); fits(t) {
+		return t.canonical
+	}
+	for _, c := range a.Commands {
+		if t := try(lookedUp(a, c)); fits(t) {
+			return t.canonical
+		}
+	}
+	return ""
+}
+
+// lookedUp is a's text with c's program by its name without the path: another path is
+// another program.
+func lookedUp(a proposal.Analysis, c proposal.Command) string {
+	if !strings.HasPrefix(c.Program, "/") || c.Span.Start < 0 || c.Span.End > len(a.Canonical) || c.Span.Start >= c.Span.End {
+		return ""
+	}
+	part := a.Canonical[c.Span.Start:c.Span.End]
+	return a.Canonical[:c.Span.Start] + strings.Replace(part, c.Program, path.Base(c.Program), 1) + a.Canonical[c.Span.End:]
+}
+
+var (
+	plainWord = pattern.New(`^[A-Za-z][A-Za-z0-9_.+-]*$`)
+	breaks    = []string{"|", "||", "&&", ";", "&", "{", "}", "(", ")", "|&", "!", "do", "then", "else"}
+	// openerOption matches options of openers that have no value and change nothing inside.
+	openerOption = pattern.New(`^(?:-[EHSkn]+|-[ioe](?:L|[0-9]+))$`)
+	// unused are variables for programs that need a terminal.
+	unused = pattern.New(`^(?:PAGER|GIT_PAGER|MANPAGER|SYSTEMD_PAGER|LESS|LESSOPEN|EDITOR|GIT_EDITOR|VISUAL|BROWSER)=`)
+)
+
+// openers are programs that run the program after them as the sandbox does anyway: without
+// privileges, a terminal or a session to outlive.
+var openers = []string{"sudo", "doas", "pkexec", "fakeroot", "env", "nohup", "setsid", "exec", "command", "unbuffer", "stdbuf", "busybox", "toybox", "chronic"}
+
+// reduced returns text without what has no effect in a sandbox, "" if it has nothing of this kind: programs
+// that run the one after them, with their options, and variables for programs that need a terminal. No other
+// word is removed: the rest would be another command.
+func reduced(text string) string {
+	var b strings.Builder
+	words := fields(text)
+	done, begins := 0, true
+	for i := 0; i < len(words); i++ {
+		last := i
+		switch {
+		case slices.Contains(breaks, words[i].text):
+			begins = true
+			continue
+		case begins && unused.MatchString(words[i].text):
+		case begins && slices.Contains(openers, words[i].text):
+			for last+1 < len(words) && openerOption.MatchString(words[last+1].text) {
+				last++
+			}
+			if last+1 == len(words) || !plainWord.MatchString(strings.Trim(words[last+1].text, `'"`)) {
+				begins = false
+				continue
+			}
+		default:
+			begins = false
+			continue
+		}
+		b.WriteString(text[done:words[i].start])
+		done, i = words[last].end, last
+	}
+	if done == 0 {
+		return ""
+	}
+	return b.String() + text[done:]
+}
+
+type word struct {
+	text       string
+	start, end int
+}
+
+// fields splits canonical text at blanks outside quotes and substitutions. It is not a
+// parser: text that it splits wrongly is refused when it is parsed.
+func fields(text string) []word {
+	var all []word
+	start, depth, quote := -1, 0, byte(0)
+	for i := 0; i <= len(text); i++ {
+		if i == len(text) || quote == 0 && depth == 0 && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == ';') {
+			if start >= 0 {
+				all = append(all, word{text[start:i], start, i})
+				start = -1
+			}
+			if i < len(text) && (text[i] == ';' || text[i] == '\n') {
+				all = append(all, word{";", i, i + 1})
+			}
+			continue
+		}
+		if start < 0 {
+			start = i
+		}
+		switch b := text[i]; {
+		case b == '\\' && quote != '\'':
+			i = min(i+1, len(text)-1)
+		case quote != 0:
+			if b == quote {
+				quote = 0
+			}
+		case b == '\'' || b == '"' || b == '`':
+			quote = b
+		case b == '(':
+			depth++
+		case b == ')':
+			depth--
+		}
+	}
+	return all
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"strings"
+
+	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// An Effect is one thing that words make their tool do: run something that the text does
+// not show, or write a file.
+type Effect struct {
+	Kind   string `json:"kind"`   // run, write, or code: the value is a program's text
+	Name   string `json:"name"`   // the option, or "" for an operand
+	Value  string `json:"value"`  // the file or the text
+	Static bool   `json:"static"` // it is known before run time; else value is its beginning
+	Place  string `json:"place"`  // where the value leads if it is a path: workspace, git, control, tmp, null, secret, home, outside, url or dynamic
+}
+
+// Effects are the effects of the words of r, in any of cwds.
+func (r *reading) Effects(cwds []string, workspace string) []Effect {
+	var all []Effect
+	add := func(kind, name string, w proposal.Word) {
+		all = append(all, Effect{kind, name, w.Value, w.Static, Place(w.Value, w.Static, cwds, workspace)})
+	}
+	for _, o := range r.Options {
+		switch o.effect {
+		case markRuns:
+			add("run", o.Name, o.Value)
+		case markWrites:
+			if o.Value.Value != "-" && (o.Value.Value != "" || !o.Value.Static) {
+				add("write", o.Name, o.Value)
+			}
+		case markCode, markRest:
+			add("code", o.Name, o.Value)
+		}
+	}
+	for i, w := range r.Operands {
+		if r.writesOperand(i) && w.Value != "-" {
+			add("write", "", w)
+		}
+	}
+	return all
+}
+
+// writesOperand reports whether the operand at i is written.
+func (r *reading) writesOperand(i int) bool {
+	return r.changes || r.writes > 0 && i+1 >= r.writes
+}
+
+// ValuesOf splits a value as tools split their lists.
+func ValuesOf(value string) []string {
+	return strings.FieldsFunc(value, func(c rune) bool { return strings.ContainsRune(", \t\n'\"", c) })
+}
+
+var (
+	pathStart = pattern.New(`(?:^|[=:,;@"'])((?:~|/|\.\./)[^=:,;@"' ]*)|^-[A-Za-z]((?:~|/|\.\./)[^=:,;@"' ]*)`)
+	address   = pattern.New(`(^|[=:@])(https?|ftp|ssh|git|oci|data|file)(\+\w+)?:(//|/|text/)`)
+	nameEnd   = pattern.New(`[=:/~].*|\.\./.*`)
+)
+
+// A Path is a path in a word.
+type Path struct {
+	Name  string `json:"name"`  // the option whose value it is, as it is written, or ""
+	Value string `json:"value"` // as written
+	Place string `json:"place"` // where the value leads if it is a path: workspace, git, control, tmp, null, secret, home, outside, url or dynamic
+}
+
+// Reaches are the paths in args, wherever in a word they begin, except in the text of
+// programs.
+func (r *reading) Reaches(args []proposal.Word, cwds []string, workspace string) []Path {
+	var paths []Path
+	for i, w := range args {
+		if !strings.ContainsAny(w.Value, "/~") || r.isCode(w) {
+			continue
+		}
+		for _, m := range pathStart.FindAllStringSubmatch(w.Value, -1) {
+			value := m[1] + m[2]
+			paths = append(paths, Path{givenTo(args, i), value, Place(value, true, cwds, workspace)})
+		}
+	}
+	return paths
+}
+
+// givenTo is the option whose value contains the path in the word at i.
+func givenTo(args []proposal.Word, i int) string {
+	if strings.HasPrefix(args[i].Value, "-") {
+		return nameEnd.ReplaceAllString(args[i].Value, "")
+	}
+	if i > 0 && strings.HasPrefix(args[i-1].Value, "-") && !strings.Contains(args[i-1].Value, "=") {
+		return nameEnd.ReplaceAllString(args[i-1].Value, "")
+	}
+	return ""
+}
+
+// isCode reports whether w is the text of a program.
+func (r *reading) isCode(w proposal.Word) bool {
+	for _, o := range r.Options {
+		if (o.effect == markCode || o.effect == markRest) && o.Value.Value == w.Value {
+			return true
+		}
+	}
+	return false
+}
+
+// URLsIn are the words of args that contain a URL.
+func URLsIn(args []proposal.Word) []string {
+	var urls []string
+	for _, w := range args {
+		if strings.Contains(w.Value, ":") && address.MatchString(w.Value) {
+			urls = append(urls, w.Value)
+		}
+	}
+	return urls
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/fumehood/fumehood/internal/policy/module"
+)
+
+// Expires is the code of an exception that is over or soon will be.
+const Expires = "lint.expires"
+
+const lintException = "lint.exception" // an exception that does not say whose it is, and why
+
+// soon is how long before its date an exception is reported.
+const soon = 14 * 24 * time.Hour
+
+// exceptions refuses dates that would not end what the author expects: an invalid one, one
+// that OPA does not attach to a single rule, and one on a rule that restricts, whose end
+// would allow more.
+func (c *checker) exceptions(m *ast.Module) {
+	for _, a := range m.Annotations {
+		for key := range a.Custom {
+			c.expiryKey(a, key)
+		}
+	}
+	for _, x := range module.Exceptions(m) {
+		if message, hint := c.exception(m, x); message != "" {
+			c.say(x.Rule.Location, module.CodeUnknownKey, message, hint)
+		}
+	}
+}
+
+func (c *checker) expiryKey(a *ast.Annotations, key string) {
+	switch {
+	case key == module.KeyExpires && a.Scope != "rule":
+		c.say(a.Location, module.CodeUnknownKey, "custom.expires applies to one rule, not to a scope", "write it in the METADATA of each rule, without scope")
+	case key != module.KeyExpires && strings.HasPrefix(strings.ToLower(key), "expir"):
+		c.say(a.Location, module.CodeUnknownKey, fmt.Sprintf("unknown key %q in METADATA's custom: the rule would never expire", key), "write expires: 2026-12-31")
+	}
+}
+
+// exception returns what is wrong with x, or "".
+func (c *checker) exception(m *ast.Module, x module.Exception) (message, hint string) {
+	switch {
+	case x.Date.IsZero():
+		return "custom.expires is not a date", "write expires: 2026-12-31"
+	case x.Rule.Default || x.Rule.Else != nil:
+		return "a rule with custom.expires must not be a default or have an else, which would apply instead", "write separate rules"
+	}
+	if c.used == nil {
+		c.used = (&linter{Layer: c.Layer, graph: c.graph}).uses()
+	}
+	if c.used[c.graph.Packages[m]+module.RuleName(x.Rule)]&narrows != 0 {
+		return "custom.expires on a rule that restricts: its end would allow more", "write it on a rule that allows, or on one that a denial negates: not excepted"
+	}
+	return "", ""
+}
+
+// exceptions reports those that are over or soon will be, and those without an owner.
+func (x *linter) exceptions(m *ast.Module) {
+	for _, e := range module.Exceptions(m) {
+		if e.Owner == "" || e.Reason == "" || e.Ticket == "" {
+			x.say(e.Rule.Location, Doubtful, lintException, "an exception needs an owner, a reason and a ticket", "write in custom: owner, reason and ticket")
+		}
+		what := fmt.Sprintf("the exception %s (owner %s, ticket %s)", orNone(e.ID), orNone(e.Owner), orNone(e.Ticket))
+		switch left := e.Date.Sub(x.Now); {
+		case e.Over(x.Now):
+			x.say(e.Rule.Location, Doubtful, Expires, fmt.Sprintf("%s expired on %s and does not apply", what, e.Date.Format(time.DateOnly)), "remove it, or give it a later date")
+		case left <= soon:
+			x.say(e.Rule.Location, Doubtful, Expires, fmt.Sprintf("%s expires on %s", what, e.Date.Format(time.DateOnly)), "prepare for its end, or give it a later date")
+		}
+	}
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/internal/policy/module"
+)
+
+// titled are the sets whose rules are shown to people.
+var titled = []string{"allow", "ask", "deny", "note"}
+
+// ruleID matches a rule's id: a group, a dot and a name.
+var ruleID = pattern.New(`^[a-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)+$`)
+
+// A said is what the layer's rules with one id declare.
+type said struct {
+	titles   map[string]*ast.Location
+	examples bool
+	untitled *ast.Rule // the first without a title of its own
+	bare     *ast.Rule // the first about commands without examples of its own
+	program  *ast.Rule // the first that denies a program by name, unless it is only about texts
+	starts   bool      // one denies programs when they start
+}
+
+// heads checks ids, titles, suggestions and examples of rules.
+func (x *linter) heads() {
+	ids := map[string]*said{}
+	for _, name := range slices.Sorted(maps.Keys(x.Modules)) {
+		m := x.Modules[name]
+		for _, r := range m.Rules {
+			if slices.Contains(module.Sets(module.PackageOf(m)), module.RuleName(r)) && r.Head.Key != nil {
+				x.head(m, r, ids)
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		x.family(id, ids[id])
+	}
+}
+
+// family reports problems of all rules of one id together.
+func (x *linter) family(id string, s *said) {
+	titles := slices.Sorted(maps.Keys(s.titles))
+	if len(titles) == 0 && s.untitled != nil {
+		x.say(s.untitled.Location, Wrong, lintTitle, fmt.Sprintf("the rule %q has no title", id), "write above it: # METADATA and # title: what it does")
+	}
+	if len(titles) > 1 {
+		x.say(s.titles[titles[1]], Wrong, lintID, fmt.Sprintf("the id %q has two titles: %q and %q", id, titles[0], titles[1]), "give each rule its own id, or use one title")
+	}
+	if s.program != nil && !s.starts {
+		x.say(s.program.Location, Doubtful, lintStart, fmt.Sprintf("the rule %q denies a program in a text, and not one that the repository's own code starts, as make and npm test do", id),
+			`deny it in fumehood.exec, too: deny contains {"rule": "`+id+`", …} if input.tool == "name"; or write text_only: true in its METADATA's custom`)
+	}
+	if s.bare != nil && !s.examples {
+		x.say(s.bare.Location, Doubtful, lintExamples, fmt.Sprintf("the rule %q about commands has no examples", id),
+			"write in its METADATA: # custom: {rule: "+id+", match: [\"a command\"], not_match: [\"another\"]}; fumehood policy test runs them")
+	}
+}
+
+func (x *linter) head(m *ast.Module, r *ast.Rule, ids map[string]*said) {
+	set := module.RuleName(r)
+	if x.shape(r, set) {
+		return
+	}
+	about := annotation(r)
+	id, constant := writtenID(r)
+	if metadata := customRule(about); metadata != "" {
+		if constant && id != "" && id != metadata {
+			x.say(r.Location, Wrong, lintID, fmt.Sprintf("the rule's id is %q in METADATA and %q in its answer", metadata, id), "use one id")
+		}
+		id = metadata
+	} else if !constant {
+		if about == nil && slices.Contains(titled, set) {
+			x.say(r.Location, Wrong, lintTitle, "a rule without a literal id needs METADATA", "write above it: # METADATA, # title: and # custom: {rule: the id, or the prefix of the ids}")
+		}
+		return
+	}
+	if !ruleID.MatchString(strings.TrimSuffix(id, ".")+".x") || !strings.Contains(id, ".") {
+		x.idProblem(r, set, id)
+		return
+	}
+	s := ids[id]
+	if s == nil {
+		s = &said{titles: map[string]*ast.Location{}}
+		ids[id] = s
+	}
+	s.hear(module.PackageOf(m), r, about)
+	if set == "deny" {
+		x.hearStart(s, m, r, about)
+	}
+	x.suggestion(r)
+}
+
+// shape finds members that are never valid answers: such an answer denies what it is about. It
+// reports whether r's member is not an object.
+func (x *linter) shape(r *ast.Rule, set string) bool {
+	if set == "programs" {
+		return false
+	}
+	takes, known := module.MemberKeys(set)
+	if !known {
+		takes.Must = []string{"rule"}
+	}
+	keys := slices.Concat(takes.Must, takes.May)
+	object, ok := r.Head.Key.Value.(ast.Object)
+	if !ok && literal(r.Head.Key.Value) {
+		x.say(r.Location, Wrong, lintShape, fmt.Sprintf("a member of %s must be an object, or it denies what it is about", set), "write "+set+" contains "+shapeOf(takes.Must)+" if {…}")
+		return true
+	}
+	if !ok {
+		return false
+	}
+	x.values(r, set, object)
+	for _, k := range object.Keys() {
+		name, constant := k.Value.(ast.String)
+		if known && constant && !slices.Contains(keys, string(name)) {
+			x.say(k.Location, Wrong, lintShape, fmt.Sprintf("%s must not have the key %q, or it denies what it is about", set, string(name)), module.Meant(string(name), keys))
+		}
+	}
+	return false
+}
+
+// shapeOf is an object with these keys, to copy.
+func shapeOf(keys []string) string {
+	var pairs []string
+	for _, k := range keys {
+		pairs = append(pairs, fmt.Sprintf(`"%s": "…"`, k))
+	}
+	return "{" + strings.Join(pairs, ", ") + "}"
+}
+
+func (x *linter) idProblem(r *ast.Rule, set, id string) {
+	switch {
+	case id == "" && set == "limits":
+	case id == "":
+		x.say(r.Location, Wrong, lintID, "a rule of "+set+" without an id", `write {"rule": "group.name", …}: reports and logs name it`)
+	default:
+		x.say(r.Location, Wrong, lintID, fmt.Sprintf("%q is not a valid rule id", id), "write a group, a dot and a name, such as org.no-curl: letters, digits, - and _")
+	}
+}
+
+// hear records what one rule declares.
+func (s *said) hear(pkg string, r *ast.Rule, about *ast.Annotations) {
+	if !slices.Contains(titled, module.RuleName(r)) {
+		return
+	}
+	if about != nil && about.Title != "" {
+		s.titles[about.Title] = about.Location
+	} else if s.untitled == nil {
+		s.untitled = r
+	}
+	if about != nil && (about.Custom["match"] != nil || about.Custom["not_match"] != nil || about.Custom["reaches"] != nil || about.Custom["not_reaches"] != nil) {
+		s.examples = true
+	} else if s.bare == nil && pkg == module.PointCommand {
+		s.bare = r
+	}
+}
+
+// hearStart records whether r denies a program by name in a command, or when it starts.
+func (x *linter) hearStart(s *said, m *ast.Module, r *ast.Rule, about *ast.Annotations) {
+	switch module.PackageOf(m) {
+	case module.PointExec:
+		s.starts = true
+	case module.PointCommand:
+		if s.program == nil && !x.textOnly(about) && x.namesProgram(m, r, map[string]bool{}) {
+			s.program = r
+		}
+	}
+}
+
+// textOnly reports whether a rule's METADATA, or that of the package fumehood.command, says that what is
+// denied in a text may be started by other programs.
+func (x *linter) textOnly(about *ast.Annotations) bool {
+	if about != nil && about.Custom[module.KeyTextOnly] == true {
+		return true
+	}
+	for _, m := range x.Modules {
+		for _, a := range m.Annotations {
+			if a.Scope == "package" && module.PackageOf(m) == module.PointCommand && a.Custom[module.KeyTextOnly] == true {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// namesProgram reports whether r, or a rule that it uses, is about the name of a command's program.
+func (x *linter) namesProgram(m *ast.Module, r *ast.Rule, seen map[string]bool) (names bool) {
+	names = module.NamesProgram(r)
+	for _, e := range r.Body {
+		x.graph.Walk(m, e, func(t module.Target) {
+			if seen[t.Rule] {
+				return
+			}
+			seen[t.Rule] = true
+			for _, in := range x.graph.Rules[t.Rule] {
+				names = names || x.namesProgram(in.Module, in.Rule, seen)
+			}
+		})
+	}
+	return names
+}
+
+// writtenID is the literal id in r's answer: in an object, or the first argument of a
+// function that makes one.
+func writtenID(r *ast.Rule) (id string, constant bool) {
+	switch v := r.Head.Key.Value.(type) {
+	case ast.Object:
+		t := v.Get(ast.StringTerm("rule"))
+		if t == nil {
+			return "", true
+		}
+		text, ok := t.Value.(ast.String)
+		return string(text), ok
+	case ast.Call:
+		if len(v) > 1 {
+			text, ok := v[1].Value.(ast.String)
+			return string(text), ok && strings.Contains(string(text), ".")
+		}
+	}
+	return "", false
+}
+
+// suggestion finds denials without a message or a suggestion, which are not valid answers.
+func (x *linter) suggestion(r *ast.Rule) {
+	object, ok := r.Head.Key.Value.(ast.Object)
+	if !ok {
+		return
+	}
+	takes, _ := module.MemberKeys(module.RuleName(r))
+	for _, key := range takes.Must {
+		t := object.Get(ast.StringTerm(key))
+		if key != "rule" && (t == nil || t.Equal(ast.StringTerm(""))) {
+			x.say(r.Location, Wrong, lintSuggestion, fmt.Sprintf("%s needs %s, or it denies what it is about", module.RuleName(r), key), help[key])
+		}
+	}
+}
+
+var help = map[string]string{
+	"message":    `write "message": what is wrong`,
+	"suggestion": `write "suggestion": what to do instead`,
+}
+
+// annotation is r's own METADATA.
+func annotation(r *ast.Rule) *ast.Annotations {
+	for _, a := range r.Annotations {
+		if a.Scope == "rule" || a.Scope == "document" {
+			return a
+		}
+	}
+	return nil
+}
+
+func customRule(a *ast.Annotations) string {
+	if a == nil {
+		return ""
+	}
+	id, _ := a.Custom["rule"].(string)
+	return id
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/fumehood/fumehood/internal/policy/module"
+)
+
+// The codes of valid Rego that probably does not do what its author intended.
+const (
+	lintRegex      = "lint.regex"      // a pattern that a longer text matches, too
+	lintBoundary   = "lint.boundary"   // a prefix, suffix or part that a longer word has, too
+	lintMissing    = "lint.missing"    // not with a value that may be missing
+	lintNever      = "lint.never"      // a rule that can never hold
+	lintIgnored    = "lint.ignored"    // an effect that the layer's role does not give
+	lintID         = "lint.id"         // a rule id that is missing, malformed or ambiguous
+	lintTitle      = "lint.title"      // no title in METADATA
+	lintMetadata   = "lint.metadata"   // METADATA that contradicts itself
+	lintShape      = "lint.shape"      // a member that is not a valid answer
+	lintSuggestion = "lint.suggestion" // a denial without a message or a suggestion
+	lintExamples   = "lint.examples"   // a rule about commands without examples
+	lintStart      = "lint.start"      // a denial of a program without one of its starts
+	lintUnused     = "lint.unused"     // a rule that nothing uses
+	lintIteration  = "lint.iteration"  // a loop that OPA's index could avoid
+	lintPrint      = "lint.print"      // print left in
+)
+
+// A linter checks one layer. It reports Wrong if a policy allows more than it seems to or
+// has no effect, and Doubtful if it is only hard to read or slow.
+type linter struct {
+	Layer
+	graph    *module.Graph
+	used     map[string]use // by path of the rule
+	problems []Problem
+}
+
+// Lint returns Wrong and Doubtful problems. The modules must be parsed with METADATA.
+func (l Layer) Lint() []Problem {
+	x := &linter{Layer: l, graph: module.NewGraph(l.Modules)}
+	x.used = x.uses()
+	for _, name := range slices.Sorted(maps.Keys(l.Modules)) {
+		m := l.Modules[name]
+		x.exceptions(m)
+		x.labels(m)
+		for _, r := range m.Rules {
+			for ; r != nil; r = r.Else {
+				x.rule(m, r)
+			}
+		}
+	}
+	x.heads()
+	return x.problems
+}
+
+func (x *linter) say(where *ast.Location, severity Severity, code, message, hint string) {
+	x.problems = append(x.problems, at(x.Name, where, severity, code, message, hint))
+}
+
+// rule checks one rule, or one else of it.
+func (x *linter) rule(m *ast.Module, r *ast.Rule) {
+	path := x.graph.Packages[m] + module.RuleName(r)
+	u := x.used[path]
+	if u == 0 && !r.Default && r.Head.RuleKind() != ast.MultiValue { // an unused set is refused
+		x.say(r.Location, Doubtful, lintUnused, fmt.Sprintf("nothing uses %s", module.RuleName(r)), "remove it, or use it in a rule of a decision point")
+	}
+	x.never(r)
+	x.searches(m, r)
+	x.iterations(r)
+	x.matches(m, r, u)
+	x.prints(r)
+	if slices.Contains(module.Sets(module.PackageOf(m)), module.RuleName(r)) {
+		x.ignored(m, r)
+	}
+}
+
+// prints finds print, which has no effect in a run.
+func (x *linter) prints(r *ast.Rule) {
+	ast.WalkExprs(r, func(e *ast.Expr) bool {
+		if e.IsCall() && e.Operator().String() == ast.Print.Name {
+			x.say(e.Location, Doubtful, lintPrint, "print has no effect in a run", "remove it, or print in a test")
+		}
+		return false
+	})
+}

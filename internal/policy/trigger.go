@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/fumehood/fumehood/internal/policy/module"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// Trigger decides whether the request t is allowed. The input document is t itself; every
+// field is always present. Only Allow lets anything start: no person can be asked, so an
+// ask denies. An error is a *proposal.StopError, as for Decide, and then nothing may start
+// either.
+func (e *Engine) Trigger(ctx context.Context, t proposal.Trigger) (proposal.Decision, error) {
+	return inTime(ctx, e, func(ctx context.Context) (proposal.Decision, error) {
+		m := newMerger(e)
+		if err := e.ask(ctx, m, module.PointTrigger, termOf(reflect.ValueOf(t)).Value, whole, ""); err != nil {
+			return proposal.Decision{}, err
+		}
+		return m.triggerDecision(), nil
+	})
+}
+
+func (m *merger) triggerFloor() {
+	if !m.allowed[whole] && !m.denied(whole) {
+		m.reason("deny", map[string]string{"rule": "trigger.no-rule", "message": "no rule of the granting policy allows this",
+			"suggestion": "write allow contains {…} in package " + module.PointTrigger}, whole, "")
+	}
+}
+
+func (m *merger) triggerDecision() proposal.Decision {
+	m.triggerFloor()
+	m.observeCandidate((*merger).triggerFloor)
+	d := proposal.Decision{Effect: m.effect(), Rules: slices.Sorted(maps.Keys(m.rules)), Reasons: m.typed(proposal.Proposal{}, proposal.Analysis{})}
+	if d.Effect == proposal.Ask {
+		d.Effect = proposal.Deny
+	}
+	return d
+}

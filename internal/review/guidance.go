@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package review
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/fumehood/fumehood/internal/source/config"
+	"github.com/fumehood/fumehood/pkg/gate"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// ReadGuidance reads the guidance in the configuration file name: see gate.ReadConfig. If name
+// is empty, it is the file of the tree in trusted, which must be the base's.
+func ReadGuidance(name, trusted string) (Guidance, error) {
+	found, err := gate.ReadConfig(name, trusted)
+	return GuidanceOf(found.Config), err
+}
+
+// GuidanceOf returns the guidance in c.
+func GuidanceOf(c config.Config) Guidance {
+	r := c.Review
+	return Guidance{Paths: r.Paths, Ignore: r.Ignore, Focus: r.Focus, Severity: r.Severity, Language: r.Language, Keep: r.Transcript}
+}
+
+// keeper returns a function that writes a text to dir if g allows it.
+func (g Guidance) keeper(dir string) func(name, text string) error {
+	return func(name, text string) error {
+		if !g.Keep {
+			return nil
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return &proposal.StopError{Code: "artifacts.not-writable", Message: "cannot keep a text of the review", Hint: "free space, or leave out transcript", Err: err}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"testing"
+
+	"github.com/fumehood/fumehood/internal/kit/roottest"
+)
+
+func TestMain(m *testing.M) { roottest.Main(m) }

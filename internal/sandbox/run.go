@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fumehood/fumehood/internal/sandbox/control"
+	"github.com/fumehood/fumehood/internal/sandbox/guest"
+	"github.com/fumehood/fumehood/internal/sandbox/interpreter"
+	"github.com/fumehood/fumehood/internal/watch/monitor"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// shell runs decided text: no profile, no rc file, no functions or options from the
+// environment (-p), so that only the text determines what happens.
+var shell = []string{"/bin/bash", "--noprofile", "--norc", "-p", "-c"}
+
+// A command is one Execution in progress.
+type command struct {
+	s      *instance
+	x      proposal.Execution
+	conn   *control.Conn
+	stdout *drain
+	stderr *drain
+	total  atomic.Int64
+	before usage
+	held   proposal.Bytes // memory in use before the command
+	began  time.Time
+	flood  atomic.Bool      // too many events
+	facts  *monitor.Command // what the gate knows about it
+	by     string           // who killed it, a Killed constant
+	detail string           // more about it; see ended
+	// background says that it runs beside others: see Runner.Start.
+	background bool
+
+	processes, written proposal.Figure // counted by gVisor's kernel
+
+	displays        []proposal.Display // of a cell
+	displaysOmitted int
+	exception       *proposal.Exception
+	lost            string // of a shell's cell: which state was lost
+
+	once  sync.Once
+	ended chan struct{} // closed when something other than the command itself ends it
+	cause proposal.Status
+}
+
+func (s *instance) run(ctx context.Context, x proposal.Execution) (proposal.Result, error) {
+	c := &command{s: s, x: x, ended: make(chan struct{})}
+	if err := c.open(); err != nil {
+		return failed(err), s.describe(err)
+	}
+	defer c.conn.Close()
+	defer c.x.Notes.Show(nil)
+	err := s.gate.begin(c)
+	if err == nil {
+		err = s.resume(x)
+	}
+	defer s.goOn()
+	if err != nil {
+		c.stdout.abandon()
+		c.stderr.abandon()
+		return failed(err), err
+	}
+	if x.Cell != nil {
+		return c.cell(ctx)
+	}
+	pid, err := c.start()
+	if err != nil {
+		return c.notStarted(err)
+	}
+	status, waitErr := c.wait(ctx, pid)
+	return c.finish(ctx, status, waitErr)
+}
+
+// resume lets the services go on, which are stopped while no command runs, so that what the
+// kernel sees them do belongs to a command. A shell goes on only for its own cells. x may be
+// another service.
+func (s *instance) resume(x proposal.Execution) error {
+	var err error
+	if s.services+len(s.interpreters) > 0 {
+		err = s.init.resume(sweepGrace, s.shellPID(x))
+	}
+	if x.Service {
+		s.services++
+	}
+	if s.services > guest.MaxServices {
+		err = errors.Join(err, errors.New("too many services"))
+	}
+	if err != nil {
+		return stop("sandbox.services", "cannot resume the services", "run fumehood doctor", errors.Join(err, s.end()))
+	}
+	return nil
+}
+
+func (c *command) open() error {
+	var err error
+	if c.conn, err = control.Dial(c.s.socket()); err != nil {
+		return err
+	}
+	over := func() { c.end(proposal.OutputLimit) }
+	maximum := int64(c.x.Grant.Limits.Output)
+	if c.stdout, err = newDrain(c.artifact("stdout"), &c.total, maximum, over); err != nil {
+		return err
+	}
+	if c.stderr, err = newDrain(c.artifact("stderr"), &c.total, maximum, over); err != nil {
+		c.stdout.abandon()
+		return err
+	}
+	if c.x.Cell == nil { // show passes on what a cell prints, in order with its displays
+		c.stdout.live, c.stderr.live = c.printed(proposal.ChunkStdout), c.printed(proposal.ChunkStderr)
+	}
+	c.x.Notes.Show(c.stderr.note)
+	return c.s.limit(c.x.Grant.Limits)
+}
+
+// printed returns a function that passes on what is written to a stream, or nil.
+func (c *command) printed(stream string) func([]byte) {
+	if c.x.Output == nil {
+		return nil
+	}
+	return func(p []byte) { c.x.Output(proposal.Chunk{Stream: stream, Data: p}) }
+}
+
+// artifact returns the path of a stream's file, or "" without Artifacts. Proposal ids
+// contain no separator. An existing file is not overwritten: the stream then has no
+// file.
+func (c *command) artifact(stream string) string {
+	if c.s.o.Artifacts == "" {
+		return ""
+	}
+	return filepath.Join(c.s.o.Artifacts, c.name()+"."+stream)
+}
+
+// name returns the base name of the command's files: the files of a second run must
+// not collide with those of the first. Proposal ids contain no tilde.
+func (c *command) name() string {
+	if c.x.Again {
+		return filepath.Base(c.x.ID) + "~2"
+	}
+	return filepath.Base(c.x.ID)
+}
+
+// end stops the command for a reason other than its own exit. Only the first reason
+// is kept.
+func (c *command) end(cause proposal.Status) {
+	c.once.Do(func() { c.cause = cause; close(c.ended) })
+}
+
+// kills is end for a command that is killed by someone, a Killed constant.
+func (c *command) kills(by, detail string) {
+	c.once.Do(func() { c.cause, c.by, c.detail = proposal.Signaled, by, detail; close(c.ended) })
+}
+
+func (c *command) start() (int32, error) {
+	go c.stdout.run()
+	go c.stderr.run()
+	defer func() { _ = errors.Join(c.stdout.write.Close(), c.stderr.write.Close()) }()
+	stdin, err := c.stdin()
+	if err != nil {
+		return 0, err
+	}
+	defer stdin.Close()
+	program, argv, started, err := c.s.gate.first(c)
+	if err != nil {
+		return 0, err
+	}
+	c.measure()
+	pid, err := c.conn.Exec(c.s.id, control.Process{
+		Path: program, Argv: argv, Env: c.env(), Dir: c.dir(),
+		UID: c.user(c.s.layout.UID), GID: c.user(c.s.layout.GID),
+		Stdin: stdin, Stdout: c.stdout.write, Stderr: c.stderr.write,
+	})
+	started(int(pid))
+	return pid, err
+}
+
+// measure notes what is in use before the command.
+func (c *command) measure() {
+	if !c.background { // else the peak is that of others, too
+		if c.s.heavy {
+			c.s.cgroup.settle()
+		}
+		c.held = c.s.cgroup.measurePeak()
+	}
+	c.before, c.began = c.s.cgroup.usage(), time.Now()
+}
+
+// dir returns the command's working directory inside.
+func (c *command) dir() string {
+	if c.x.Service {
+		return "/tmp" // its user may be unable to enter the workspace
+	}
+	return path.Join(guest.Workspace, c.x.Cwd)
+}
+
+// user returns the user or group of the command: id, unless it starts a service.
+func (c *command) user(id int) uint32 {
+	if c.x.Service {
+		return uint32(c.s.layout.service() + c.s.services - 1)
+	}
+	return uint32(id)
+}
+
+func (c *command) stdin() (*os.File, error) {
+	if c.x.Stdin == "" {
+		return os.Open(os.DevNull)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	go feed(w, c.x.Stdin)
+	return r, nil
+}
+
+// argv returns what was decided.
+func (c *command) argv() []string {
+	if len(c.x.Argv) > 0 {
+		return c.x.Argv
+	}
+	return append(append([]string{}, shell...), c.x.Text)
+}
+
+// lowered reports whether the grant is below the run's limits. The command then goes
+// through init, which lowers its own limits and execs it.
+func (c *command) lowered() bool {
+	run, l := c.s.o.Limits, c.x.Grant.Limits
+	return l.Pids < run.Pids || l.Files < run.Files
+}
+
+// through returns the argv that starts the command through init.
+func (c *command) through() []string {
+	l := c.x.Grant.Limits
+	return append([]string{guest.Init, "limit", fmt.Sprint(l.Pids), fmt.Sprint(l.Files)}, c.argv()...)
+}
+
+// env returns the whole environment of the command.
+func (c *command) env() []string {
+	vars := map[string]string{}
+	for _, more := range []map[string]string{c.s.o.Env, c.x.Grant.Env, c.guard(), c.fixedEnv()} {
+		for name, value := range more {
+			vars[name] = value
+		}
+	}
+	list := make([]string, 0, len(vars))
+	for name, value := range vars {
+		list = append(list, name+"="+value)
+	}
+	sort.Strings(list)
+	return list
+}
+
+// guard returns the guard's variables, if the command has them. The shell of a context has them
+// whatever its first code was granted: it keeps its environment for all later code, and only
+// one that all code has can be compared with what its programs get.
+func (c *command) guard() map[string]string {
+	if slices.Contains(c.x.Grant.Exec, proposal.ExecBuilt) && !c.inShell() {
+		return nil
+	}
+	return c.s.o.Guard
+}
+
+// inShell reports whether the command is code for the shell of a context.
+func (c *command) inShell() bool {
+	if c.x.Cell == nil {
+		return false
+	}
+	language, _ := interpreter.LanguageOf(c.x.Cell.Language)
+	return language == interpreter.Bash
+}
+
+// fixedEnv returns what no grant changes. The locale is fixed for shell text, because
+// it affects how a shell splits text into words, and that has been decided.
+func (c *command) fixedEnv() map[string]string {
+	vars := map[string]string{
+		"PATH": c.s.o.Path, "HOME": guest.Home, "TMPDIR": "/tmp", "USER": "fumehood", "LOGNAME": "fumehood",
+		"SHELL": "/bin/bash", "TERM": "dumb",
+	}
+	if c.x.Service {
+		vars["HOME"], vars["USER"], vars["LOGNAME"] = "/tmp", "service", "service"
+		// The pull request's programs must not run as this user.
+		vars["PATH"] = strings.Join(slices.DeleteFunc(strings.Split(c.s.o.Path, ":"), func(dir string) bool { return within(dir, guest.Workspace) }), ":")
+	}
+	if c.x.Text != "" || c.x.Cell != nil || c.x.Grant.Env["LC_ALL"] == "" {
+		vars["LC_ALL"], vars["LANG"] = "C.UTF-8", "C.UTF-8"
+	}
+	return vars
+}
+
+// steersShell reports whether a variable would make bash read files, options or
+// functions that were not decided. Policy refuses them too; this check does not
+// depend on policy.
+func steersShell(name string) bool {
+	for _, prefix := range []string{"BASH", "LD_", "SHELLOPTS"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return slices.Contains([]string{"ENV", "IFS", "PS4", "POSIXLY_CORRECT", "GLOBIGNORE", "CDPATH"}, name)
+}
+
+// wait waits until the command ends, or ends it.
+func (c *command) wait(ctx context.Context, pid int32) (syscall.WaitStatus, error) {
+	type exit struct {
+		status syscall.WaitStatus
+		err    error
+	}
+	done := make(chan exit, 1)
+	go func() {
+		status, err := c.conn.Wait(c.s.id, pid)
+		done <- exit{status, err}
+	}()
+	wall := time.AfterFunc(c.x.Grant.Limits.Wall.Std(), func() { c.end(proposal.TimedOut) })
+	defer wall.Stop()
+	select {
+	case e := <-done:
+		return e.status, e.err
+	case <-c.s.gone:
+	case <-c.s.gate.failed():
+	case <-c.ended:
+	case <-ctx.Done():
+		c.end(proposal.NotRun)
+	}
+	c.kill()
+	select {
+	case e := <-done:
+		return e.status, e.err
+	case <-time.After(killGrace):
+		return 0, errors.New("cannot determine how the command ended")
+	}
+}
+
+// kill ends every process of the command. If init cannot do so, it ends the sandbox.
+func (c *command) kill() {
+	var err error
+	if c.background {
+		err = c.s.gate.kill(c)
+	} else {
+		_, err = c.s.sweep()
+	}
+	if err == nil {
+		return
+	}
+	_ = c.s.end()
+}
+
+// sweep kills what the command left behind. A service that started lives.
+func (c *command) sweep(status syscall.WaitStatus, waitErr error) (int, error) {
+	if err := c.s.hold(); err != nil {
+		return 0, err
+	}
+	if !c.x.Service || waitErr != nil || !status.Exited() || status.ExitStatus() != 0 || c.stopped() {
+		return c.s.init.sweepAndList(sweepGrace)
+	}
+	return 0, c.s.init.keep(sweepGrace)
+}
+
+// stopped reports whether something other than the command itself ended it.
+func (c *command) stopped() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// finish sweeps, drains, and makes the result.
+func (c *command) finish(ctx context.Context, status syscall.WaitStatus, waitErr error) (proposal.Result, error) {
+	left, sweepErr := c.sweep(status, waitErr)
+	if sweepErr != nil {
+		_ = c.s.end()
+	}
+	r := proposal.Result{WallMS: time.Since(c.began).Milliseconds(), Leftover: left, Outputs: []proposal.Output{}}
+	after, reported := c.s.cgroup.usage(), c.s.hits()
+	r.CPUMS = (after.cpu - c.before.cpu).Milliseconds()
+	r.PeakMem = c.s.cgroup.peak()
+	c.s.heavy = r.PeakMem-c.held > heavyGrowth
+	c.x.Notes.Show(nil)
+	r.Stdout, r.Stderr = c.stdout.finish(drainGrace), c.stderr.finish(drainGrace)
+	r.Displays, r.DisplaysOmitted, r.Exception = c.displays, c.displaysOmitted, c.exception
+	r.Changes = proposal.Changes{Files: []proposal.Change{}}
+	gateErr := c.s.gate.end(c, &r)
+	c.account(&r, after)
+	err := c.judge(&r, status, waitErr, after, reported)
+	if r.Killed == proposal.KilledInterrupted {
+		r.Killed = proposal.KilledBy(context.Cause(ctx))
+	}
+	if gateErr != nil && !c.s.dead() {
+		_ = c.s.end()
+		r.Status, r.Detail, err = proposal.SandboxFailed, gateErr.Error(), gateErr
+	}
+	if !c.s.dead() {
+		err = errors.Join(err, c.collect(&r))
+	}
+	if ctx.Err() != nil {
+		return r, ctx.Err()
+	}
+	return r, err
+}
+
+// judge determines what ended the command. Our own clock and counter come first,
+// because they kill the command; then the kernels' counters; the exit status last,
+// because only it is ambiguous.
+func (c *command) judge(r *proposal.Result, status syscall.WaitStatus, waitErr error, after usage, reported map[byte]bool) error {
+	l := c.x.Grant.Limits
+	r.ExitCode = -1
+	if waitErr == nil && status.Exited() {
+		r.ExitCode = status.ExitStatus()
+	}
+	cause := proposal.Exited
+	if c.stopped() {
+		cause = c.cause
+	}
+	switch {
+	case cause == proposal.TimedOut:
+		r.Status, r.Limit = cause, "wall "+l.Wall.String()
+	case cause == proposal.OutputLimit && c.flood.Load():
+		r.Status, r.Limit = cause, fmt.Sprintf("events %d", c.s.gate.budget())
+	case cause == proposal.OutputLimit:
+		r.Status, r.Limit = cause, "output "+l.Output.String()
+	case cause == proposal.NotRun:
+		r.Status, r.Signal, r.Killed, r.Detail = proposal.Signaled, "SIGKILL", proposal.KilledInterrupted, proposal.KilledDetail(proposal.KilledInterrupted)
+	case cause == proposal.Signaled:
+		r.Status, r.Signal, r.Killed, r.Detail = cause, "SIGKILL", c.by, c.detail
+	case after.oomKills > c.before.oomKills:
+		r.Status, r.Limit = proposal.OutOfMemory, "memory "+l.Memory.String()
+	case after.pidHits > c.before.pidHits, reported[sinkPids] && r.ExitCode != 0:
+		r.Status, r.Limit = proposal.ProcessLimit, fmt.Sprintf("processes %d", l.Pids)
+	case reported[sinkDisk] && r.ExitCode != 0:
+		r.Status, r.Limit = proposal.DiskLimit, "disk "+l.Disk.String()
+	case waitErr != nil && c.background && c.s.backgrounds.ending.Load():
+		r.Status, r.Signal, r.Killed, r.Detail = proposal.Signaled, "SIGKILL", proposal.KilledSandbox, proposal.KilledDetail(proposal.KilledSandbox)
+	case waitErr != nil:
+		return c.crashed(r, waitErr)
+	case status.Signaled():
+		r.Status, r.Signal = proposal.Signaled, unix.SignalName(status.Signal())
+	default:
+		r.Status = proposal.Exited
+	}
+	return nil
+}
+
+func (c *command) crashed(r *proposal.Result, err error) error {
+	err = stop("sandbox.crashed", "the sandbox ended while a command ran"+c.s.said(), "run the command alone, to see whether a bug in gVisor causes it", err)
+	r.Status, r.Detail = proposal.SandboxFailed, err.Error()
+	return err
+}
+
+// notStarted handles an exec that gVisor refused, such as a missing program. It is
+// the command's own failure, as long as the sandbox still answers.
+func (c *command) notStarted(cause error) (proposal.Result, error) {
+	if c.began.IsZero() { // it used nothing
+		c.measure()
+	}
+	code := syscall.WaitStatus(127 << 8)
+	if errors.Is(cause, errRefused) {
+		code = 126 << 8
+	}
+	r, err := c.finish(context.Background(), code, nil)
+	if err == nil && c.s.dead() {
+		err = stop("sandbox.crashed", "the sandbox ended"+c.s.said(), "run fumehood doctor", cause)
+	}
+	r.Detail = "cannot start: " + cause.Error()
+	if c.x.Text != "" { // an image may not have the shell
+		r.Detail = "cannot start " + shell[0] + ": " + cause.Error()
+	}
+	return r, err
+}
+
+// collect asks init for the changes and copies the declared outputs.
+func (c *command) collect(r *proposal.Result) error {
+	all, err := c.s.init.changes()
+	if err != nil {
+		_ = c.s.end()
+		return stop("sandbox.changes", "cannot list what the command changed", "run the command with a smaller disk limit", err)
+	}
+	if !r.Succeeded() && r.Killed == "" {
+		r.TestResults = c.s.readTestResults(all)
+	}
+	r.Changes = all
+	if more := len(all.Files) - maxChanges; more > 0 {
+		r.Changes = proposal.Changes{Files: slices.Clone(all.Files[:maxChanges]), Omitted: all.Omitted + more}
+	}
+	if c.x.Setup {
+		if err = c.s.init.tell(askGrace, "mark"); err != nil {
+			return err
+		}
+	}
+	for _, pattern := range c.x.Outputs {
+		r.Outputs = append(r.Outputs, c.s.copyOutputs(outputsOf(c.name()), pattern)...)
+	}
+	return nil
+}

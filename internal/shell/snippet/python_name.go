@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snippet
+
+import (
+	"strings"
+
+	"github.com/fumehood/fumehood/internal/shell/snippet/grammar"
+)
+
+// path returns the path of n: "os.path.join", "open()", "?" if it is not known. A
+// path that begins with "=" is a constant string.
+func (r *pythonReader) path(n grammar.Node, depth int) string {
+	if depth > maxFollow {
+		return "?"
+	}
+	switch n.Kind() {
+	case "identifier", "dotted_name":
+		return r.nameOf(n.Text())
+	case "attribute":
+		return join(r.path(n.In("object"), depth+1), n.In("attribute").Text())
+	case "call":
+		return r.pathOfCall(n, depth)
+	case "subscript":
+		return r.pathOfSubscript(n, depth)
+	case "parenthesized_expression", "await", "as_pattern_target":
+		return r.path(n.First(), depth+1)
+	case "named_expression":
+		return r.path(n.In("value"), depth+1)
+	case "assignment":
+		return r.path(n.In("right"), depth+1)
+	case "string", "concatenated_string", "binary_operator":
+		if text, ok := r.constant(n, depth+1); ok {
+			return "=" + text
+		}
+	}
+	return "?"
+}
+
+func (r *pythonReader) nameOf(name string) string {
+	if path, ok := r.names[name]; ok {
+		return path
+	}
+	for _, module := range r.stars {
+		if path := module + "." + name; libraries["python"].can[path] != nil {
+			return path
+		}
+	}
+	return name
+}
+
+func join(path, name string) string {
+	switch {
+	case strings.HasPrefix(path, "="):
+		path = "str"
+	case len(path) > maxName:
+		path = "?"
+	case path == "builtins" || path == "__builtins__":
+		return "builtins." + name
+	}
+	return path + "." + name
+}
+
+func (r *pythonReader) pathOfCall(n grammar.Node, depth int) string {
+	function := r.path(n.In("function"), depth+1)
+	args := arguments(n)
+	switch {
+	case importers[function] && len(args) > 0:
+		if name, ok := r.constant(args[0], depth+1); ok {
+			if strings.HasSuffix(function, "__import__") {
+				name, _, _ = strings.Cut(name, ".")
+			}
+			return name
+		}
+	case function == "getattr" && len(args) > 1:
+		if name, ok := r.constant(args[1], depth+1); ok {
+			return join(r.path(args[0], depth+1), name)
+		}
+	case function == "vars" && len(args) == 1:
+		return r.path(args[0], depth+1) + ".__dict__"
+	case function == "type" && len(args) == 1:
+		return "type()"
+	}
+	if function == "?" || len(function) > maxName {
+		return "?"
+	}
+	return function + "()"
+}
+
+func (r *pythonReader) pathOfSubscript(n grammar.Node, depth int) string {
+	table := r.path(n.In("value"), depth+1)
+	name, ok := r.constant(n.In("subscript"), depth+1)
+	module, isDict := strings.CutSuffix(table, ".__dict__")
+	switch {
+	case ok && table == "sys.modules":
+		return name
+	case ok && isDict:
+		return join(module, name)
+	case ok && tables[table]:
+		return join("builtins", name)
+	case table == "?" || len(table) > maxName:
+		return "?"
+	}
+	return table + "[]"
+}
+
+// constant returns the value of a string that is a literal or assembled from
+// literals.
+func (r *pythonReader) constant(n grammar.Node, depth int) (string, bool) {
+	if depth > maxFollow {
+		return "", false
+	}
+	switch n.Kind() {
+	case "string":
+		return pythonString(n)
+	case "concatenated_string":
+		return r.joined(n, depth)
+	case "parenthesized_expression":
+		return r.constant(n.First(), depth+1)
+	case "binary_operator":
+		return added(n, depth, r.constant)
+	case "identifier":
+		text, ok := strings.CutPrefix(r.names[n.Text()], "=")
+		return text, ok
+	}
+	return "", false
+}
+
+func (r *pythonReader) joined(n grammar.Node, depth int) (string, bool) {
+	var text strings.Builder
+	for part := range n.Children() {
+		value, ok := r.constant(part, depth+1)
+		if !ok {
+			return "", false
+		}
+		text.WriteString(value)
+	}
+	return text.String(), true
+}
+
+// pythonString reads a literal without interpolation.
+func pythonString(n grammar.Node) (string, bool) {
+	var text strings.Builder
+	for part := range n.Children() {
+		switch part.Kind() {
+		case "string_content":
+			text.WriteString(unescape(part.Text()))
+		case "interpolation":
+			return "", false
+		}
+	}
+	return text.String(), true
+}
+
+// built reports whether n is a constant that could be written as one plain literal.
+func (r *pythonReader) built(n grammar.Node) bool {
+	for inner := range n.Within() {
+		switch inner.Kind() {
+		case "binary_operator", "concatenated_string":
+			return true
+		case "identifier":
+			if r.put[inner.Text()] {
+				return true
+			}
+		case "escape_sequence":
+			if strings.ContainsAny(inner.Text()[1:2], "xuUN01234567") {
+				return true
+			}
+		}
+	}
+	return false
+}

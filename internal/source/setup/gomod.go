@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package setup
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/fumehood/fumehood/internal/kit/pattern"
+)
+
+var (
+	goRequires = pattern.New(`(?m)^\s*require\b`)
+	goUses     = pattern.New(`(?m)^\s*(?:use\s+)?("?\.{0,2}/?[A-Za-z0-9._/-]+"?)\s*(?://.*)?$`)
+)
+
+// golang detects modules. Downloading is all that tests need to work without a network.
+// Compiling the dependencies, those of tests included, is a step of its own because it
+// takes long and later commands share its cache: "go list -export" compiles them without
+// linking, vetting or running anything of the repository, and leaves no file behind as "go
+// build ./..." does for a single main package. With -e a package that does not compile is
+// not a failure of set-up.
+func (s *scan) golang(dir string) (covered []string) {
+	work, inWorkspace := s.read(dir, "go.work")
+	mod, isModule := s.read(dir, "go.mod")
+	file := "go.mod"
+	switch {
+	case inWorkspace:
+		file, covered = "go.work", uses(work)
+	case !isModule:
+		return nil
+	}
+	if !s.tool(dir, file, "go") {
+		return covered
+	}
+	first := ""
+	switch {
+	case s.has(dir, "vendor/modules.txt"):
+		s.note(dirFile(dir, "vendor/modules.txt"), "modules are vendored, so that none is downloaded")
+	case inWorkspace || goRequires.MatchString(mod):
+		first = s.add(dir, step{id: "go", file: file, why: "download the modules", argv: []string{"go", "mod", "download"}, registry: "go"})
+		if first == "" {
+			return covered
+		}
+	default:
+		return covered // nothing but the standard library
+	}
+	s.add(dir, step{
+		id: "go-build", file: file, why: "compile dependencies and packages into the build cache", needs: first, optional: true,
+		argv: append([]string{"go", "list", "-e", "-export", "-test", "-deps", "-f", `{{""}}`}, packages(covered)...),
+	})
+	return covered
+}
+
+// packages returns the patterns of all packages: "./..." does not match the other modules
+// of a workspace.
+func packages(uses []string) []string {
+	var patterns []string
+	for _, dir := range uses {
+		if dir = path.Clean(dir); fs.ValidPath(dir) && len(dir) <= maxPattern {
+			patterns = append(patterns, "./"+path.Join(dir, "..."))
+		}
+	}
+	if len(patterns) == 0 {
+		return []string{"./..."}
+	}
+	return patterns
+}
+
+// uses returns the directories of a go.work.
+func uses(work string) []string {
+	var dirs []string
+	for _, m := range goUses.FindAllStringSubmatch(work, 64) {
+		dirs = append(dirs, strings.Trim(m[1], `"`))
+	}
+	return dirs
+}
+
+func dirFile(dir, file string) string {
+	if dir == "." {
+		return file
+	}
+	return dir + "/" + file
+}

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package setup detects how a repository's dependencies are installed: from lock files
+// and manifests to the commands that a maintainer's CI would run, as proposals of the
+// phase set-up. It serves "setup: auto" of the configuration file (see internal/source/config).
+//
+//	go.mod, go.work                    go mod download, then compile dependencies
+//	package-lock.json, npm-shrinkwrap  npm ci
+//	package.json alone                 npm install
+//	pnpm-lock.yaml, yarn.lock          pnpm or yarn, in the version that packageManager pins
+//	uv.lock, poetry.lock, pdm.lock,    the tool of that name, in the project's .venv
+//	Pipfile.lock
+//	requirements*.txt, pyproject.toml, a venv, then pip in it
+//	setup.py
+//	Cargo.toml                         cargo fetch
+//	Gemfile                            bundle install
+//	pom.xml, build.gradle              maven or gradle, up to the tests
+//
+// The root directory is read, and each directory directly below it that has its own lock
+// file and belongs to no workspace of the root.
+//
+// # What it promises
+//
+// The files are untrusted. They are read with bounds (MaxFile, MaxEntries, MaxDirectories),
+// nothing is executed, symbolic links are not followed, and commands are lists of words, so
+// that no name needs quoting. A file that cannot be read is a Note, never a panic. The same
+// tree and tools give the same Setup.
+//
+// Steps are proposals like any other: policy decides them, and grants their registries or
+// not. A caller must give them no network beyond that. What they run, such as a package's
+// install script, is the pull request's code, and belongs in the sandbox.
+//
+// # What it does not do
+//
+// It does not evaluate setup.py, build.gradle or other programs, so it does not know what
+// they require. It installs no toolchain: Requirements says which versions the repository asks for. What it saw and left out, such
+// as vcpkg or a private registry, is a Note.
+package setup
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fumehood/fumehood/internal/kit/document"
+	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// The limits of detection.
+const (
+	MaxFile        = 1 << 20 // bytes of a file that is read
+	MaxEntries     = 4096    // of the root directory; further ones are not seen
+	MaxDirectories = 32      // below the root that are looked at
+	MaxSteps       = 24
+	MaxNotes       = 40
+)
+
+// Timeout is how long each step may take: the longest that the default policy grants.
+const Timeout = 10 * time.Minute
+
+// Bin is a directory of the workspace for tools that set-up makes available.
+const Bin = ".fumehood/bin"
+
+// A Setup is what was detected.
+type Setup struct {
+	// Services start servers for the commands, before the Steps: see AddServices.
+	Services []proposal.Proposal
+	Steps    []Step
+	// Env are variables for set-up and for the commands after it. They come from this
+	// package, never from the repository, and are set by the caller, not by a proposal.
+	Env map[string]string
+	// Path are directories relative to the workspace, to put first in PATH, for set-up and
+	// for the commands after it.
+	Path  []string
+	Notes []Note
+}
+
+// A Step is one command of set-up.
+type Step struct {
+	// Proposal has the phase set-up, and in Why one line for people. It has no Env, and its
+	// Network names registries only.
+	proposal.Proposal
+	// Optional means that the step only saves time: later commands work without it, and its
+	// failure is not one of set-up. It writes nothing but a cache of which its tool checks each
+	// entry by the content of Go files and the names in directories, so that for a workspace where
+	// only those differ the cache is as good. Optional steps come last.
+	Optional bool
+}
+
+// A Note is something that was seen and not done, or done with a reservation.
+type Note struct {
+	File string // relative to the workspace; untrusted
+	Text string // may quote the repository; printable
+}
+
+// String returns the note in one printable line.
+func (n Note) String() string { return document.Quote(n.File) + ": " + n.Text }
+
+// Registries returns the names of the registries that the steps request, sorted.
+func (s Setup) Registries() []string {
+	names := map[string]bool{}
+	for _, step := range s.Steps {
+		for _, entry := range step.Network {
+			names[strings.TrimPrefix(entry, "registry:")] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// A Detector detects set-up for a host. The zero Detector uses exec.LookPath.
+type Detector struct {
+	// LookPath finds a program that the sandbox will have. A tool without one becomes a Note
+	// instead of a step.
+	LookPath func(name string) (string, error)
+}
+
+// Detect detects the set-up of the repository at root. The root should refuse paths that
+// leave it, as os.Root's FS does, and should not change meanwhile.
+func (d Detector) Detect(root fs.FS) Setup {
+	if d.LookPath == nil {
+		d.LookPath = exec.LookPath
+	}
+	s := &scan{root: root, look: d.LookPath, ids: map[string]bool{}, covered: map[string][]string{}, fetched: map[string]string{}, managers: map[string]string{}, found: Setup{Env: map[string]string{}}}
+	entries := s.list()
+	s.directory(".")
+	for _, name := range subdirectories(entries) {
+		if printable(name) {
+			s.below(name)
+		} else if s.hasLock(name) {
+			s.note(name, "left out: the directory's name has a character that is not allowed")
+		}
+	}
+	moveOptionalLast(s.found.Steps)
+	if len(s.found.Steps) > 0 {
+		s.found.Env["CI"] = "1"
+	}
+	return s.found
+}
+
+// moveOptionalLast moves optional steps behind all others, which do not need them: layers depend on
+// less of what those at the end read.
+func moveOptionalLast(steps []Step) {
+	slices.SortStableFunc(steps, func(a, b Step) int {
+		switch {
+		case a.Optional == b.Optional:
+			return 0
+		case b.Optional:
+			return -1
+		}
+		return 1
+	})
+}
+
+// locks are the files that make a directory below the root a project of its own.
+var locks = []string{
+	"go.sum", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock",
+	"requirements.txt", "Cargo.lock", "Gemfile.lock",
+}
+
+// manifests are further files that steps are detected from, or that their tools read.
+var manifests = []string{
+	"go.mod", "go.work", "package.json", "pnpm-workspace.yaml", ".npmrc", ".yarnrc", ".yarnrc.yml", "pyproject.toml", "setup.py", "setup.cfg",
+	"Cargo.toml", "Gemfile", "pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "bun.lock", "bun.lockb",
+}
+
+// Reads reports whether the file at path, relative to the repository, is one that says what
+// set-up installs.
+func Reads(file string) bool {
+	name := path.Base(file)
+	return slices.Contains(locks, name) || slices.Contains(manifests, name) || strings.Contains(name, "requirements") && strings.HasSuffix(name, ".txt") ||
+		path.Base(path.Dir(file)) == "requirements" && strings.HasSuffix(name, ".txt")
+}
+
+func (s *scan) hasLock(dir string) bool {
+	return slices.ContainsFunc(locks, func(name string) bool { return s.has(dir, name) })
+}
+
+// below detects the project in a directory below the root.
+func (s *scan) below(dir string) {
+	if !s.hasLock(dir) {
+		return
+	}
+	if s.directories++; s.directories > MaxDirectories {
+		s.note(".", "more than %d directories have lock files: further ones are left out", MaxDirectories)
+		return
+	}
+	s.directory(dir)
+}
+
+// directory detects everything in dir. Workspaces of the root cover directories below it,
+// each for its own language.
+func (s *scan) directory(dir string) {
+	for _, language := range []struct {
+		name   string
+		detect func(dir string) (covered []string)
+	}{{"go", s.golang}, {"node", s.node}, {"rust", s.rust}, {"python", s.python}} {
+		if slices.ContainsFunc(s.covered[language.name], func(pattern string) bool { return covers(pattern, dir) }) {
+			continue
+		}
+		if covered := language.detect(dir); dir == "." {
+			s.covered[language.name] = covered
+		}
+	}
+	s.ruby(dir)
+	s.java(dir)
+	s.others(dir)
+}
+
+// maxPattern is the most bytes of a workspace's pattern, or of a directory in it.
+const maxPattern = 255
+
+// skipped are directories that hold dependencies, samples or data.
+var skipped = []string{"node_modules", "vendor", "third_party", "testdata", "fixtures", "examples", "example", "samples", "dist", "build", "target"}
+
+func subdirectories(entries []fs.DirEntry) []string {
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !slices.Contains(skipped, e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// covers reports whether a workspace's pattern ("./web", "packages/*", "*") covers the
+// directory called name directly below the root.
+func covers(pattern, name string) bool {
+	if len(pattern) > maxPattern {
+		return false
+	}
+	matched, err := path.Match(path.Clean(strings.TrimPrefix(pattern, "./")), name)
+	return err == nil && matched
+}
+
+// printable reports whether a directory's name may be the cwd of a proposal.
+func printable(name string) bool {
+	_, _, hidden := document.FirstHidden(name)
+	return !hidden && !strings.ContainsAny(name, "\n\t\\") && len(name) <= 255 && utf8.ValidString(name)
+}
+
+// tool reports whether the host has a tool; otherwise a note says that file is left out.
+func (s *scan) tool(dir, file, name string) bool {
+	if s.installed(name) {
+		return true
+	}
+	s.note(path.Join(dir, file), "could not set up: %s is not installed", name)
+	return false
+}
+
+func (s *scan) installed(name string) bool {
+	_, err := s.look(name)
+	return err == nil
+}
+
+// A step is the short form of a Step.
+type step struct {
+	id       string   // without "setup-"
+	file     string   // that it was detected from
+	why      string   // what it does with it
+	argv     []string // or
+	run      string
+	registry string // "" for none
+	needs    string // the id of an earlier step; "" for none
+	optional bool
+}
+
+// add adds a step in dir, and returns its id, or "" if there is no room for it.
+func (s *scan) add(dir string, st step) string {
+	if len(s.found.Steps) >= MaxSteps {
+		s.note(path.Join(dir, st.file), "left out: set-up has %d steps already", MaxSteps)
+		return ""
+	}
+	p := proposal.Proposal{
+		ID: s.id(st.id, dir), Argv: st.argv, Run: st.run, Phase: proposal.PhaseSetup, Timeout: proposal.Duration(Timeout),
+		Why: path.Join(dir, st.file) + ": " + st.why,
+	}
+	if dir != "." {
+		p.Cwd = dir
+	}
+	if st.registry != "" {
+		p.Network = []string{"registry:" + st.registry}
+	}
+	if st.needs != "" {
+		p.Needs = []string{st.needs}
+	}
+	s.found.Steps = append(s.found.Steps, Step{Proposal: p, Optional: st.optional})
+	return p.ID
+}
+
+var notInID = pattern.New(`[^A-Za-z0-9._-]+`)
+
+// id returns "setup-NAME" for the root and "setup-NAME-DIR" below it, once.
+func (s *scan) id(name, dir string) string {
+	id := "setup-" + name
+	if dir != "." {
+		id += "-" + notInID.ReplaceAllString(dir, "-")
+	}
+	id = id[:min(len(id), 48)]
+	unique := id
+	for i := 2; s.ids[unique]; i++ {
+		unique = fmt.Sprintf("%s-%d", id, i)
+	}
+	s.ids[unique] = true
+	return unique
+}
+
+// path puts a directory of dir first in PATH for later commands.
+func (s *scan) path(dir, name string) {
+	if p := path.Join(dir, name); !slices.Contains(s.found.Path, p) {
+		s.found.Path = append(s.found.Path, p)
+	}
+}
+
+// env sets a variable for set-up and later commands.
+func (s *scan) env(name, value string) { s.found.Env[name] = value }

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/fumehood/fumehood/internal/kit/pattern"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// setupAdvice is the same for all commands of a run, so that a report shows it once.
+const setupAdvice = "See the output of set-up. To run other commands, list them as `setup:` in `.github/fumehood.yml`."
+
+// ofSetup returns the Cause of a set-up command that failed, in whatever way, or nil. found
+// is that of its output. The maintainer's set-up is no test: its failure is not shown as
+// one, whatever the reason, unless it succeeds on the base of the pull request and no host was
+// out of reach: the change broke it. Commands that fail in other ways than by missing dependencies
+// still count as failed.
+func ofSetup(r proposal.Record, found *proposal.Cause) *proposal.Cause {
+	if r.Proposal.Origin != proposal.OriginSetup || !r.Runnable() || r.Result == nil || r.Result.Succeeded() ||
+		r.Result.Status == proposal.NotRun || r.Result.Status == proposal.SandboxFailed {
+		return nil
+	}
+	switch host := findUnanswered(r); {
+	case found != nil && (found.Kind == proposal.CauseTool || found.Kind == proposal.CauseToolchain):
+		return found // it says what to install
+	case registryOf[host] != "" || found != nil && found.Kind == proposal.CauseNetwork:
+		if found == nil || found.Kind != proposal.CauseNetwork {
+			found = &proposal.Cause{Evidence: cut(complaint(*r.Result))}
+		}
+		return &proposal.Cause{Kind: proposal.CauseNetwork, Reason: noHost, Subject: cut(cmp.Or(found.Subject, host)), Evidence: found.Evidence,
+			Advice: "Set-up needs it. Check that the machine that runs fumehood can reach it, and run again."}
+	case BrokenByChange(r):
+		return nil
+	}
+	return &proposal.Cause{Kind: proposal.CauseDependencies, Reason: noSetup, Evidence: cut(complaint(*r.Result)), Advice: setupAdvice}
+}
+
+// IsComparableSetup reports whether a run of r on the base can show that the change broke it: r is a
+// set-up command that failed by itself, and each host that it asked for answered.
+func IsComparableSetup(r proposal.Record) bool {
+	return r.Proposal.Origin == proposal.OriginSetup && r.Runnable() && r.Result != nil && r.Result.EndedByItself() && r.Result.Retried == nil && findUnanswered(r) == ""
+}
+
+// BrokenByChange reports whether r is such a command, and succeeds on the base.
+func BrokenByChange(r proposal.Record) bool {
+	return IsComparableSetup(r) && r.Base != nil && r.Base.Verdict == proposal.BasePasses
+}
+
+// unanswered returns the first host that r asked for and that did not answer, or "".
+func findUnanswered(r proposal.Record) string {
+	if r.Result.Observations == nil {
+		return ""
+	}
+	for _, reach := range r.Result.Observations.Network {
+		if isUnanswered(reach) {
+			return cmp.Or(reach.Name, reach.Address)
+		}
+	}
+	return ""
+}
+
+// afterSetup returns c, the Cause of a command that needs a registry's packages, as it is
+// after the set-up commands among before. If one that reads the registry did not succeed,
+// that is the reason. If all did, or the change broke one, what is missing is missing in the pull
+// request: nil.
+func afterSetup(before []proposal.Record, c *proposal.Cause) *proposal.Cause {
+	if c == nil || c.Kind == proposal.CauseTool || c.Kind == proposal.CauseToolchain || c.Kind == proposal.CauseService {
+		return c
+	}
+	i := slices.IndexFunc(before, func(r proposal.Record) bool { return r.Cause != nil && r.Result != nil && reads(r, c.Config) })
+	switch {
+	case i >= 0:
+		merged := *before[i].Cause
+		merged.After, merged.Evidence = "", c.Evidence
+		if merged.Kind != proposal.CauseNetwork { // else it is the host that set-up needs
+			merged.Subject = c.Subject
+		}
+		if c.Kind == proposal.CauseNetwork && merged.Kind != proposal.CauseNetwork {
+			merged.Subject = "" // the registry's host
+		}
+		return &merged
+	case c.Kind == proposal.CauseDependencies && slices.ContainsFunc(before, func(r proposal.Record) bool { return BrokenByChange(r) && reads(r, c.Config) }):
+		return nil
+	case c.Kind == proposal.CauseDependencies && installed(before, c.Config):
+		return nil
+	}
+	return c
+}
+
+// reads reports whether r is a set-up command that requests a registry of config.
+func reads(r proposal.Record, config []string) bool {
+	return r.Proposal.Phase == proposal.PhaseSetup && slices.ContainsFunc(r.Proposal.Network, func(entry string) bool {
+		name, ok := strings.CutPrefix(entry, "registry:")
+		return ok && slices.Contains(config, registries(name))
+	})
+}
+
+var (
+	complains = pattern.New(`(?i)\berr(?:or|_pnpm\w*)?\b|cannot|could not|unable|denied|forbidden|not found|no such`)
+	stale     = pattern.New(`^npm (?:error|ERR!) (?:Missing|Invalid): `)
+	chatter   = pattern.New(`(?i)^\S*\s*warn|npm (?:error|ERR!)(?: (?:code|path|command|A complete log|errno|syscall)\b|$)`)
+)
+
+// complaint returns the line of a failed command's output that most likely says why: the
+// first that names what is missing in a lock file, the first that names an error, or the last one.
+func complaint(res proposal.Result) string {
+	first, last := "", ""
+	for _, s := range []proposal.Stream{res.Stderr, res.Stdout} {
+		for _, piece := range pieces(s) {
+			for line := range strings.Lines(string(colors.ReplaceAll(piece[max(0, len(piece)-maxScanned):], nil))) {
+				line = strings.TrimSpace(line[:min(len(line), maxLine)])
+				if stale.MatchString(line) {
+					return line
+				}
+				if first == "" && complains.MatchString(line) && !chatter.MatchString(line) {
+					first = line
+				}
+				if line != "" {
+					last = line
+				}
+			}
+		}
+	}
+	return cmp.Or(first, last)
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package monitor
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fumehood/fumehood/internal/watch/monitor/wire"
+	"github.com/fumehood/fumehood/pkg/proposal"
+)
+
+// library is a question about a file that a process of the text loads.
+func library(path string) wire.Exec {
+	return wire.Exec{ExecKey: wire.ExecKey{Generation: 1, Files: []wire.File{{Loaded: true, Path: path, Layer: wire.LayerWritten}}}, From: "/bin/bash", Lineage: wire.LineageFirst}
+}
+
+// What is loaded is asked about and recorded as such. An answer about it may be reused for a
+// process of the text, and says nothing about a start of the same file.
+func TestLoad(t *testing.T) {
+	var asked []proposal.Exec
+	var kinds []string
+	decide := func(x proposal.Exec) proposal.ExecDecision {
+		asked = append(asked, x)
+		return only("/lib/ok")(x)
+	}
+	m, k := dialed(t, Options{Exec: decide, AnswerWithin: time.Minute, Events: 100, Init: "/init",
+		Same:  func(uint64, string) []string { return []string{"/bin/curl"} },
+		Event: func(e proposal.Event) { kinds = append(kinds, e.Kind+" "+e.Path) }})
+	k.greet(m, &Command{ID: "unit"})
+	if v, _ := k.ask(library("/lib/ok")); !v.Allow || !v.Keep {
+		t.Errorf("allowed: %+v", v)
+	}
+	first := k.seq
+	if v, _ := k.ask(library("/lib/no")); v.Allow || !v.Keep {
+		t.Errorf("refused: %+v", v)
+	}
+	again := library("/lib/no")
+	again.Of = k.seq
+	k.send(again.Append(nil, k.next()))
+	start := program("/lib/ok")
+	start.Files = append(start.Files, wire.File{Loaded: true, Named: "/tmp/ld.so", Path: "/lib/no"})
+	if v, _ := k.ask(start); v.Allow {
+		t.Error("a program with a refused loader is allowed")
+	}
+	start.Files[1].Path = "/lib/ok"
+	if v, _ := k.ask(start); !v.Allow {
+		t.Error("a program with an allowed loader is refused")
+	}
+	turned := library("/lib/ok")
+	turned.Of, turned.Allowed, turned.Files[0].Loaded = first, true, false
+	k.send(turned.Append(nil, k.next()))
+	select {
+	case <-m.Failed():
+	case <-time.After(time.Minute):
+		t.Error("an answer about a load was used for a start")
+	}
+	if d := cmp.Diff([]string{"load /lib/ok", "refused /lib/no", "refused /lib/no", "refused /lib/no", "exec /lib/ok"}, kinds); d != "" {
+		t.Error(d)
+	}
+	want := proposal.Exec{Command: "unit", Path: "/lib/ok", Asked: "/lib/ok", Loaded: true, Argv: []string{}, Env: []string{}, Pid: 0, From: "/bin/bash", Layer: "written",
+		Digest: digest([32]byte{}), Same: []string{}, Grants: []string{}, Text: true}
+	if d := cmp.Diff(want, asked[0]); d != "" {
+		t.Error(d)
+	}
+	if x := asked[3]; !x.Loaded || x.From != "/lib/ok" || x.Asked != "/tmp/ld.so" || x.Script != "" {
+		t.Errorf("a loader: %+v", x)
+	}
+}
+
+// Two questions with the same key for the kernel have the same key for policy.
+func TestKeys(t *testing.T) {
+	m := &Monitor{o: Options{Init: "/init", Same: func(_ uint64, digest string) []string { return []string{digest} }}}
+	c := &Command{ID: "unit", Grants: []string{"built"}}
+	e := program("/bin/x")
+	e.Asked = "/workspace/x"
+	e.Files = append(e.Files, wire.File{Named: "/bin/sh", Path: "/usr/bin/dash", Layer: wire.LayerWritten}, wire.File{Loaded: true, Path: "/tmp/ld.so"})
+	other := e
+	other.Of, other.Allowed, other.Time, other.Pid, other.Parent, other.From, other.ParentPath = 1, true, 2, 3, 4, "/init", "/p"
+	other.Cwd, other.Lineage, other.Named, other.ArgvDigest, other.ArgvCut, other.Argv = "/c", 5, "n", [32]byte{1}, true, []string{"y", "z"}
+	other.Vars, other.VarsCut = []string{"A=b"}, true
+	var keys, others []string
+	for i := range e.Files {
+		keys, others = append(keys, c.execs(m, &e)[i].Key().String()), append(others, c.execs(m, &other)[i].Key().String())
+	}
+	if d := cmp.Diff(keys, others); d != "" || len(slices.Compact(slices.Sorted(slices.Values(keys)))) != 3 {
+		t.Error(d, keys)
+	}
+}

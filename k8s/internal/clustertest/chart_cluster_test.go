@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cluster
+
+package clustertest_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/fumehood/fumehood/k8s/internal/clustertest"
+	"github.com/fumehood/fumehood/k8s/internal/nodetest"
+	"github.com/fumehood/fumehood/k8s/internal/sandboxtest"
+)
+
+const deploy = "../../deploy/"
+
+// render returns what helm makes of the chart.
+func render(t *testing.T, args ...string) string {
+	t.Helper()
+	program, err := clustertest.Helm(t.Context())
+	check(t, err)
+	out, err := exec.Command(program, append([]string{"template", "fumehood", deploy + "chart"}, args...)...).Output()
+	check(t, err)
+	return string(out)
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+type object = map[string]any
+
+// objects returns the documents of a text of YAML.
+func objects(t *testing.T, text string) (list []object) {
+	t.Helper()
+	for d := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096); ; {
+		var o object
+		if err := d.Decode(&o); err != nil {
+			return list
+		}
+		if o != nil {
+			list = append(list, o)
+		}
+	}
+}
+
+// The manifests are what the chart makes without values.
+func TestManifests(t *testing.T) {
+	want := "# SPDX-License-Identifier: Apache-2.0\n# Generated: helm template fumehood k8s/deploy/chart\n" + render(t)
+	got, err := os.ReadFile(deploy + "manifests/fumehood.yaml")
+	check(t, err)
+	if string(got) != want {
+		t.Error("k8s/deploy/manifests/fumehood.yaml is not the chart's: run what its second line says")
+	}
+}
+
+var serving = []string{"--set", "serve.enabled=true,serve.port=8443,serve.tenants.team-a.pool=session,serve.tenants.team-a.claims=5"}
+
+// An API server takes all objects. The server's pods pass the level restricted, and its service
+// accounts can do what they need, and no more.
+func TestChart(t *testing.T) {
+	clustertest.Build(t)
+	c := clustertest.StartServer(t, nodetest.StartBare(t))
+	must := func(input string, args ...string) string {
+		t.Helper()
+		out, err := c.Kubectl(input, args...)
+		check(t, err)
+		return out
+	}
+	must("", "create", "namespace", "team-a")
+	must("", "create", "namespace", "team-b")
+	must(sandboxtest.CRDs(), "create", "-f", "-")
+	must("", "wait", "--for=condition=Established", "--timeout=50s", "crd", "--all")
+	text := render(t, serving...)
+	must(text, "apply", "--validate=strict", "-f", "-")
+	must(render(t, append(serving, "--set", "node.remove=true,serve.replicas=3")...), "apply", "--validate=strict", "-f", "-")
+
+	templates := 0
+	for _, o := range objects(t, text) {
+		if o["kind"] != "StatefulSet" && o["kind"] != "DaemonSet" {
+			continue
+		}
+		templates++
+		namespace := o["metadata"].(object)["namespace"].(string)
+		template := o["spec"].(object)["template"].(object)
+		pod := object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "tried", "namespace": namespace}, "spec": template["spec"]}
+		data, err := json.Marshal(pod)
+		check(t, err)
+		must(string(data), "create", "--dry-run=server", "-f", "-")
+	}
+	if templates != 2 {
+		t.Errorf("%d templates of pods", templates)
+	}
+	hostile := `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "root", "namespace": "fumehood-serve"}, "spec": {"serviceAccountName": "serve", "containers": [{"name": "c", "image": "i"}]}}`
+	if out, err := c.Kubectl(hostile, "create", "--dry-run=server", "-f", "-"); err == nil || !strings.Contains(out, "restricted") {
+		t.Errorf("a pod that is not restricted: %s, %v", out, err)
+	}
+	for _, test := range []struct{ account, may, what string }{
+		{"fumehood-serve:serve", "yes", "create sandboxclaims.extensions.agents.x-k8s.io -n team-a"}, {"fumehood-serve:serve", "yes", "delete sandboxclaims.extensions.agents.x-k8s.io -n team-a"},
+		{"fumehood-serve:serve", "yes", "list sandboxclaims.extensions.agents.x-k8s.io -n team-a"}, {"fumehood-serve:serve", "yes", "get sandboxclaims.extensions.agents.x-k8s.io -n team-a"}, {"fumehood-serve:serve", "yes", "watch sandboxclaims.extensions.agents.x-k8s.io -n team-a"},
+		{"fumehood-serve:serve", "yes", "get sandboxes.agents.x-k8s.io -n team-a"}, {"fumehood-serve:serve", "no", "create sandboxclaims.extensions.agents.x-k8s.io -n team-b"},
+		{"fumehood-serve:serve", "no", "update sandboxclaims.extensions.agents.x-k8s.io -n team-a"}, {"fumehood-serve:serve", "no", "create sandboxtemplates.extensions.agents.x-k8s.io -n team-a"},
+		{"fumehood-serve:serve", "no", "create pods -n team-a"}, {"fumehood-serve:serve", "no", "create pods/exec -n team-a"}, {"fumehood-serve:serve", "no", "get secrets -n team-a"},
+		{"fumehood-serve:serve", "no", "get secrets -n fumehood-serve"}, {"fumehood-serve:serve", "no", "delete sandboxes.agents.x-k8s.io -n team-a"},
+		{"fumehood-node:node-agent", "yes", "create events -n team-a"}, {"fumehood-node:node-agent", "yes", "patch events -n team-a"}, {"fumehood-node:node-agent", "no", "list events -n team-a"},
+		{"fumehood-node:node-agent", "no", "get pods -n team-a"}, {"fumehood-node:node-agent", "no", "get secrets -n fumehood-node"}, {"fumehood-node:node-agent", "no", "get nodes"},
+	} {
+		args := append([]string{"auth", "can-i", "--as=system:serviceaccount:" + test.account}, strings.Fields(test.what)...)
+		if out, _ := c.Kubectl("", args...); !strings.HasPrefix(lastLine(out), test.may) { // "no" is an exit code, too
+			t.Errorf("%s may %s: %s", test.account, test.what, out)
+		}
+	}
+}
+
+// lastLine is that of what kubectl printed: warnings come first.
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}

@@ -1,5 +1,0 @@
-module github.com/fumehood/fumehood/pkg/internal/secrets/generate
-
-go 1.26.3
-
-require github.com/pelletier/go-toml/v2 v2.2.3
