@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Command fumehood-init is process 1 of a sandbox. fumehood starts it inside gVisor;
 // it is not useful elsewhere. See internal/sandbox/guest.
 package main

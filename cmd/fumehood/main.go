@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Command fumehood decides AI-proposed commands by policy and runs the allowed ones in
 // gVisor. See README.md, or fumehood help.
 package main

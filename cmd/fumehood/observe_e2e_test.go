@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux && e2e
+//go:build e2e
 
 package main
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 package sandbox
 
 // Programs are those of a directory that is the root of a container, as the host sees it. They are

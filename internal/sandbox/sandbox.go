@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package sandbox runs decided commands inside gVisor. It is the only package
 // that starts runsc.
 //

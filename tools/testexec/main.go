@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Command testexec runs test programs for go test's option -exec:
 //
 //	go test -exec "testexec -usage usage.txt -budgets .ci/budgets" ./...

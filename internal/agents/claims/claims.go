@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package claims is the client of fumehood-claims, which claims pods of Kubernetes and releases them:
 // JSON over HTTP at a unix socket of this user.
 package claims

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package e2b serves the wire of E2B's SDKs: programs that use the packages e2b and
 // @e2b/code-interpreter unchanged run their commands and code in fumehood's sandboxes.
 // docs/E2B.md lists every method, and what is different.

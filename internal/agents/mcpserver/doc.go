@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package mcpserver is fumehood for AI agents: a server of the Model Context Protocol whose
 // tools decide commands by policy, and run the allowed ones in one sandbox for each client.
 //

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package session keeps a gate.Session in a process of its own, so that several commands of
 // the command line use it one after the other.
 //

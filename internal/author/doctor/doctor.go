@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package doctor checks what this host can enforce, and says how to fix the rest.
 package doctor
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package question builds a question to policy from command-line arguments: a proposal, or
 // the input of another decision point.
 package question

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package confine removes everything except for sockets from the gateway's process.
 //
 // The process reads untrusted bytes from both sides and is in the host's network

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux && nightly
+//go:build nightly
 
 package relay
 

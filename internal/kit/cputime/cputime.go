@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package cputime measures work by the processor time that it uses.
 //
 // A limit in wall-clock time also counts the time of other processes, so a busy

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package exchange reads and writes files in a directory that other users may write to at the
 // same time, such as one that a runner restored from a cache.
 //

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package peer finds out which process is at the other end of a local connection.
 package peer
 

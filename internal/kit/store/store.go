@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package store keeps files by key in one directory, for processes that use it at the same
 // time.
 //

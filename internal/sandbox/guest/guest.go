@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package guest is the sandbox's process 1: it prepares the writable layers, reaps orphans, answers
 // the lookups of a sandbox without a network, and a few requests of the host.
 //

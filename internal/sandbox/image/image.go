@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package image writes file trees as EROFS images, which gVisor mounts read-only: its
 // kernel maps the file, and opening a file in it needs no process and no system call of
 // the host.

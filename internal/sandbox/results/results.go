@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package results keeps the results of commands from run to run.
 //
 // A result is kept under a Key, which is a digest of everything that it may depend on: see

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build nightly && linux
+//go:build nightly
 
 package parse
 

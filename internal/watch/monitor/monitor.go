@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package monitor is the supervisor's end of the connection to gVisor's kernel: the exec
 // gate and the record of events.
 //

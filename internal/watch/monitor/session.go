@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 package monitor
 
 // TraceSession is the name of the trace session that TraceConfig describes: gVisor accepts no other.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package pod is the gate of one Kubernetes pod: policy decides about every process that is
 // started in its containers from outside, and about every program that those start; gVisor's
 // kernel waits for the answers. What was proposed, decided and done is in the pod's own

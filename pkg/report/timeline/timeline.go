@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package timeline shows what happened in a run, in order, from its audit log.
 //
 // For people it writes one line per event. Names and output of programs cannot break a

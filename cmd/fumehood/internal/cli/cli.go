@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package cli is what the commands of fumehood have in common: flags in named groups,
 // help, completion, output formats, warnings, failures and exit codes. It configures
 // cobra and pflag. The commands themselves are in packages runs and policies, and in

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package job does what one step of a GitHub Actions job does: it judges a comment
 // (Trigger), runs plans (Run), asks a model for findings (Find), verifies findings (Verify), reads
 // what another job ran (Gather) and shows the results (Report). Do reads the environment, chooses

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package conformance tests what every session promises, whether its gate is in this process, on
 // another machine or in a pod. Only tests import it.
 //

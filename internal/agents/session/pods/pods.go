@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package pods has gates whose sessions are in pods of Kubernetes. A gate claims a pod from
 // fumehood-claims (package claims) when it is first asked something, and then talks to the pod's node
 // over mutual TLS (package remote): commands, files and answers do not pass the API server.

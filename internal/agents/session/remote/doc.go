@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package remote uses a gate.Session of another process, over HTTP/1.1: of another machine with mutual
 // TLS 1.3, or of this user on this machine over a unix socket. There is one server and one client;
 // what the listeners differ in is below.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 package remote
 
 // Names in certificates, which may have a wildcard in place of the first label.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package netnstest makes empty network namespaces for tests, and runs functions in them. It needs
 // the permission to make namespaces.
 package netnstest

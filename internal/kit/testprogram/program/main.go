@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Command program does one thing that a test needs: it sleeps, allocates, forks, prints,
 // connects or listens. See the table of commands.
 package main

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package layers keeps what set-up left, from run to run: a directory of read-only images.
 //
 // A layer has two keys. Set-up key is what the caller knows before set-up runs: the commands, the

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package oci makes an image file of package image from an OCI or Docker image: the root
 // file system of a sandbox.
 //

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package tree reads the files in an image file of package image, without mounting it.
 //
 // Paths are those of package io/fs: relative to the image's root, without "..". Names need not

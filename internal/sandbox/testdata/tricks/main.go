@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Command tricks tries to start programs in ways that no shell offers, and does
 // things that the monitor should see.
 package main

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package calls lists the system calls that the monitor observes: what each does, and
 // which arguments name its object. The supervisor makes gVisor report their exits,
 // and the sink in gVisor's kernel interprets them by this table.

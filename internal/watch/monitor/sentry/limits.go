@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package sentry is the part of fumehood that is linked into runsc and runs in
 // gVisor's kernel, out of reach of the sandbox's processes. Only cmd/fumehood-runsc
 // imports it.

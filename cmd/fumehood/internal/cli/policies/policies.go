@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package policies has the group of commands policy: write, check, test, explain, replay, document
 // and bundle policies. They run no command that is proposed. They decide with the engine that a run
 // has, and with the policies that the flags of runs.Policies name.

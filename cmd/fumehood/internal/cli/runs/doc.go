@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package runs has the commands run and review, and what session, mcp, serve and demo share with
 // them: the flags that describe a gate on this host, the gate that they describe, and the reports
 // and exports of what it did.

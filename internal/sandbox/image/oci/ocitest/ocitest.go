@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 // Package ocitest makes images for tests, byte by byte, so that they can also be wrong.
 package ocitest
 
