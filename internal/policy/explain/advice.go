@@ -53,6 +53,7 @@ type layerPoint struct {
 type tried struct {
 	canonical string
 	program   string // of its first command
+	against   int    // reasons that count
 	allowed   bool
 }
 
@@ -94,8 +95,10 @@ func (v *Adviser) try(ctx context.Context, text string) tried {
 	a := v.analyze(p)
 	d, err := v.engine.Decide(ctx, p, a)
 	if err == nil {
-		t = tried{canonical: oneLine(a.Canonical, text), program: programIn(a)}
+		t = tried{canonical: oneLine(a.Canonical, text), program: programIn(a), against: len(effective(d.Reasons))}
 		t.allowed = d.Effect == proposal.Allow && t.canonical != "" && len(t.canonical) <= proposal.MaxAlternative
+	} else {
+		t = tried{against: 1 << 20}
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()

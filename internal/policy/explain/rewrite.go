@@ -80,6 +80,8 @@ func (r rewriting) sound(text string) bool {
 	switch {
 	case m == nil:
 		return false
+	case strings.HasPrefix(r.pattern.String(), `(?s)^(\w+)=`):
+		return m[1] == m[3]
 	case strings.Contains(r.pattern.String(), `^for `):
 		return m[1] == m[4] && !strings.Contains(m[3], "$")
 	}

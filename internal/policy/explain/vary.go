@@ -24,7 +24,7 @@ func (v *Adviser) variation(ctx context.Context, p proposal.Proposal, a proposal
 	left := maxTried
 	try := func(candidate string) tried {
 		if candidate == "" || left == 0 {
-			return tried{}
+			return tried{against: 1 << 20}
 		}
 		left--
 		return v.try(ctx, strings.ReplaceAll(strings.TrimSpace(candidate), "\n", "; ")) // or the rest is not valid shell text
@@ -39,7 +39,7 @@ func (v *Adviser) variation(ctx context.Context, p proposal.Proposal, a proposal
 	if len(a.Unknowns) > 0 {
 		return ""
 	}
-	if t := try(reduced(text)); fits(t) {
+	if t := reduced(text, try); fits(t) {
 		return t.canonical
 	}
 	for _, c := range a.Commands {
@@ -60,6 +60,30 @@ func lookedUp(a proposal.Analysis, c proposal.Command) string {
 	return a.Canonical[:c.Span.Start] + strings.Replace(part, c.Program, path.Base(c.Program), 1) + a.Canonical[c.Span.End:]
 }
 
+// reduced makes removals from text, one after the other, as long as each step leaves fewer
+// reasons against the text.
+func reduced(text string, try func(string) tried) tried {
+	now := try(text)
+	for range 3 {
+		best := tried{}
+		var better string
+		for _, candidate := range removals(text) {
+			t := try(candidate)
+			if t.against < now.against && (better == "" || t.against < best.against) {
+				best, better = t, candidate
+			}
+			if best.allowed {
+				return best
+			}
+		}
+		if better == "" {
+			return tried{}
+		}
+		now, text = best, better
+	}
+	return tried{}
+}
+
 var (
 	plainWord = pattern.New(`^[A-Za-z][A-Za-z0-9_.+-]*$`)
 	breaks    = []string{"|", "||", "&&", ";", "&", "{", "}", "(", ")", "|&", "!", "do", "then", "else"}
@@ -73,39 +97,40 @@ var (
 // privileges, a terminal or a session to outlive.
 var openers = []string{"sudo", "doas", "pkexec", "fakeroot", "env", "nohup", "setsid", "exec", "command", "unbuffer", "stdbuf", "busybox", "toybox", "chronic"}
 
-// reduced returns text without what has no effect in a sandbox, "" if it has nothing of this kind: programs
-// that run the one after them, with their options, and variables for programs that need a terminal. No other
-// word is removed: the rest would be another command.
-func reduced(text string) string {
-	var b strings.Builder
+// removals returns copies of text, each without one thing that has no effect in a sandbox: a
+// program that runs the one after it, with its options, or a variable for a program that needs
+// a terminal. No other word is removed: the rest would be another command.
+func removals(text string) []string {
+	var all []string
 	words := fields(text)
-	done, begins := 0, true
-	for i := 0; i < len(words); i++ {
-		last := i
+	cut := func(from, to int) {
+		before, rest := strings.TrimRight(text[:words[from].start], " "), text[words[to].end:]
+		if before == "" || strings.HasSuffix(before, "\n") {
+			rest = strings.TrimLeft(rest, " ")
+		}
+		all = append(all, before+rest)
+	}
+	begins := true
+	for i, w := range words {
 		switch {
-		case slices.Contains(breaks, words[i].text):
+		case slices.Contains(breaks, w.text):
 			begins = true
 			continue
-		case begins && unused.MatchString(words[i].text):
-		case begins && slices.Contains(openers, words[i].text):
+		case begins && unused.MatchString(w.text):
+			cut(i, i)
+			continue
+		case begins && slices.Contains(openers, w.text):
+			last := i
 			for last+1 < len(words) && openerOption.MatchString(words[last+1].text) {
 				last++
 			}
-			if last+1 == len(words) || !plainWord.MatchString(strings.Trim(words[last+1].text, `'"`)) {
-				begins = false
-				continue
+			if last+1 < len(words) && plainWord.MatchString(strings.Trim(words[last+1].text, `'"`)) {
+				cut(i, last)
 			}
-		default:
-			begins = false
-			continue
 		}
-		b.WriteString(text[done:words[i].start])
-		done, i = words[last].end, last
+		begins = false
 	}
-	if done == 0 {
-		return ""
-	}
-	return b.String() + text[done:]
+	return all
 }
 
 type word struct {
