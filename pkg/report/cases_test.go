@@ -174,7 +174,7 @@ func refused(id, cmd string, effect proposal.Effect, reasons ...proposal.Reason)
 }
 
 func allOK() proposal.Report {
-	unit := ran("unit", "go test ./internal/shell/parse -run TestHeredoc -count=1", proposal.Exited, 0, "ok  \texample.org/demo/pkg/parse\t0.412s\n", "")
+	unit := ran("unit", "go test ./pkg/parse -run TestHeredoc -count=1", proposal.Exited, 0, "ok  \texample.org/demo/pkg/parse\t0.412s\n", "")
 	unit.Proposal.Why = "the pull request touches heredocs"
 	unit.Result.NewSandbox = true
 	plot := ran("plot", "python3 tools/plot.py --out out/plot.png", proposal.Exited, 0, "", "")
